@@ -1,4 +1,4 @@
-//! The story of maintpage with real containers: whoever asks by the name of the Service sees the
+//! The story of maintpage with real containers: a client that asks by the name of the Service sees the
 //! application, the maintenance page after the toggle, and the application again. Needs root;
 //! `cargo xtask test` runs it.
 
@@ -61,7 +61,7 @@ async fn visitors_see_the_application_the_maintenance_page_and_the_application_a
     let admin = &stage.admin;
     let mut screens = Screens::new(&stage, "maintpage", "An application and its maintenance page");
     screens
-        .say("An application behind a Service, beside it a page for the time of its maintenance.");
+        .say("An application behind a Service, next to it a page for the time of its maintenance.");
     screens.show("cat deploy/samples/maintpage.yaml").await?;
     screens.show("kubectl apply -f deploy/samples/maintpage.yaml").await?;
     let client = stage.client(ns).await?;
@@ -89,8 +89,8 @@ async fn visitors_see_the_application_the_maintenance_page_and_the_application_a
         let has = |one: &Value| one["status"]["maintpublishstatus"] == status;
         admin.until("the status says it", SOON, at, has).await?;
         let described = format!("kubectl describe maintpage {NAME} | grep Maintpublishstatus");
-        let said = screens.show(&described).await?;
-        assert_eq!(said.split_once(':').unwrap().1.trim(), status, "{said}");
+        let output = screens.show(&described).await?;
+        assert_eq!(output.split_once(':').unwrap().1.trim(), status, "{output}");
         assert!(screens.show(&ask).await?.contains(page));
     }
 

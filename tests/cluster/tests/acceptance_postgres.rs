@@ -1,4 +1,4 @@
-//! The story of postgres with real containers, told with psql at the Service's NodePort: what was
+//! The story of postgres with real containers, checked with psql at the Service's NodePort: what was
 //! written is there after the pod is deleted, and from a backup after the volume is lost; where no
 //! backup can be restored, nothing is served. Needs root; `cargo xtask test` runs it.
 
@@ -55,8 +55,8 @@ async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_e
     screens.say("A backup, and then a row that is in none.");
     screens.show("kubectl create job first --from=cronjob/foodb-backup").await?;
     assert!(database.ended_backup("first").await?);
-    let is_told = |one: &Value| condition(one, "BackedUp") == Some("True");
-    admin.until("the backup is told", SOON, (POSTGRESQL, ns, NAME), is_told).await?;
+    let is_reported = |one: &Value| condition(one, "BackedUp") == Some("True");
+    admin.until("the backup is reported", SOON, (POSTGRESQL, ns, NAME), is_reported).await?;
     screens.show("kubectl get postgresql").await?;
     screens.show(&format!("{psql} -c \"INSERT INTO hoge VALUES ('late')\"")).await?;
     database.until_has(&["bar", "foo", "late"]).await?;
@@ -115,7 +115,7 @@ async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_du
     let old = name_of(&pod);
     database.signal(old, "STOP").await?;
     admin.delete(Kind::POD, ns, old).await?;
-    let next = database.until_prepare_says("waits for whoever works in", &[]).await?;
+    let next = database.until_prepare_says("waits for ", &[]).await?;
     assert_ne!(old, next);
     let waiting = admin.must_get(Kind::POD, ns, &next).await?;
     let prepare = &waiting["status"]["initContainerStatuses"][0]["state"];
@@ -160,7 +160,7 @@ async fn what_was_acknowledged_is_there_however_often_the_pod_is_deleted_under_w
         }
     }
 
-    // The kubelet dies and comes back: what runs goes on, and what it was told before is done.
+    // The kubelet dies and comes back: what runs goes on, and what was asked of it before is done.
     writer.goes_on(&database).await?;
     let before = database.pod().await?;
     database.stage.node_mut().restart_kubelet()?;

@@ -45,10 +45,10 @@ impl Version {
         let manifest = json!({"name": "widgets", "version": format!("{number}.0.0"),
             "primary": {"apiVersion": WIDGET.api_version, "kind": WIDGET.kind, "plural": "widgets"},
             "crds": [definition]});
-        let said = json!({"status": {"servedBy": number}});
+        let status = json!({"status": {"servedBy": number}});
         let bytes = Tiny::default()
             .manifest(&manifest.to_string())
-            .outcome(0, &said.to_string())
+            .outcome(0, &status.to_string())
             .component();
         let digest = hex::encode(Sha256::digest(&bytes));
         Self { bytes, digest }
@@ -114,9 +114,9 @@ async fn served_by(stage: &Stage, namespace: &str, name: &str, number: u32) -> R
 
 /// Waits until the Module says that it is not ready, for this reason and with these words.
 async fn until_refused(stage: &Stage, reason: &str, words: &str) -> Result<Value> {
-    let is_told =
+    let is_reported =
         |one: &Value| says(one, "Ready", "False", reason) && message(one, "Ready").contains(words);
-    stage.admin.until(&format!("the Module says {words:?}"), SOON, MODULE, is_told).await
+    stage.admin.until(&format!("the Module says {words:?}"), SOON, MODULE, is_reported).await
 }
 
 /// The definition as it is installed, without what the server says of it.
@@ -195,7 +195,7 @@ async fn a_definition_that_would_take_less_holds_its_version_with_the_place() ->
         output_with(&kubeconfig, &[&["modules"], arguments].concat()).await
     };
 
-    // Another field in its stead: what is stored would lose its color.
+    // Another field instead: what is stored would lose its color.
     let other_field = json!({"size": {"type": "integer"}, "hue": {"type": "string"}});
     let other_type = json!({"size": {"type": "string"}, "color": {"type": "string"}});
     for (number, spec, place) in [
@@ -225,8 +225,11 @@ async fn a_definition_that_would_take_less_holds_its_version_with_the_place() ->
         // The command shows the same, and does not approve it.
         let listed = modules(&["list"]).await?;
         assert!(listed.contains("Rejected CRDIncompatible"), "{listed}");
-        let told = modules(&["describe", "widgets"]).await?;
-        assert!(told.contains("Blocked=True CRDIncompatible") && told.contains(place), "{told}");
+        let output = modules(&["describe", "widgets"]).await?;
+        assert!(
+            output.contains("Blocked=True CRDIncompatible") && output.contains(place),
+            "{output}"
+        );
         let in_vain = modules(&["approve", "widgets", &version.digest[..12]]).await.unwrap_err();
         assert!(in_vain.to_string().contains(place), "{in_vain}");
     }
@@ -309,8 +312,8 @@ async fn a_definition_with_a_conversion_webhook_is_refused() -> Result<()> {
         "conversionReviewVersions": ["v1"],
         "clientConfig": {"service": {"name": "converter", "namespace": "default"}}}});
     let (stage, _host, namespace) = stage(&Version::new(1, &converts), &[GROUP]).await?;
-    let told = "spec.conversion: a conversion webhook is not supported";
-    until_refused(&stage, "InvalidManifest", told).await?;
+    let message = "spec.conversion: a conversion webhook is not supported";
+    until_refused(&stage, "InvalidManifest", message).await?;
     assert!(stage.admin.get(Kind::CRD, "", CRD).await?.is_none());
 
     // Nor does it displace one that serves.
@@ -319,7 +322,7 @@ async fn a_definition_with_a_conversion_webhook_is_refused() -> Result<()> {
     first.until_serving(&stage).await?;
     let before = installed(&stage).await?;
     Version::new(2, &converts).push(&stage).await?;
-    until_refused(&stage, "InvalidManifest", told).await?;
+    until_refused(&stage, "InvalidManifest", message).await?;
     served_by(&stage, &namespace, "a", 1).await?;
     assert_eq!(installed(&stage).await?, before);
     Ok(())
@@ -373,8 +376,8 @@ async fn a_definition_that_would_go_with_an_owner_or_lose_what_is_stored_changes
     owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Namespace",
         "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}]);
     Version::new(2, &owned).push(&stage).await?;
-    let told = "metadata.ownerReferences: is not the guest's to give";
-    until_refused(&stage, "InvalidManifest", told).await?;
+    let message = "metadata.ownerReferences: is not the guest's to give";
+    until_refused(&stage, "InvalidManifest", message).await?;
 
     let mut moved = definition(&size_and_color());
     moved["spec"]["versions"][0]["storage"] = false.into();
@@ -382,8 +385,8 @@ async fn a_definition_that_would_go_with_an_owner_or_lose_what_is_stored_changes
     second["name"] = "v2".into();
     moved["spec"]["versions"].as_array_mut().unwrap().push(second);
     Version::new(3, &moved).push(&stage).await?;
-    let told = "version v2 would be stored and takes less than v1: .spec.color is gone";
-    until_refused(&stage, "CRDIncompatible", told).await?;
+    let message = "version v2 would be stored and takes less than v1: .spec.color is gone";
+    until_refused(&stage, "CRDIncompatible", message).await?;
 
     let mut shut = size_and_color();
     shut["shape"] = json!({"type": "string"});

@@ -122,7 +122,7 @@ impl Dev {
         Ok(Self { child, lines, _watchdog: watchdog })
     }
 
-    /// Waits until it says this, after what was said before the last call.
+    /// Waits until it says this, after what was printed before the last call.
     async fn says(&mut self, text: &str) -> Result<()> {
         eventually(&format!("dev says {text:?}"), BUILD, async || {
             if let Some(status) = self.child.try_wait()? {
@@ -193,11 +193,11 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     // The versions of dependencies that are compiled already.
     fs::copy(root().join("guests/Cargo.lock"), guest.join("Cargo.lock"))?;
     author.run(&guest, "innkeeper build").await?;
-    let mut said = String::new();
+    let mut printed = String::new();
     for line in commands(&document, "## On a cluster") {
-        said = author.run(&guest, &line).await?;
+        printed = author.run(&guest, &line).await?;
     }
-    assert_eq!(said, "Good day", "what the last command of the document shows");
+    assert_eq!(printed, "Good day", "what the last command of the document shows");
 
     let [dev, change, remove_directly @ ..] =
         &commands(&document, "## Change it while it runs")[..]
@@ -246,9 +246,9 @@ async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not
     dev.interrupt().await?;
     author.save(".data(\"text\", format!(\"{}?!\", spec.text))")?;
     for line in remove_directly {
-        said = author.run(&guest, line).await?;
+        printed = author.run(&guest, line).await?;
     }
-    assert!(said.contains("Active:     hello 0.1.0"), "{said}");
+    assert!(printed.contains("Active:     hello 0.1.0"), "{printed}");
     until_text(&stage, "Good day?!").await?;
     host.stop(Duration::from_secs(10)).await?;
     into_a_folder(&stage, &author).await

@@ -77,8 +77,11 @@ async fn a_parent_reports_its_childrens_readiness_and_takes_them_down_in_order()
     let (admin, ns) = (&stage.admin, &*namespace);
     admin.apply_in(ns, include_str!("../../../deploy/samples/kabocha.yaml")).await?;
     let at = (KABOCHA, ns, "example-kabocha");
-    let said = stage.says(at, ("Ready", "False", "ChildNotReady")).await?;
-    assert!(said.contains("example-kabocha-red"), "the first child that is not ready: {said}");
+    let message = stage.says(at, ("Ready", "False", "ChildNotReady")).await?;
+    assert!(
+        message.contains("example-kabocha-red"),
+        "the first child that is not ready: {message}"
+    );
 
     // Down to the Deployments, each by its own module, and a size is a number all the way.
     for (name, parent, size) in [
@@ -116,10 +119,10 @@ async fn a_parent_reports_its_childrens_readiness_and_takes_them_down_in_order()
     until_phase(&stage, at, "setup").await?;
     kubelet::runs_all(admin, ns, ("app", "imo"), 4).await?;
     let three = |one: &Value| one["status"]["ready"] == "3/4";
-    let told = admin.until("three of four are ready", SOON, at, three).await?;
+    let parent = admin.until("three of four are ready", SOON, at, three).await?;
     let harvest = json!({"kind": "Kuri", "name": "example-kabocha-harvest", "ready": false,
         "message": "Job example-kabocha-harvest has not ended yet"});
-    assert!(told["status"]["children"].as_array().unwrap().contains(&harvest), "{told:#}");
+    assert!(parent["status"]["children"].as_array().unwrap().contains(&harvest), "{parent:#}");
     let pod = pod_of(admin, ns, "example-kabocha-harvest").await?;
     kubelet::ends(admin, ns, &pod, "Succeeded").await?;
     stage.says(at, ("Ready", "True", "AllReady")).await?;
@@ -134,8 +137,8 @@ async fn a_parent_reports_its_childrens_readiness_and_takes_them_down_in_order()
         .find(|name| name.starts_with("example-kabocha-small-purple"))
         .unwrap();
     kubelet::is_unready(admin, ns, purple).await?;
-    let said = stage.says(at, ("Ready", "False", "ChildNotReady")).await?;
-    assert!(said.starts_with("Kabocha example-kabocha-small: Imo"), "{said}");
+    let message = stage.says(at, ("Ready", "False", "ChildNotReady")).await?;
+    assert!(message.starts_with("Kabocha example-kabocha-small: Imo"), "{message}");
 
     gone_from_the_top(&stage, ns).await
 }
@@ -249,9 +252,9 @@ async fn what_kuri_does_is_a_parameter_of_its_module() -> Result<()> {
 
     // Parameters that do not fit are refused and say why; the old ones go on.
     set_parameters(&stage, &json!({"operations": ["deploy", "destroy"]})).await?;
-    let told = stage.module_says("kuri", "Ready", "False", "InvalidParameters").await?;
-    assert!(told.contains("spec.parameters.operations[1]"), "the place is named: {told}");
-    assert!(told.contains("one of 'deploy', 'cleanup'"), "and what fits: {told}");
+    let message = stage.module_says("kuri", "Ready", "False", "InvalidParameters").await?;
+    assert!(message.contains("spec.parameters.operations[1]"), "the place is named: {message}");
+    assert!(message.contains("one of 'deploy', 'cleanup'"), "and what fits: {message}");
     stage.module_says("kuri", "Serving", "True", "RevisionActive").await?;
     admin.apply(&kuri(ns, "second")).await?;
     pod_of(admin, ns, "second").await?;
@@ -288,12 +291,12 @@ async fn a_status_shows_what_its_last_run_came_to() -> Result<()> {
     let (admin, ns) = (&stage.admin, &*namespace);
     let last_run = async |what: &str, wanted: Value| {
         let shows = |one: &Value| {
-            let told = &one["status"]["lastRun"];
-            ["ok", "changed", "failures"].iter().all(|name| told[name] == wanted[name])
-                && told["completionTime"].is_string()
+            let run = &one["status"]["lastRun"];
+            ["ok", "changed", "failures"].iter().all(|name| run[name] == wanted[name])
+                && run["completionTime"].is_string()
         };
-        let told = admin.until(what, SOON, (KURI, ns, "first"), shows).await?;
-        anyhow::Ok(told["status"]["lastRun"].clone())
+        let primary = admin.until(what, SOON, (KURI, ns, "first"), shows).await?;
+        anyhow::Ok(primary["status"]["lastRun"].clone())
     };
     // Somebody has a Job of that name.
     let job = json!({"apiVersion": "batch/v1", "kind": "Job",
@@ -303,19 +306,19 @@ async fn a_status_shows_what_its_last_run_came_to() -> Result<()> {
     admin.apply(&job.to_string()).await?;
     admin.apply(&kuri(ns, "first")).await?;
     let failed = json!({"ok": 0, "changed": 0, "failures": 1});
-    let told = last_run("a failure is told", failed.clone()).await?;
+    let first = last_run("a failure is reported", failed.clone()).await?;
     until_run_again(&host, "kuri").await?;
-    assert_eq!(last_run("it is told once", failed).await?, told);
+    assert_eq!(last_run("it is reported once", failed).await?, first);
 
     admin.delete(Kind::JOB, ns, "first").await?;
     let changed = json!({"ok": 1, "changed": 1, "failures": 0});
-    let told = last_run("what was made is told", changed.clone()).await?;
+    let second = last_run("what was made is reported", changed.clone()).await?;
     // What changes nothing leaves it: runs by the period, and another status.
     let pod = pod_of(admin, ns, "first").await?;
     kubelet::ends(admin, ns, &pod, "Succeeded").await?;
     until_phase(&stage, (KURI, ns, "first"), "done").await?;
     until_run_again(&host, "kuri").await?;
-    assert_eq!(last_run("it stays", changed).await?, told);
+    assert_eq!(last_run("it stays", changed).await?, second);
     Ok(())
 }
 
@@ -390,19 +393,23 @@ async fn a_period_of_the_module_or_of_the_object_runs_the_guest_when_nothing_cha
     eventually("an Event says what is wrong", SOON, async || {
         let events = admin.list(Kind::EVENT, ns).await?;
         let found = events.iter().find(|one| one["reason"] == "InvalidResyncPeriod");
-        let told = found.and_then(|one| one["message"].as_str()).unwrap_or_default();
-        let whole = told.contains("innkeeper.dev/resync-period") && told.contains("\"often\"");
+        let note = found.and_then(|one| one["message"].as_str()).unwrap_or_default();
+        let whole = note.contains("innkeeper.dev/resync-period") && note.contains("\"often\"");
         Ok(if whole { Ok(()) } else { Err(format!("{events:?}")) })
     })
     .await?;
     edit(admin, at, &annotated(Value::Null)).await?;
 
-    // One that is too short, or none at all, is told on the Module.
+    // One that is too short, or none at all, is reported on the Module.
     edit(admin, module, &json!({"spec": {"resyncPeriod": "10ms"}})).await?;
     eventually("the Module says what is wrong", SOON, async || {
         let module = admin.must_get(Kind::MODULE, "", "imo").await?;
-        let told = module["status"]["conditions"].to_string();
-        Ok(if told.contains("10ms is too short: at least 1s") { Ok(()) } else { Err(told) })
+        let conditions = module["status"]["conditions"].to_string();
+        Ok(if conditions.contains("10ms is too short: at least 1s") {
+            Ok(())
+        } else {
+            Err(conditions)
+        })
     })
     .await
 }
@@ -444,7 +451,7 @@ async fn a_guests_own_status_is_all_there_is_where_the_module_says_so() -> Resul
         [(json!("3"), "must be of type integer"), (json!(-1), "greater than or equal to 0")]
     {
         let refused = edit(admin, at, &wrong(size)).await.map_err(|error| format!("{error:#}"));
-        assert!(refused.as_ref().is_err_and(|told| told.contains(why)), "{refused:?}");
+        assert!(refused.as_ref().is_err_and(|error| error.contains(why)), "{refused:?}");
     }
     edit(admin, at, &wrong(json!(5))).await?;
     let five = |one: &Value| one["spec"]["replicas"] == json!(5);
@@ -457,7 +464,7 @@ async fn a_guests_own_status_is_all_there_is_where_the_module_says_so() -> Resul
         one["status"]["observedGeneration"] == one["metadata"]["generation"]
             && says(one, "Ready", "False", "InProgress")
     };
-    admin.until("the generation is told", SOON, at, is_whole).await?;
+    admin.until("the generation is reported", SOON, at, is_whole).await?;
     Ok(())
 }
 
@@ -489,8 +496,8 @@ async fn a_condition_that_is_none_is_refused_with_its_place_and_nothing_is_half_
     admin.apply_in(ns, include_str!("../../../deploy/samples/imo.yaml")).await?;
     let at = (IMO, ns, "example-imo");
     let refused = |one: &Value| {
-        let told = message(one, "Synced");
-        condition(one, "Synced") == Some("False") && told.contains("conditions[0].reason")
+        let text = message(one, "Synced");
+        condition(one, "Synced") == Some("False") && text.contains("conditions[0].reason")
     };
     let seen = admin.until("the condition is refused", SOON, at, refused).await?;
     assert_eq!(condition(&seen, "Tasty"), None);

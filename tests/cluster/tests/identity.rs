@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const READER: Kind = Kind::new("example.innkeeper.dev/v1", "Reader");
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What nobody may see. Told by itself and as the API writes it.
+/// What nobody may see. By itself and as the API writes it.
 const TREASURE: &str = "the-bytes-of-the-treasure";
 
 /// Within this time a right that is taken away has ended the reads.
@@ -194,21 +194,21 @@ async fn each_of_three_modules_sees_what_its_account_may_and_nothing_else() -> R
     }
     // not in what a guest is given, which its status repeats, nor in
     // what the host says of it.
-    let mut told = host.log().join("\n");
-    told += &host.http("/metrics").await?.1;
+    let mut texts = host.log().join("\n");
+    texts += &host.http("/metrics").await?.1;
     for (kind, namespace) in [(Kind::MODULE, ""), (Kind::EVENT, "default")] {
-        told += &json!(stage.admin.list(kind, namespace).await?).to_string();
+        texts += &json!(stage.admin.list(kind, namespace).await?).to_string();
     }
     for (_, home) in MODULES_AND_HOMES {
         for kind in [READER, Kind::EVENT, Kind::CONFIG_MAP] {
-            told += &json!(stage.admin.list(kind, home).await?).to_string();
+            texts += &json!(stage.admin.list(kind, home).await?).to_string();
         }
     }
     for written in [TREASURE.to_owned(), base64::engine::general_purpose::STANDARD.encode(TREASURE)]
     {
         // Base64 of the longer value begins like that of the shorter one, but for its end.
         let head = &written[..written.len() - 4];
-        assert!(!told.contains(head), "the bytes of a Secret were told: {head}");
+        assert!(!texts.contains(head), "the bytes of a Secret were shown: {head}");
     }
 
     // Of the others' homes no account has asked for anything but what its own reads need.

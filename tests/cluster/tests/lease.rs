@@ -78,7 +78,7 @@ fn print_hand_over(stage: &Stage) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Result<()> {
+async fn one_host_works_and_hands_over_when_it_is_stopped_or_killed() -> Result<()> {
     let (stage, ns) = stage().await?;
     let first = until_ready(Host::start(&options(&stage, "first", 15).await?)?).await?;
     first.leads(SOON).await?;
@@ -100,7 +100,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     .await?;
     assert_eq!(writes("second")?, [], "it stands by");
 
-    // Told to stop, it gives the Lease back, and nobody waits for its end.
+    // Asked to stop, it gives the Lease back, and nobody waits for its end.
     let before = held_by(&stage, "first").await?;
     let (status, _) = first.stop(STOP).await?;
     assert!(status.success(), "{status}");
@@ -119,7 +119,7 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     // that was done is done again.
     let third = until_ready(Host::start(&options(&stage, "third", 15).await?)?).await?;
     third.logged("lease held by another host", SOON).await?;
-    // The controller manager has said its last word on them too.
+    // The controller manager has finished with them too.
     eventually("the Deployments have their replicas", SOON, async || {
         let all = stage.admin.list(Kind::DEPLOYMENT, &ns).await?;
         let have = all.iter().filter(|one| one["status"]["replicas"] == 1).count();
@@ -159,7 +159,7 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
     stage.ready("bench").await?;
     let second = until_ready(Host::start(&options(&stage, "second", 4).await?)?).await?;
 
-    // In the midst of its work, with a request on the way.
+    // During its work, with a request on the way.
     let nth = proxy.writes() + 50 + chance.below(200);
     proxy.at_write(nth, When::Before, first.pauser());
     make(&stage, &ns, 0, CHANGES).await?;
@@ -184,7 +184,7 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
         writes.iter().filter(of_first).filter(|event| *event.time >= *acquired).collect();
     assert!(late.is_empty(), "{late:#?}");
 
-    // It is none the worse for it: it stands by, and works when it is its turn.
+    // It is unharmed: it stands by, and works when it is its turn.
     eventually("the first host stands by", SOON, async || {
         let leads = first.metric("innkeeper_leader_election_master_status", &[]).await?;
         Ok(if leads == Some(0.0) { Ok(()) } else { Err(format!("{leads:?}")) })

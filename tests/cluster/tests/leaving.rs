@@ -187,12 +187,12 @@ async fn a_module_that_is_deleted_lets_its_primaries_go_and_leaves_what_it_made(
         .collect();
     assert_eq!(config_maps(&stage, &namespace).await?, expected, "what it made stays");
     let events = stage.admin.list(Kind::EVENT, "default").await?;
-    let told = events.iter().find(|one| one["reason"] == "FinalizersRemoved").unwrap();
+    let event = events.iter().find(|one| one["reason"] == "FinalizersRemoved").unwrap();
     // The one that was being deleted may have been asked before the host knew that the Module goes.
-    let told = told["message"].as_str().unwrap();
-    assert!(told.contains("off 10 primaries") || told.contains("off 9 primaries"), "{told}");
+    let note = event["message"].as_str().unwrap();
+    assert!(note.contains("off 10 primaries") || note.contains("off 9 primaries"), "{note}");
 
-    // Whoever deletes one now is not held up.
+    // A primary that is deleted now is not held up.
     stage.admin.delete(STACK, &namespace, "s1").await?;
     stage.admin.until_gone(SOON, (STACK, &namespace, "s1")).await?;
     Ok(())
@@ -209,7 +209,7 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
     let before = stage.admin.must_get(binding, "", "innkeeper-module-stack").await?;
     stage.admin.delete(binding, "", "innkeeper-module-stack").await?;
     stage.admin.delete(Kind::MODULE, "", "stack").await?;
-    let told = eventually("the Module says what it lacks", MANY, async || {
+    let conditions = eventually("the Module says what it lacks", MANY, async || {
         let module = stage.admin.must_get(Kind::MODULE, "", "stack").await?;
         let text = module["status"]["conditions"].to_string();
         Ok(if text.contains("cannot be") || text.contains("is still on") {
@@ -219,7 +219,7 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
         })
     })
     .await?;
-    assert!(told.contains("innkeeper.dev/module"), "what to do is said: {told}");
+    assert!(conditions.contains("innkeeper.dev/module"), "what to do is named: {conditions}");
 
     let again = json!({"apiVersion": binding.api_version, "kind": binding.kind,
         "metadata": {"name": "innkeeper-module-stack"},
@@ -231,7 +231,7 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -> Result<()> {
+async fn what_a_version_no_longer_declares_is_reported_pruned_and_then_forgotten() -> Result<()> {
     const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
     let stage = Stage::new().await?;
     stage
@@ -248,7 +248,7 @@ async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -
     }
     stage.all_synced(SETTINGS, &namespace, 3).await?;
 
-    // It is told beforehand what goes with the kind.
+    // The Module reports beforehand what goes with the kind.
     stage.push("settings", "settings-nothing").await?;
     stage.module_says("settings", "Held", "True", "WouldDelete").await?;
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
@@ -336,21 +336,21 @@ async fn uninstalling_lets_everything_go_and_leaves_what_was_made() -> Result<()
     stage.admin.apply(&stack(&namespace, "app", 2, false)).await?;
     stage.all_synced(STACK, &namespace, 1).await?;
     let kubeconfig = stage.plane.kubeconfig().to_owned();
-    let told = output_with(&kubeconfig, &["uninstall"]).await?;
-    assert!(told.contains("would delete Module stack, whose finalizer"), "{told}");
-    assert!(stage.admin.get(Kind::MODULE, "", "stack").await?.is_some(), "only told");
+    let output = output_with(&kubeconfig, &["uninstall"]).await?;
+    assert!(output.contains("would delete Module stack, whose finalizer"), "{output}");
+    assert!(stage.admin.get(Kind::MODULE, "", "stack").await?.is_some(), "only reported");
 
-    let told = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
+    let output = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
     assert!(
-        told.contains("Module stack is gone\n") && told.contains("Module team is gone"),
-        "{told}"
+        output.contains("Module stack is gone\n") && output.contains("Module team is gone"),
+        "{output}"
     );
     assert!(stage.admin.list(Kind::MODULE, "").await?.is_empty());
     assert!(!has_finalizer(&stage.admin.must_get(STACK, &namespace, "app").await?));
     assert_eq!(config_maps(&stage, &namespace).await?, ["app-0", "app-1", "app-kept"]);
     stage.admin.must_get(Kind::CRD, "", "stacks.example.innkeeper.dev").await?;
-    let told = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
-    assert!(told.starts_with("There is no Module."), "{told}");
+    let output = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
+    assert!(output.starts_with("There is no Module."), "{output}");
     Ok(())
 }
 

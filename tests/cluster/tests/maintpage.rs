@@ -48,7 +48,7 @@ async fn serve(stage: &Stage) -> Result<(Host, String)> {
     Ok((host, stage.admin.namespace("pages").await?))
 }
 
-/// Waits until all that a `MaintPage` wants now is applied and said.
+/// Waits until all that a `MaintPage` wants now is applied and reported.
 async fn synced(stage: &Stage, namespace: &str, name: &str) -> Result<Value> {
     let is_synced = |one: &Value| {
         says(one, "Synced", "True", "Applied")
@@ -271,10 +271,10 @@ async fn a_new_appname_moves_the_children_and_the_old_ones_serve_until_the_new_a
     let after = admin.until("the Pod has the new image", SOON, pod, has_it).await?;
     assert_eq!(after["metadata"]["uid"], page["metadata"]["uid"], "in place");
 
-    // One that has ended is made anew.
+    // One that has ended is created again.
     kubelet::ends(admin, ns, "example-maintpage-pod", "Failed").await?;
     let is_another = |one: &Value| one["metadata"]["uid"] != page["metadata"]["uid"];
-    admin.until("the page is made anew", SOON, pod, is_another).await?;
+    admin.until("the page is created again", SOON, pod, is_another).await?;
     Ok(())
 }
 
@@ -317,8 +317,8 @@ async fn names_that_would_mix_the_two_sides_up_are_refused_and_nothing_is_touche
     // One that is there, and one that is new.
     let at = (MAINTPAGE, ns, "example");
     edit(admin, at, &json!({"spec": {"appconfig": {"appname": "example"}}})).await?;
-    let told = stage.says(at, ("Synced", "False", "AppnameIsOwnName")).await?;
-    assert!(told.contains("give one of them another name"), "{told}");
+    let message = stage.says(at, ("Synced", "False", "AppnameIsOwnName")).await?;
+    assert!(message.contains("give one of them another name"), "{message}");
     stage.says(at, ("Ready", "False", "AppnameIsOwnName")).await?;
     let new = OLD.replace("name: example\n", "name: other\n").replace("httpd", "other");
     admin.apply_in(ns, &new).await?;
@@ -328,14 +328,14 @@ async fn names_that_would_mix_the_two_sides_up_are_refused_and_nothing_is_touche
     let clash =
         OLD.replace("name: example\n", "name: httpd\n").replace("appname: httpd", "appname: x");
     admin.apply_in(ns, &clash).await?;
-    let told = stage.says((MAINTPAGE, ns, "httpd"), ("Synced", "False", "NameClash")).await?;
-    assert!(told.contains("Deployment httpd"), "{told}");
+    let message = stage.says((MAINTPAGE, ns, "httpd"), ("Synced", "False", "NameClash")).await?;
+    assert!(message.contains("Deployment httpd"), "{message}");
 
     // The names of another one are not shared.
     let second = OLD.replace("name: example\n", "name: second\n");
     admin.apply_in(ns, &second).await?;
-    let told = stage.says((MAINTPAGE, ns, "second"), ("Synced", "False", "Conflict")).await?;
-    assert!(told.contains("MaintPage example"), "{told}");
+    let message = stage.says((MAINTPAGE, ns, "second"), ("Synced", "False", "Conflict")).await?;
+    assert!(message.contains("MaintPage example"), "{message}");
 
     stage.quiet(Duration::from_secs(1)).await?;
     assert_eq!(everything(admin, ns).await?, before, "nothing is made, nothing is touched");
@@ -353,16 +353,17 @@ async fn the_definition_refuses_what_could_not_be_made() -> Result<()> {
     let refused = async |manifest: &str| {
         admin.apply_in(ns, manifest).await.map_err(|error| format!("{error:#}")).unwrap_err()
     };
-    let told = refused(&OLD.replace("httpd", "example")).await;
-    assert!(told.contains("must not be the MaintPage's own name"), "{told}");
-    let told = refused(&OLD.replace("toggle: false", "toggle: \"false\"")).await;
-    assert!(told.contains("maintpagetoggle") && told.contains("boolean"), "{told}");
-    let told = refused(&OLD.replace("name: example", &format!("name: {}", "a".repeat(64)))).await;
-    assert!(told.contains("at most 63 characters"), "{told}");
-    let told = refused(&OLD.replace("httpd", "Httpd")).await;
-    assert!(told.contains("spec.appconfig.appname"), "{told}");
-    let told = refused(&OLD.replace("appname", "app")).await;
-    assert!(told.contains("spec.appconfig"), "{told}");
+    let message = refused(&OLD.replace("httpd", "example")).await;
+    assert!(message.contains("must not be the MaintPage's own name"), "{message}");
+    let message = refused(&OLD.replace("toggle: false", "toggle: \"false\"")).await;
+    assert!(message.contains("maintpagetoggle") && message.contains("boolean"), "{message}");
+    let message =
+        refused(&OLD.replace("name: example", &format!("name: {}", "a".repeat(64)))).await;
+    assert!(message.contains("at most 63 characters"), "{message}");
+    let message = refused(&OLD.replace("httpd", "Httpd")).await;
+    assert!(message.contains("spec.appconfig.appname"), "{message}");
+    let message = refused(&OLD.replace("appname", "app")).await;
+    assert!(message.contains("spec.appconfig"), "{message}");
     assert!(admin.list(MAINTPAGE, ns).await?.is_empty());
     assert!(admin.list(Kind::POD, ns).await?.is_empty());
     Ok(())
@@ -428,7 +429,7 @@ async fn the_original_operators_objects_are_taken_over_without_a_gap() -> Result
     until_published(&stage, ns, "example", ("Published", "Toggled")).await?;
 
     // The application has its new pod, with a probe, and the Service moves to it. Only then is the
-    // page made anew: a Pod cannot be given a probe.
+    // page created again: a Pod cannot be given a probe.
     let at_pod = (Kind::POD, ns, "example-maintpage-pod");
     let page = admin.must_get(Kind::POD, ns, at_pod.2).await?;
     assert!(page["spec"]["containers"][0]["readinessProbe"].is_null());
@@ -442,11 +443,11 @@ async fn the_original_operators_objects_are_taken_over_without_a_gap() -> Result
     .await?;
     edit(admin, at, &toggled(false)).await?;
     until_routed(admin, ns, "httpd", "httpd").await?;
-    let anew = |one: &Value| {
+    let is_another = |one: &Value| {
         one["metadata"]["uid"] != page["metadata"]["uid"]
             && one["spec"]["containers"][0]["readinessProbe"]["tcpSocket"]["port"] == 8080
     };
-    admin.until("the page is made anew with a probe", SOON, at_pod, anew).await?;
+    admin.until("the page is created again with a probe", SOON, at_pod, is_another).await?;
     kubelet::runs(admin, ns, at_pod.2).await?;
     stage.says(at, ("Ready", "True", "AllReady")).await?;
     Ok(())

@@ -143,7 +143,7 @@ async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
     let stage = Stage::new().await?;
-    // Without a rehearsal, which would hold what fails, and without going back: to see what the
+    // Without a preview, which would hold what fails, and without going back: to see what the
     // primaries say.
     let unguarded = json!({"allowedCRDGroups": ["bench.innkeeper.dev"],
         "rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}});
@@ -171,7 +171,7 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
         } else {
             stage.push("bench", what).await?;
         }
-        let told = eventually("the Module says why", SOON, async || {
+        let loaded = eventually("the Module says why", SOON, async || {
             let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
             let loaded = module["status"]["conditions"]
                 .as_array()
@@ -185,8 +185,8 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
             })
         })
         .await?;
-        println!("{what}: {} {}", told["reason"], told["message"]);
-        assert_eq!(told["reason"], reason, "{what}: {told}");
+        println!("{what}: {} {}", loaded["reason"], loaded["message"]);
+        assert_eq!(loaded["reason"], reason, "{what}: {loaded}");
         let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
         assert!(says(&module, "Serving", "True", "RevisionActive"), "{what}: {module:#}");
         // And it does serve.
@@ -210,8 +210,8 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
         ("makes-undeclared-kind", "UndeclaredKind"),
     ] {
         stage.push("bench", what).await?;
-        let told = stage.says((BENCH, ns, "a"), ("Synced", "False", reason)).await?;
-        println!("{what}: {told}");
+        let message = stage.says((BENCH, ns, "a"), ("Synced", "False", reason)).await?;
+        println!("{what}: {message}");
         let module = stage.module_says("bench", "Healthy", "False", reason).await?;
         assert!(!module.is_empty(), "the Module says it too");
         // Nothing that was made is touched.
@@ -306,13 +306,13 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
     stage.module_says("bench", "Serving", "True", "RevisionActive").await?;
 
     // A missing right is a condition that names verb, resource and namespace; the others go on.
-    let told = stage.module_says("bench", "Authorized", "False", "Forbidden").await?;
-    assert!(told.contains("list services") && told.contains("whole cluster"), "{told}");
+    let message = stage.module_says("bench", "Authorized", "False", "Forbidden").await?;
+    assert!(message.contains("list services") && message.contains("whole cluster"), "{message}");
     let namespace = stage.admin.namespace("rights").await?;
     let ns = namespace.as_str();
     stage.admin.apply(&bench(ns, "a", 1)).await?;
-    let told = stage.says((BENCH, ns, "a"), ("Synced", "False", "Unreadable")).await?;
-    assert!(told.contains("services"), "{told}");
+    let message = stage.says((BENCH, ns, "a"), ("Synced", "False", "Unreadable")).await?;
+    assert!(message.contains("services"), "{message}");
     stage
         .admin
         .until("the Deployment is made", SOON, (Kind::DEPLOYMENT, ns, "a"), |_| true)
@@ -327,8 +327,8 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
 
     // Reading is granted, writing is not.
     stage.admin.apply(&rights(&["get", "list", "watch"])).await?;
-    let told = stage.says((BENCH, ns, "a"), ("Synced", "False", "Forbidden")).await?;
-    assert!(told.contains("services") && told.contains(ns), "{told}");
+    let message = stage.says((BENCH, ns, "a"), ("Synced", "False", "Forbidden")).await?;
+    assert!(message.contains("services") && message.contains(ns), "{message}");
     // Everything is granted: it works without a restart.
     stage.admin.apply(&rights(&["get", "list", "watch", "create", "patch", "delete"])).await?;
     stage.admin.until("the Service is made", 3 * SOON, (Kind::SERVICE, ns, "a"), |_| true).await?;
@@ -385,7 +385,7 @@ async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
             "spec": {"names": ["x"]}})
         .to_string()
     };
-    // What cannot be read is told, and the module's own period counts: none.
+    // What cannot be read is reported, and the module's own period counts: none.
     stage.admin.apply(&settings("often")).await?;
     eventually("an Event says what is wrong", SOON, async || {
         let events = stage.admin.list(Kind::EVENT, &namespace).await?;

@@ -82,7 +82,7 @@ async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
     assert_eq!(service["spec"]["ports"][0]["port"], 8080);
     assert_eq!(service["spec"]["ports"][0]["targetPort"], 8080);
 
-    // Without the Route's kind, that is said and nothing else suffers.
+    // Without the Route's kind, a condition reports that and nothing else suffers.
     let object = admin.must_get(Kind::PODROUTE, ns, "test-podroute").await?;
     assert!(says(&object, "KindsAvailable", "False", "NotServed"), "{object:#}");
     assert!(message(&object, "KindsAvailable").contains("route.openshift.io/v1 Route"));
@@ -155,7 +155,7 @@ async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
         .merge(Kind::SERVICE, ns, SERVICE, "slow", &json!({"metadata": {"finalizers": null}}))
         .await?;
     admin
-        .until("the Service is made anew", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
+        .until("the Service is created again", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
             one["metadata"]["uid"] != terminating["metadata"]["uid"]
         })
         .await?;
@@ -213,8 +213,9 @@ async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
     synced(&stage, ns, "first").await?;
     let mark = stage.plane.audit()?.mark()?;
     admin.apply(&podroute(ns, "second", 2)).await?;
-    let told = stage.says((Kind::PODROUTE, ns, "second"), ("Synced", "False", "Conflict")).await?;
-    assert!(told.contains("Podroute first"), "the holder is named: {told}");
+    let message =
+        stage.says((Kind::PODROUTE, ns, "second"), ("Synced", "False", "Conflict")).await?;
+    assert!(message.contains("Podroute first"), "the holder is named: {message}");
 
     // One child of the first is deleted: it comes back to the first.
     for (kind, name) in [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE)] {
@@ -340,7 +341,7 @@ async fn what_somebody_else_made_is_left_alone_until_it_may_be_adopted() -> Resu
     let after = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
     assert_eq!(before["spec"], after["spec"]);
     assert_eq!(after["metadata"]["ownerReferences"], Value::Null);
-    assert!(admin.get(Kind::SERVICE, ns, SERVICE).await?.is_none(), "nothing is created beside it");
+    assert!(admin.get(Kind::SERVICE, ns, SERVICE).await?.is_none(), "nothing else is created");
 
     let adopt = json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}});
     admin.merge(Kind::PODROUTE, ns, "test-podroute", "somebody", &adopt).await?;
@@ -358,7 +359,7 @@ async fn what_somebody_else_made_is_left_alone_until_it_may_be_adopted() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_child_that_a_stranger_made_anew_is_the_strangers() -> Result<()> {
+async fn a_child_that_a_stranger_created_again_is_the_strangers() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     admin.apply(&podroute(ns, "test-podroute", 1)).await?;
@@ -379,14 +380,14 @@ async fn a_child_that_a_stranger_made_anew_is_the_strangers() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fight_over_replicas_is_told_and_left_alone() -> Result<()> {
+async fn a_fight_over_replicas_is_reported_and_left_alone() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     admin.apply(&podroute(ns, "test-podroute", 3)).await?;
     synced(&stage, ns, "test-podroute").await?;
     let mark = stage.plane.audit()?.mark()?;
     // Like an autoscaler: whenever it finds another number, it sets its own.
-    let told = eventually("the fight is told", SOON, async || {
+    let message = eventually("the fight is reported", SOON, async || {
         let deployment = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
         if deployment["spec"]["replicas"] != 7 {
             let scale = json!({"spec": {"replicas": 7}});
@@ -400,7 +401,7 @@ async fn a_fight_over_replicas_is_told_and_left_alone() -> Result<()> {
         })
     })
     .await?;
-    assert!(told.contains(".spec.replicas") && told.contains("autoscaler"), "{told}");
+    assert!(message.contains(".spec.replicas") && message.contains("autoscaler"), "{message}");
     let filter = AuditFilter::new()
         .writes()
         .impersonated("system:serviceaccount:innkeeper-modules:podroute")

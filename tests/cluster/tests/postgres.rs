@@ -49,7 +49,7 @@ async fn stage() -> Result<(Stage, Host, String)> {
     Ok((stage, host, namespace))
 }
 
-/// Waits until all that a `PostgreSQL` wants now is applied and said.
+/// Waits until all that a `PostgreSQL` wants now is applied and reported.
 async fn synced(stage: &Stage, namespace: &str) -> Result<Value> {
     let is_synced = |one: &Value| {
         says(one, "Synced", "True", "Applied")
@@ -123,8 +123,8 @@ async fn an_old_manifest_works_word_for_word_once_its_secret_is_there() -> Resul
 
     // First without the Secret, then with one that lacks the key: nothing is half-made.
     admin.apply_in(ns, OLD).await?;
-    let told = stage.says(at, ("PasswordFound", "False", "SecretMissing")).await?;
-    assert_eq!(told, "there is no Secret foodb-password");
+    let message = stage.says(at, ("PasswordFound", "False", "SecretMissing")).await?;
+    assert_eq!(message, "there is no Secret foodb-password");
     stage.says(at, ("Ready", "False", "SecretMissing")).await?;
     assert_eq!(made(admin, ns).await?, [] as [&str; 0]);
     admin.apply_in(ns, &OLD_SECRET.replace("postgresql_password", "another_key")).await?;
@@ -175,9 +175,9 @@ async fn an_old_manifest_works_word_for_word_once_its_secret_is_there() -> Resul
 }
 
 /// Everything that the cluster and the host say, but for Secrets.
-async fn everything_told(stage: &Stage, host: &Host, ns: &str) -> Result<String> {
-    let mut told = host.log().join("\n");
-    told += &host.http("/metrics").await?.1;
+async fn everything_visible(stage: &Stage, host: &Host, ns: &str) -> Result<String> {
+    let mut texts = host.log().join("\n");
+    texts += &host.http("/metrics").await?.1;
     for kind in [
         POSTGRESQL,
         Kind::CONFIG_MAP,
@@ -188,10 +188,10 @@ async fn everything_told(stage: &Stage, host: &Host, ns: &str) -> Result<String>
         Kind::POD,
         Kind::EVENT,
     ] {
-        told += &json!(stage.admin.list(kind, ns).await?).to_string();
+        texts += &json!(stage.admin.list(kind, ns).await?).to_string();
     }
-    told += &json!(stage.admin.list(Kind::MODULE, "").await?).to_string();
-    Ok(told)
+    texts += &json!(stage.admin.list(Kind::MODULE, "").await?).to_string();
+    Ok(texts)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,7 +227,7 @@ async fn a_changed_password_is_rolled_out_and_a_secret_that_goes_takes_nothing_a
     assert_eq!(*digest(&admin.must_get(server.0, ns, NAME).await?), second);
 
     // A host that starts while the Secret is not there does no harm either.
-    let told = everything_told(&stage, &host, ns).await?;
+    let texts = everything_visible(&stage, &host, ns).await?;
     host.kill().await?;
     let host = stage.host().await?;
     stage.ready("postgres").await?;
@@ -242,9 +242,9 @@ async fn a_changed_password_is_rolled_out_and_a_secret_that_goes_takes_nothing_a
     admin.until("the first password is rolled out", SOON, server, is_first).await?;
 
     // The bytes of the passwords are nowhere.
-    let told = told + &everything_told(&stage, &host, ns).await?;
+    let texts = texts + &everything_visible(&stage, &host, ns).await?;
     for secret in [password, &encoded, "mypassword", "bXlwYXNzd29yZA"] {
-        assert!(!told.contains(secret), "the bytes of the Secret were told: {secret}");
+        assert!(!texts.contains(secret), "the bytes of the Secret are visible: {secret}");
     }
     Ok(())
 }
@@ -294,7 +294,7 @@ async fn volumes_grow_outlive_their_postgresql_and_are_taken_up_again_by_the_sam
     synced(&stage, ns).await?;
     let shrunk = admin.apply_in(ns, &postgres("1Gi")).await.map_err(|error| format!("{error:#}"));
     assert!(
-        shrunk.as_ref().is_err_and(|told| told.contains("a volume cannot shrink")),
+        shrunk.as_ref().is_err_and(|error| error.contains("a volume cannot shrink")),
         "{shrunk:?}"
     );
 
@@ -315,8 +315,8 @@ async fn volumes_grow_outlive_their_postgresql_and_are_taken_up_again_by_the_sam
     let other = json!("0".repeat(32));
     edit(admin, (Kind::CLAIM, ns, CLAIMS[0]), &kept_for(&other)).await?;
     admin.apply_in(ns, &postgres("2Gi")).await?;
-    let told = stage.says(at, ("Synced", "False", "Conflict")).await?;
-    assert!(told.contains("PersistentVolumeClaim") && told.contains(CLAIMS[0]), "{told}");
+    let message = stage.says(at, ("Synced", "False", "Conflict")).await?;
+    assert!(message.contains("PersistentVolumeClaim") && message.contains(CLAIMS[0]), "{message}");
     assert!(admin.get(Kind::DEPLOYMENT, ns, NAME).await?.is_none(), "nothing serves");
     let [data, _] = claims(admin, ns).await?;
     assert_eq!(data["metadata"]["labels"][KEPT_FOR], other, "left alone");
@@ -371,7 +371,7 @@ async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() ->
     let of_pod = |one: &Value, is_ready: bool| {
         one["status"]["pod"] == *pod && one["status"]["appReady"] == is_ready
     };
-    admin.until("its pod is told", SOON, at, |one| of_pod(one, false)).await?;
+    admin.until("its pod is reported", SOON, at, |one| of_pod(one, false)).await?;
 
     // Not while `prepare` has failed.
     ended_with(1).await?;
@@ -382,7 +382,7 @@ async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() ->
     ended_with(0).await?;
     let labelled = |one: &Value| one["metadata"]["labels"]["appReady"] == "ok";
     let seen = admin.until("it is labelled", SOON, (Kind::POD, ns, &pod), labelled).await?;
-    admin.until("and told", SOON, at, |one| of_pod(one, true)).await?;
+    admin.until("and reported", SOON, at, |one| of_pod(one, true)).await?;
     let owners = seen["metadata"]["ownerReferences"].as_array().unwrap();
     assert_eq!(owners.len(), 1, "{owners:?}");
     assert_eq!(owners[0]["kind"], "ReplicaSet", "merged onto, not owned");
@@ -399,7 +399,7 @@ async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() ->
         one["status"]["pod"].as_str().is_some_and(|name| name != pod)
             && one["status"]["appReady"] == false
     };
-    let next = admin.until("the next pod is told", SOON, at, is_next).await?;
+    let next = admin.until("the next pod is reported", SOON, at, is_next).await?;
     let next = next["status"]["pod"].as_str().unwrap();
     let next = admin.must_get(Kind::POD, ns, next).await?;
     assert!(next["metadata"]["labels"]["appReady"].is_null(), "{next:#}");
@@ -468,7 +468,7 @@ async fn the_definition_refuses_what_could_not_be_made_or_would_lose_data() -> R
     let refused = async |manifest: &str| {
         admin.apply_in(ns, manifest).await.map_err(|error| format!("{error:#}")).unwrap_err()
     };
-    for (from, to, told) in [
+    for (from, to, expected) in [
         ("name: foodb\n", "name: foo.db\n", "at most 63 lower-case letters"),
         ("name: foodb\n", "name: 9db\n", "at most 63 lower-case letters"),
         ("db: foo\n", "db: template1\n", "the server keeps this name for itself"),
@@ -477,12 +477,12 @@ async fn the_definition_refuses_what_could_not_be_made_or_would_lose_data() -> R
         ("db: foo\n", "db: 5\n", ".spec.db: expected string"),
     ] {
         let why = refused(&OLD.replace(from, to)).await;
-        assert!(why.contains(told), "{to}: {why}");
+        assert!(why.contains(expected), "{to}: {why}");
     }
     assert!(admin.list(POSTGRESQL, ns).await?.is_empty());
 
     admin.apply_in(ns, OLD).await?;
-    for (from, to, told) in [
+    for (from, to, expected) in [
         ("db: foo\n", "db: bar\n", "the database cannot be renamed"),
         ("user: foo\n", "user: bar\n", "the user cannot be renamed"),
         (
@@ -492,7 +492,7 @@ async fn the_definition_refuses_what_could_not_be_made_or_would_lose_data() -> R
         ),
     ] {
         let why = refused(&OLD.replace(from, to)).await;
-        assert!(why.contains(told), "{to}: {why}");
+        assert!(why.contains(expected), "{to}: {why}");
     }
     Ok(())
 }

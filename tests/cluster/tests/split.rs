@@ -73,11 +73,11 @@ async fn until_serving(stage: &Stage, digest: &str) -> Result<Value> {
 }
 
 /// Waits until the Module says that it is not ready, for this reason and with these words.
-async fn until_told(stage: &Stage, reason: &str, words: &str) -> Result<()> {
+async fn until_reported(stage: &Stage, reason: &str, words: &str) -> Result<()> {
     let at = (Kind::MODULE, "", "settings");
-    let is_told =
+    let is_reported =
         |one: &Value| says(one, "Ready", "False", reason) && message(one, "Ready").contains(words);
-    stage.admin.until(&format!("the Module says {words:?}"), SOON, at, is_told).await?;
+    stage.admin.until(&format!("the Module says {words:?}"), SOON, at, is_reported).await?;
     Ok(())
 }
 
@@ -133,15 +133,16 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
 
     let file = file.to_string_lossy();
     let kubeconfig = stage.plane.kubeconfig().to_owned();
-    let told = output_with(&kubeconfig, &["push", &file, "--module", "settings", "--wait"]).await?;
+    let output =
+        output_with(&kubeconfig, &["push", &file, "--module", "settings", "--wait"]).await?;
     let pushed = format!("settings-{}", &digest[..12]);
     let parts = |first: &str| {
         vec![first.to_owned(), format!("{first}-chunk-2"), format!("{first}-chunk-3")]
     };
     for part in parts(&pushed) {
-        assert!(told.contains(&format!("ConfigMap {MODULES}/{part}\n")), "{told}");
+        assert!(output.contains(&format!("ConfigMap {MODULES}/{part}\n")), "{output}");
     }
-    assert!(told.ends_with("the revision is active\n"), "{told}");
+    assert!(output.ends_with("the revision is active\n"), "{output}");
     until_serving(&stage, &digest).await?;
     let at = (Kind::CONFIG_MAP, namespace.as_str(), "first-a");
     stage.admin.until("it has its way", SOON, at, |one| one["data"]["text"] == "HELLO").await?;
@@ -183,7 +184,7 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
     host.stop(Duration::from_secs(10)).await?;
     stage.admin.delete(Kind::CONFIG_MAP, MODULES, &format!("{pushed}-chunk-2")).await?;
     let host = stage.host().await?;
-    until_told(&stage, "SourceNotFound", &format!("{pushed}-chunk-2 does not exist")).await?;
+    until_reported(&stage, "SourceNotFound", &format!("{pushed}-chunk-2 does not exist")).await?;
     make(&stage, &namespace, "second").await?;
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     assert_eq!(module["status"]["digest"], digest.as_str());
@@ -194,7 +195,7 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
         stage.admin.delete(Kind::CONFIG_MAP, MODULES, &part).await?;
     }
     let _host = stage.host().await?;
-    until_told(&stage, "SourceNotFound", &format!("{MODULES}/{pushed} does not exist")).await?;
+    until_reported(&stage, "SourceNotFound", &format!("{MODULES}/{pushed} does not exist")).await?;
     make(&stage, &namespace, "third").await?;
 
     // Another one serves, and back by the command: the copy is a source like any other.
@@ -231,17 +232,17 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_made_by_hand_serve_and_what_is_wrong_with_one_is_told() -> Result<()> {
+async fn parts_made_by_hand_serve_and_what_is_wrong_with_one_is_reported() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let bytes = large("settings-shouting")?;
     let packed = gzip(&bytes)?;
     let pieces: Vec<&[u8]> = packed.chunks(packed.len().div_ceil(3)).collect();
 
-    // A part that is not there is told; when it comes, the guest serves.
+    // A part that is not there is reported; when it comes, the guest serves.
     put(&stage, "by-hand", Some("3"), pieces[0]).await?;
     put(&stage, "by-hand-chunk-3", None, pieces[2]).await?;
     point_at(&stage, "by-hand").await?;
-    until_told(
+    until_reported(
         &stage,
         "SourceNotFound",
         "by-hand says that it has 3 chunks, and ConfigMap innkeeper-modules/by-hand-chunk-2 does not \
@@ -255,21 +256,29 @@ async fn parts_made_by_hand_serve_and_what_is_wrong_with_one_is_told() -> Result
 
     // So is a part that has something else, and each is read again when it changes.
     put(&stage, "by-hand-chunk-2", None, pieces[0]).await?;
-    until_told(&stage, "SourceMalformed", "ConfigMap innkeeper-modules/by-hand is not whole gzip")
-        .await?;
+    until_reported(
+        &stage,
+        "SourceMalformed",
+        "ConfigMap innkeeper-modules/by-hand is not whole gzip",
+    )
+    .await?;
     put(&stage, "by-hand-chunk-2", None, pieces[1]).await?;
     until_serving(&stage, &digest(&bytes)).await?;
     let no_key = json!({"binaryData": {"guest": null}});
     let part = "by-hand-chunk-3";
     stage.admin.merge(Kind::CONFIG_MAP, MODULES, part, "kubectl-edit", &no_key).await?;
-    until_told(&stage, "SourceNotFound", "by-hand-chunk-3, chunk 3 of by-hand, has no key guest")
-        .await?;
+    until_reported(
+        &stage,
+        "SourceNotFound",
+        "by-hand-chunk-3, chunk 3 of by-hand, has no key guest",
+    )
+    .await?;
     put(&stage, "by-hand-chunk-3", None, pieces[2]).await?;
     until_serving(&stage, &digest(&bytes)).await?;
 
     // And an annotation that is no number.
     put(&stage, "by-hand", Some("many"), pieces[0]).await?;
-    until_told(&stage, "SourceMalformed", "\"many\" in its annotation innkeeper.dev/chunks")
+    until_reported(&stage, "SourceMalformed", "\"many\" in its annotation innkeeper.dev/chunks")
         .await?;
     put(&stage, "by-hand", Some("3"), pieces[0]).await?;
     until_serving(&stage, &digest(&bytes)).await?;

@@ -1,4 +1,4 @@
-//! The simulator's controllers beside the real ones: the same objects, the same words about their
+//! The simulator's controllers compared with the real ones: the same objects, the same words about their
 //! Pods, and the same outcomes. The volumes of claims are made by the story: the real controllers
 //! make none.
 //!
@@ -145,7 +145,7 @@ impl World {
         bail!("{what}: not within two minutes: {seen:#?}")
     }
 
-    /// What a kubelet says of all Pods that have said nothing yet.
+    /// Writes what a kubelet would to all Pods that have no status yet.
     async fn say(&self, status: &Value) -> Result<()> {
         let mut pods = self.list("api/v1 pods").await?;
         pods.retain(|pod| pod["status"]["phase"] == "Pending");
@@ -405,7 +405,10 @@ impl World {
             claims.iter().filter(|one| one["status"]["phase"] == "Bound").count() == 5
         })
         .await?;
-        self.until_all("one is told why not", CLAIMED[1], |events| !events.is_empty()).await?;
+        self.until_all("one has an Event that says why not", CLAIMED[1], |events| {
+            !events.is_empty()
+        })
+        .await?;
         self.delete("api/v1 persistentvolumeclaims/any").await?;
         self.until_volumes("Released", 1).await?;
         // Free, it goes; in use, it waits.
@@ -440,7 +443,7 @@ fn normalised(all: &[Value]) -> Vec<String> {
             replaced.push((hash.to_owned(), "HASH".to_owned()));
         }
         if let Some(hash) = metadata["labels"]["controller.kubernetes.io/hash"].as_str() {
-            // By what it is a revision of, so that two are told apart.
+            // By what it is a revision of, so that two are kept apart.
             let number = &object["revision"];
             replaced.push((hash.to_owned(), format!("REVISION-{number}")));
         }

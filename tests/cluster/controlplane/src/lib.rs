@@ -13,7 +13,7 @@
 //!
 //! # Where the programs come from
 //!
-//! See [`Programs`]: `KUBEBUILDER_ASSETS` first, else the Go program beside this
+//! See [`Programs`]: `KUBEBUILDER_ASSETS` first, else the Go program next to this
 //! crate, built once and kept in the user's cache folder.
 //!
 //! # Guarantees

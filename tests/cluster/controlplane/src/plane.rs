@@ -85,7 +85,7 @@ impl ControlPlane {
         Self::start_and_tell(options, &mut |line| tell(line))
     }
 
-    /// As [`Self::start`]; `say` is told before something takes long.
+    /// As [`Self::start`]; `say` gets a line before something takes long.
     pub fn start_and_tell(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         if let Some(path) = env::var_os(EXISTING).filter(|value| !value.is_empty()) {
             let kubeconfig = PathBuf::from(path);
@@ -389,7 +389,7 @@ fn apiserver_flags(
     ]
 }
 
-/// What the API server needs besides to talk with kubelets, and for pods to talk with it.
+/// What the API server needs in addition to talk with kubelets, and for pods to talk with it.
 fn node_flags(certificates: &Certificates, has_node: bool) -> Vec<String> {
     if !has_node {
         // An endpoint on this machine's loopback would be refused.
@@ -461,7 +461,7 @@ impl Background {
         self.start(options, say)
     }
 
-    /// Starts it beside what already lies in its folder.
+    /// Starts it in its folder, next to what already lies there.
     pub fn start(&self, options: &Options, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let programs = Programs::find(say)?;
         fs::create_dir_all(&self.folder).map_err(Error::file(&self.folder))?;

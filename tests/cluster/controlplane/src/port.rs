@@ -1,4 +1,4 @@
-//! Ports for programs that have to be told theirs.
+//! Ports for programs that do not choose one themselves.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

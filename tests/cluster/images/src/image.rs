@@ -36,7 +36,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of these files. The layer is not compressed: it goes to a registry beside the node.
+    /// Of these files. The layer is not compressed: it goes to a registry on the same machine.
     pub fn new(tree: &Tree, run: &Run) -> Result<Self> {
         let mut layer = Vec::new();
         tree.write(&mut layer)?;

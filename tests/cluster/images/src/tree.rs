@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tar::{Builder, EntryType, Header};
 
-/// Files, folders and links by their path in the image. All belong to root unless told otherwise.
+/// Files, folders and links by their path in the image. All belong to root unless another owner is given.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     // Sorted, with every folder before what lies in it.
@@ -103,7 +103,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Users and their groups of the same name and number, beside root.
+    /// Users and their groups of the same name and number, in addition to root.
     pub fn users(&mut self, users: &[(&str, u32, &str)]) {
         let mut passwd = vec!["root:x:0:0:root:/root:/bin/sh\n".to_owned()];
         let mut group = vec!["root:x:0:\n".to_owned()];

@@ -11,7 +11,7 @@
 //! --runtime-config=admissionregistration.k8s.io/v1beta1=true`), which rewrites objects as a
 //! mutating webhook would. No controllers are needed.
 //!
-//! What the server itself takes as a change is recorded beside what we expect, by
+//! What the server itself takes as a change is recorded next to what we expect, by
 //! applying once more; `host/core/tests/settled.rs` holds our judgement against it.
 
 #![expect(clippy::print_stdout, reason = "a program for people at a terminal")]
@@ -105,7 +105,7 @@ struct Change {
     manager: String,
     #[serde(default)]
     subresource: String,
-    /// A merge patch, strategic if so said.
+    /// A merge patch, strategic if that is set.
     merge: Option<Value>,
     #[serde(default)]
     strategic: bool,
@@ -445,7 +445,7 @@ impl Server {
         self.request(Method::PATCH, &path, APPLY_PATCH, Some(object)).await
     }
 
-    /// Whether applying an object again comes to change nothing, not even its version. The server's
+    /// Whether applying an object again changes nothing in the end, not even its version. The server's
     /// own controllers may write in between (the status of a new CustomResourceDefinition).
     async fn settles(&self, kind: &Kind, object: &Value, manager: &str) -> Result<bool> {
         let mut last = self.apply(kind, object, manager, false).await?;

@@ -83,8 +83,9 @@ pub(crate) fn all() -> Vec<Case> {
 
 /// A guest that has something new to tell each second.
 fn events_by_the_clock() -> Case {
-    let told = json!({"events": [{"reason": "Again", "message": TIME}], "requeueAfterSeconds": 1});
-    Case::runs("events-by-the-clock", &says(&told.to_string()).timed(), ("True", "Applied", ""))
+    let outcome =
+        json!({"events": [{"reason": "Again", "message": TIME}], "requeueAfterSeconds": 1});
+    Case::runs("events-by-the-clock", &says(&outcome.to_string()).timed(), ("True", "Applied", ""))
 }
 
 /// A component that takes minutes to compile.
@@ -166,8 +167,9 @@ pub(crate) const FORGED: &str =
 
 /// Texts that are not what the contract says.
 fn what_it_answers() -> Vec<Case> {
-    let unreadable =
-        |name, text: &str, told| Case::runs(name, &says(text), ("False", "OutputUnreadable", told));
+    let unreadable = |name, text: &str, expected| {
+        Case::runs(name, &says(text), ("False", "OutputUnreadable", expected))
+    };
     let data = |value: &str| {
         format!(
             r#"{{"objects":[{{"object":{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"odd"}},"data":{{{value}}}}}}}]}}"#
@@ -213,7 +215,8 @@ fn what_it_answers() -> Vec<Case> {
 
 /// Objects that are not its to make.
 fn what_it_wants() -> Vec<Case> {
-    let wants = |name, object: Value, told| Case::runs(name, &says(&desires(&[object])), told);
+    let wants =
+        |name, object: Value, expected| Case::runs(name, &says(&desires(&[object])), expected);
     let secrets = ("v1", "Secret", "secrets", true);
     let bindings = ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true);
     let roles = ("rbac.authorization.k8s.io/v1", "Role", "roles", true);
@@ -299,9 +302,9 @@ fn what_it_wants() -> Vec<Case> {
         )
         .may(OWN, RBAC, "roles"),
         wants("child-of-another", taken, ("False", "Conflict", "controlled by Settings others"))
-            .beside(settings),
+            .given(settings),
         wants("object-of-nobody", config_map("found"), ("False", "Conflict", "no controller"))
-            .beside(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "found"}, "data": {"a": "theirs"}})),
+            .given(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "found"}, "data": {"a": "theirs"}})),
         Case::runs(
             "thousands-of-objects",
             &says(&desires(&many)),
@@ -327,8 +330,9 @@ fn what_it_says() -> Vec<Case> {
     let events: Vec<Value> = (0..10_000)
         .map(|index| json!({"reason": "Flood", "message": format!("{index}")}))
         .collect();
-    let malformed =
-        |name, text: &str, told| Case::runs(name, &says(text), ("False", "MalformedStatus", told));
+    let malformed = |name, text: &str, expected| {
+        Case::runs(name, &says(text), ("False", "MalformedStatus", expected))
+    };
     vec![
         malformed(
             "huge-status",
@@ -381,8 +385,8 @@ fn what_it_is() -> Vec<Case> {
     let functions = many(20_000, |index| format!("(func (result i32) (i32.const {index}))"));
     let mut padded = guest().component();
     pad(&mut padded, 60 << 20);
-    let described = |name, component, told| {
-        Case::is_refused(name, component, ("False", "DescribeFailed", told))
+    let described = |name, component, expected| {
+        Case::is_refused(name, component, ("False", "DescribeFailed", expected))
     };
     let short = json!({"timeout": "200ms"});
     vec![

@@ -1,5 +1,5 @@
 //! Hostile guests on a real API server: what the host answers to each, and that a good module
-//! beside them works all the while.
+//! keeps working at the same time.
 //!
 //! Each misbehaviour is a module of its own, with an account, a namespace and a primary of its
 //! own; all of them go on misbehaving until the end. What a guest may do within a call is shown in
@@ -82,9 +82,9 @@ async fn begin(stage: &Stage, case: &Case) -> Result<()> {
 async fn answered(stage: &Stage, case: &Case) -> Result<()> {
     let home = case.home();
     let (at, type_, (status, reason, part)) = match case.answer {
-        Answer::Module(told) => ((Kind::MODULE, "", case.name), "Loaded", told),
-        Answer::Spec(told) => ((Kind::MODULE, "", case.name), "Ready", told),
-        Answer::Primary(told) => ((HOSTILE, home.as_str(), case.name), "Synced", told),
+        Answer::Module(expected) => ((Kind::MODULE, "", case.name), "Loaded", expected),
+        Answer::Spec(expected) => ((Kind::MODULE, "", case.name), "Ready", expected),
+        Answer::Primary(expected) => ((HOSTILE, home.as_str(), case.name), "Synced", expected),
     };
     let what = format!("{}: {} says {type_}={status} {reason}", case.name, at.0);
     let object =
@@ -95,7 +95,7 @@ async fn answered(stage: &Stage, case: &Case) -> Result<()> {
     ensure!(text.contains(part), "{}: {part:?} is not in {shown:?}", case.name);
     ensure!(text.len() <= 8 << 10, "{}: the message has {} bytes", case.name, text.len());
     if let (Answer::Primary(("False", reason, _)), false) = (case.answer, is_of_objects(case)) {
-        // What fails as a whole is said of the module too.
+        // The module reports a failure of the whole answer too.
         stage.module_says(case.name, "Healthy", "False", reason).await?;
     }
     Ok(())
@@ -134,7 +134,7 @@ async fn good_goes_on(stage: &Stage, host: &Host, step: usize, during: &str) -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() -> Result<()> {
+async fn every_misbehaviour_is_answered_and_a_good_module_goes_on() -> Result<()> {
     let mut cases = cases::all();
     let stage = Stage::new().await?;
     for object in [definition()].iter().chain(&sees_definitions()) {
@@ -164,11 +164,11 @@ async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() ->
         begin(&stage, case).await?;
         answered(&stage, case).await?;
         let took = good_goes_on(&stage, &host, index + 1, case.name).await?;
-        reactions.beside(case.name, took);
+        reactions.during(case.name, took);
     }
     answered(&stage, &bomb).await?;
     let took = good_goes_on(&stage, &host, cases.len() + 1, bomb.name).await?;
-    reactions.beside(bomb.name, took);
+    reactions.during(bomb.name, took);
     cases.push(bomb);
 
     only_what_is_theirs_was_written(&stage, &cases, mark)?;
@@ -290,7 +290,7 @@ async fn nothing_else_is_there(stage: &Stage, cases: &[Case]) -> Result<()> {
         let entries = object["metadata"]["managedFields"].as_array().context("managedFields")?;
         for entry in entries.iter().filter(|entry| entry["subresource"] != "status") {
             let manager = entry["manager"].as_str().unwrap_or_default();
-            // The host keeps copies of what serves.
+            // The host keeps copies of the active revision.
             let is_copy = object["metadata"]["labels"]["innkeeper.dev/copy-of"].is_string();
             ensure!(
                 ["test", "kube-controller-manager"].contains(&manager)
@@ -368,11 +368,11 @@ async fn logs_are_bounded_and_the_hosts_own(host: &Host) -> Result<()> {
     let mut flood = 0;
     for line in host.log() {
         ensure!(!line.contains("panicked"), "{line}");
-        let said: Value =
+        let entry: Value =
             serde_json::from_str(&line).with_context(|| format!("no line of the host: {line}"))?;
-        ensure!(said["module"] != "forged", "a guest forged {line}");
-        if said["guest"] == true && said["module"] == "log-flood" {
-            flood += said["message"].as_str().unwrap_or_default().len() + 1;
+        ensure!(entry["module"] != "forged", "a guest forged {line}");
+        if entry["guest"] == true && entry["module"] == "log-flood" {
+            flood += entry["message"].as_str().unwrap_or_default().len() + 1;
         }
     }
     // Each run may write so much, and that the rest is cut.

@@ -230,7 +230,7 @@ fn the_storage_version_does_not_move_to_one_without_a_stored_field() {
                 .contains("version v2 would be stored and takes less than v1: .spec.color is gone"),
             "{message}"
         );
-        // Nor is it served beside it: whoever writes by it would lose the color.
+        // Nor is it served next to it: a client that writes by it would lose the color.
         moved["spec"]["versions"][0]["storage"] = json!(true);
         moved["spec"]["versions"][1]["storage"] = json!(false);
         let message = is_held(&arena, &moved).await;

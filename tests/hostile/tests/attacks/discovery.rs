@@ -479,7 +479,7 @@ fn the_key_of_the_digests_is_read_by_no_module() {
         ])
         .await;
         let secrets = kind("v1", "Secret", "secrets", "Namespaced");
-        // By spec.secretNames, with a primary beside it.
+        // By spec.secretNames, with a primary next to it.
         let spec = json!({"namespaces": [], "secretNames": ["innkeeper-digest-key"]});
         let guest_ = guest(&reading(std::slice::from_ref(&secrets)), &wants(&[]));
         arena.install(&Attack::new("grants", &guest_).has_all_rights().spec(spec)).await;

@@ -113,7 +113,7 @@ async fn is_untouched(arena: &Arena, path: &str, uid: &Value) {
     let object = arena.get(path).await;
     assert!(object.is_some(), "{path} is deleted");
     let metadata = &object.unwrap()["metadata"];
-    assert_eq!(metadata["uid"], *uid, "{path} was made anew");
+    assert_eq!(metadata["uid"], *uid, "{path} was created again");
     assert_eq!(metadata["deletionTimestamp"], Value::Null, "{path} is being deleted");
     assert_eq!(metadata["ownerReferences"], Value::Null, "{path} is owned: {metadata}");
 }
@@ -130,8 +130,8 @@ fn claim_of_a_tenant_survives_a_guest_that_labels_wants_and_drops_it() {
         let uid = arena.get(&path).await.unwrap()["metadata"]["uid"].clone();
         let merges = merged("PersistentVolumeClaim", "data", &json!({ "labels": label }));
         replace(&arena, "retain", "2", &desires("2", &json!([merges]))).await;
-        let told = arena.primary_says("retain", "Synced", "False", "MalformedObject").await;
-        assert!(told.contains("innkeeper.dev/retained-for"), "{told}");
+        let message = arena.primary_says("retain", "Synced", "False", "MalformedObject").await;
+        assert!(message.contains("innkeeper.dev/retained-for"), "{message}");
         is_untouched(&arena, &path, &uid).await;
 
         // An earlier version of the host has let the guest do it.
@@ -170,8 +170,8 @@ fn guest_that_annotates_its_primary_adopts_nothing() {
         theirs["data"] = json!({"whose": "theirs"});
         arena.apply(&theirs).await;
         let uid = arena.get(path).await.unwrap()["metadata"]["uid"].clone();
-        let told = arena.primary_says("adopt", "Synced", "False", "MalformedObject").await;
-        assert!(told.contains(ADOPT_ANNOTATION), "{told}");
+        let message = arena.primary_says("adopt", "Synced", "False", "MalformedObject").await;
+        assert!(message.contains(ADOPT_ANNOTATION), "{message}");
 
         // An earlier version of the host has let it do so, or another module's guest has done it.
         let primary = arena.primary("adopt").await;
@@ -333,8 +333,8 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
             arena.apply(&theirs).await;
         }
         for (name, _, expected) in &cases {
-            let told = arena.primary_says(name, "Synced", "False", "MalformedObject").await;
-            assert!(told.contains(expected), "{name}: {told}");
+            let message = arena.primary_says(name, "Synced", "False", "MalformedObject").await;
+            assert!(message.contains(expected), "{name}: {message}");
             let maps = format!("/api/v1/namespaces/attack-{name}/configmaps");
             assert!(arena.get(&format!("{maps}/made")).await.is_none(), "{name}");
             let theirs = arena.get(&format!("{maps}/theirs")).await.unwrap();
@@ -372,8 +372,8 @@ fn guest_that_names_a_finalizer_of_another_module_is_not_served() {
             let mut manifest = manifest(&[]);
             manifest["finalizer"] = finalizer.into();
             arena.install(&Attack::new(name, &guest(&manifest, &json!({})))).await;
-            let told = arena.module_says(name, "Loaded", "False", "FinalizerNotGranted").await;
-            assert!(told.contains(finalizer), "{told}");
+            let message = arena.module_says(name, "Loaded", "False", "FinalizerNotGranted").await;
+            assert!(message.contains(finalizer), "{message}");
             assert_eq!(arena.primary(name).await["metadata"]["finalizers"], Value::Null);
         }
         let mut manifest = manifest(&[]);
@@ -496,12 +496,12 @@ fn object_that_terminates_when_it_is_wanted_is_left_until_it_is_gone() {
         assert_eq!(left["metadata"]["finalizers"], json!(["example.com/slow"]));
         arena.merge(path, &json!({"metadata": {"finalizers": null}})).await;
         arena.pass(10).await;
-        assert_eq!(arena.get(path).await.unwrap()["data"], json!({"a": "b"}), "made anew");
+        assert_eq!(arena.get(path).await.unwrap()["data"], json!({"a": "b"}), "created again");
     });
 }
 
 #[test]
-fn annotation_beyond_kubernetes_limit_is_told_and_harms_nobody_else() {
+fn annotation_beyond_kubernetes_limit_is_reported_and_harms_no_other_module() {
     block_on(async {
         let arena = Arena::start(&[]).await;
         let mut object = config_map("huge");
@@ -539,8 +539,8 @@ fn events_of_a_guest_are_cut_and_their_reasons_are_words() {
             ("wide", json!([event(&"W".repeat(129), "x")])),
         ] {
             arena.install(&Attack::new(name, &says(events))).await;
-            let told = arena.primary_says(name, "Synced", "False", "MalformedStatus").await;
-            assert!(!told.contains(|c: char| c.is_control()), "{told:?}");
+            let message = arena.primary_says(name, "Synced", "False", "MalformedStatus").await;
+            assert!(!message.contains(|c: char| c.is_control()), "{message:?}");
             let path = format!("/apis/events.k8s.io/v1/namespaces/attack-{name}/events");
             for one in arena.lab().api().list(&path).await.unwrap() {
                 assert_eq!(one["reason"], "MalformedStatus", "{one}");

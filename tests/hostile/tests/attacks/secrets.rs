@@ -140,7 +140,7 @@ fn quotes(text: &str) -> bool {
 }
 
 /// Primary, Module and Events of an attack, as text.
-async fn said(arena: &Arena, name: &str) -> String {
+async fn texts(arena: &Arena, name: &str) -> String {
     let events = format!("/apis/events.k8s.io/v1/namespaces/attack-{name}/events");
     let primary = arena.primary(name).await;
     let module = arena.module(name).await;
@@ -168,9 +168,9 @@ fn preview_of_a_candidate_sees_digests_of_granted_secrets() {
         let source = next.objects().into_iter().find(|one| one["kind"] == "ConfigMap").unwrap();
         arena.apply(&source).await;
         arena.module_says("curious", "Held", "True", "WouldFail").await;
-        let said = said(&arena, "curious").await;
-        assert!(said.contains("Leak: "), "the candidate's failure is told: {said}");
-        assert!(!quotes(&said), "{said}");
+        let texts = texts(&arena, "curious").await;
+        assert!(texts.contains("Leak: "), "the candidate's failure is reported: {texts}");
+        assert!(!quotes(&texts), "{texts}");
         let lines = logged();
         assert!(lines.iter().any(|line| line.contains("guest=true")), "the guest logs");
         assert!(!lines.iter().any(|line| quotes(line)), "{lines:#?}");
@@ -180,7 +180,8 @@ fn preview_of_a_candidate_sees_digests_of_granted_secrets() {
 #[test]
 fn texts_of_a_guest_never_quote_what_was_granted() {
     let message = format!("it is {HOLE} and so on");
-    let said_so = json!([{"type": "Leak", "status": "True", "reason": "Leak", "message": message}]);
+    let condition =
+        json!([{"type": "Leak", "status": "True", "reason": "Leak", "message": message}]);
     let event = json!([{"type": "Warning", "reason": "Leak", "message": message}]);
     let bad_name =
         json!({"object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": HOLE}}});
@@ -191,11 +192,11 @@ fn texts_of_a_guest_never_quote_what_was_granted() {
         (
             "fails",
             2,
-            json!({"reason": "Leak", "message": message, "conditions": said_so, "events": event}),
+            json!({"reason": "Leak", "message": message, "conditions": condition, "events": event}),
             "Leak",
         ),
         ("reasons", 2, json!({"reason": HOLE, "message": "m"}), "Redacted"),
-        ("says", 0, json!({"conditions": said_so, "events": event}), "Applied"),
+        ("says", 0, json!({"conditions": condition, "events": event}), "Applied"),
         ("kinds", 0, json!({"objects": [bad_kind]}), "UndeclaredKind"),
         ("names", 0, json!({"objects": [bad_name]}), "MalformedObject"),
         ("labels", 0, json!({"objects": [bad_label]}), "MalformedObject"),
@@ -213,14 +214,14 @@ fn texts_of_a_guest_never_quote_what_was_granted() {
             }
             let status = if reason == "Applied" { "True" } else { "False" };
             let found = synced(&arena, name, status).await;
-            let said = said(&arena, name).await;
-            assert!(!quotes(&said), "{name}: {said}");
+            let texts = texts(&arena, name).await;
+            assert!(!quotes(&texts), "{name}: {texts}");
             let lines = logged();
             assert!(lines.iter().any(|line| line.contains("guest=true")), "{name}: the guest logs");
             let bad: Vec<_> = lines.iter().filter(|line| quotes(line)).collect();
             assert!(bad.is_empty(), "{name}: {bad:#?}");
-            assert!(said.contains("[redacted]") || said.contains("Redacted"), "{name}: {said}");
-            assert_eq!(found, reason, "{name}: {said}");
+            assert!(texts.contains("[redacted]") || texts.contains("Redacted"), "{name}: {texts}");
+            assert_eq!(found, reason, "{name}: {texts}");
         });
     }
 }
@@ -254,7 +255,7 @@ fn secret_that_holds_a_token_is_never_granted() {
         }
         let message = arena.primary_says("token", "Synced", "False", "SecretNotGrantable").await;
         assert!(message.contains("remove it from the Module's spec.secretNames"), "{message}");
-        assert!(!quotes(&said(&arena, "token").await));
+        assert!(!quotes(&texts(&arena, "token").await));
     });
 }
 
@@ -447,7 +448,7 @@ fn module_that_changes_to_an_account_that_does_not_allow_it_keeps_the_old_one() 
         arena.pass(10).await;
         assert_eq!(arena.get(child).await.unwrap()["data"]["a"], "b", "it serves as before");
         assert_eq!(sent_as(&arena, "victim"), 0);
-        // What serves loses its own account too: nothing is left to act as.
+        // The active revision loses its own account too: nothing is left to act as.
         arena
             .merge(
                 &format!("{ACCOUNT}/changes"),
