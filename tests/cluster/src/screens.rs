@@ -3,7 +3,8 @@
 //!
 //! A story says what it does and shows what a command prints. At its end the page is compared to
 //! the one in the tree, without what differs each time (ages, addresses, the ends of names), so
-//! that a page that is no longer true fails the story. `cargo xtask screens` writes the pages again.
+//! that a page that is no longer true fails the story. `cargo xtask screens` writes the pages
+//! again.
 
 use std::fmt::Write as _;
 use std::fs;

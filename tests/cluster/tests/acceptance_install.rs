@@ -25,7 +25,7 @@ fn documented(begin: &str) -> Result<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn two_hosts_run_in_pods_without_any_privilege_and_either_or_both_may_go() -> Result<()> {
+async fn unprivileged_hosts_in_pods_take_over_when_either_or_both_are_deleted() -> Result<()> {
     let stage = NodeStage::new().await?;
     let pods = stage.until_hosts(2).await?;
     for pod in &pods {

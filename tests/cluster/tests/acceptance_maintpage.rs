@@ -1,5 +1,5 @@
-//! The story of maintpage with real containers: a client that asks by the name of the Service sees the
-//! application, the maintenance page after the toggle, and the application again. Needs root;
+//! The story of maintpage with real containers: a client that asks by the name of the Service sees
+//! the application, the maintenance page after the toggle, and the application again. Needs root;
 //! `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
@@ -55,8 +55,7 @@ impl Visitor {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn visitors_see_the_application_the_maintenance_page_and_the_application_and_lose_no_request()
--> Result<()> {
+async fn maintpage_toggle_switches_visitors_without_a_lost_request() -> Result<()> {
     let (stage, ns) = (NodeStage::new().await?, "default");
     let admin = &stage.admin;
     let mut screens = Screens::new(&stage, "maintpage", "An application and its maintenance page");

@@ -1,6 +1,6 @@
-//! The story of postgres with real containers, checked with psql at the Service's NodePort: what was
-//! written is there after the pod is deleted, and from a backup after the volume is lost; where no
-//! backup can be restored, nothing is served. Needs root; `cargo xtask test` runs it.
+//! The story of postgres with real containers, checked with psql at the Service's NodePort: what
+//! was written is there after the pod is deleted, and from a backup after the volume is lost;
+//! where no backup can be restored, nothing is served. Needs root; `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -21,7 +21,7 @@ const DELETIONS: u32 = 6;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_empty_database()
+async fn rows_survive_a_deleted_pod_and_a_lost_volume_and_no_empty_database_replaces_them()
 -> Result<()> {
     let database = Database::new().await?;
     let (admin, ns) = (&database.stage.admin, NAMESPACE);
@@ -87,7 +87,7 @@ async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_e
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_dump_is_thrown_away()
+async fn server_stops_with_clients_connected_and_never_runs_twice_and_a_bad_dump_is_discarded()
 -> Result<()> {
     let database = Database::new().await?;
     let (admin, ns) = (&database.stage.admin, NAMESPACE);
@@ -140,8 +140,7 @@ async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_du
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn what_was_acknowledged_is_there_however_often_the_pod_is_deleted_under_writes() -> Result<()>
-{
+async fn acknowledged_writes_survive_repeated_pod_deletions() -> Result<()> {
     let deletions = match std::env::var("INNKEEPER_DELETIONS") {
         Ok(number) => number.parse()?,
         Err(_) => DELETIONS,

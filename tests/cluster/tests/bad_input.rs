@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unreadable_kubeconfig_is_named() -> Result<()> {
+async fn unreadable_kubeconfig_is_named_in_the_error() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let missing = folder.path().join("no-such-file");
     let garbage = folder.path().join("garbage");
@@ -28,7 +28,7 @@ async fn an_unreadable_kubeconfig_is_named() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_server_that_is_not_there_is_waited_for_at_the_start_and_later() -> Result<()> {
+async fn host_waits_when_the_api_server_is_unreachable_at_start_and_later() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
@@ -110,7 +110,7 @@ async fn stale_caches_never_overwrite_and_do_not_loop() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_without_a_status_subresource_is_reported_on_the_module() -> Result<()> {
+async fn crd_without_a_status_subresource_is_reported_on_the_module() -> Result<()> {
     let stage = Stage::new().await?;
     let crd = |subresources: Value| {
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": Kind::CRD.kind,
@@ -146,7 +146,7 @@ async fn a_definition_without_a_status_subresource_is_reported_on_the_module() -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_of_modules_may_be_empty_and_hold_a_malformed_one() -> Result<()> {
+async fn module_folder_is_used_when_it_is_empty_or_holds_a_malformed_manifest() -> Result<()> {
     let stage = Stage::new().await?;
     let folder = tempfile::tempdir()?;
     let options = HostOptions {

@@ -134,8 +134,7 @@ fn size_and_color() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_that_grows_is_installed_before_the_version_that_needs_it_serves() -> Result<()>
-{
+async fn crd_that_grows_is_installed_before_the_revision_that_needs_it() -> Result<()> {
     let first = Version::with_spec(1, &size());
     let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
     first.until_serving(&stage).await?;
@@ -184,7 +183,7 @@ async fn a_definition_that_grows_is_installed_before_the_version_that_needs_it_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_that_would_take_less_holds_its_version_with_the_place() -> Result<()> {
+async fn crd_that_accepts_less_blocks_its_candidate_and_names_the_field() -> Result<()> {
     let first = Version::with_spec(1, &size_and_color());
     let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
     first.until_serving(&stage).await?;
@@ -258,7 +257,7 @@ async fn a_definition_that_would_take_less_holds_its_version_with_the_place() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
+async fn crd_of_another_owner_is_used_unchanged() -> Result<()> {
     let first = Version::with_spec(1, &size_and_color());
     let (stage, _host, namespace) = stage(&first, &[]).await?;
     // It is not there, and the Module grants no group.
@@ -306,7 +305,7 @@ async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_with_a_conversion_webhook_is_refused() -> Result<()> {
+async fn crd_with_a_conversion_webhook_is_refused() -> Result<()> {
     let mut converts = definition(&size());
     converts["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
         "conversionReviewVersions": ["v1"],
@@ -329,7 +328,7 @@ async fn a_definition_with_a_conversion_webhook_is_refused() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_is_held_while_a_stored_object_does_not_fit_it() -> Result<()> {
+async fn crd_is_blocked_while_a_stored_object_does_not_fit() -> Result<()> {
     let first = Version::with_spec(1, &size());
     let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
     first.until_serving(&stage).await?;
@@ -362,8 +361,7 @@ async fn a_definition_is_held_while_a_stored_object_does_not_fit_it() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_that_would_go_with_an_owner_or_lose_what_is_stored_changes_nothing()
--> Result<()> {
+async fn crd_with_an_owner_or_a_lossy_storage_version_is_refused() -> Result<()> {
     let first = Version::with_spec(1, &size_and_color());
     let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
     first.until_serving(&stage).await?;

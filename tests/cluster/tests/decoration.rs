@@ -34,7 +34,7 @@ async fn set_labels(stage: &Stage, module: &str, labels: &Value) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_modules_decorate_one_namespace_and_take_back_what_they_no_longer_want() -> Result<()> {
+async fn decorations_of_two_modules_are_unmerged_when_they_are_no_longer_desired() -> Result<()> {
     let stage = Stage::new().await?;
     stage.module("team", "labels", &parameters(&json!({"team": "a", "tier": "web"}))).await?;
     stage.module("cost", "labels", &parameters(&json!({"cost": "low"}))).await?;

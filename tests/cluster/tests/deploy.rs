@@ -58,7 +58,7 @@ async fn check(admin: &Admin, user: &str, allowed: &[Right], denied: &[Right]) -
 }
 
 #[tokio::test]
-async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
+async fn host_account_may_impersonate_modules_and_little_else() -> Result<()> {
     let admin = Admin::of(shared()?).await?;
     admin.install().await?;
     let allowed: [Right; 17] = [
@@ -107,7 +107,7 @@ async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_module_podroute_may_make_its_objects_and_its_crd() -> Result<()> {
+async fn podroute_account_may_write_its_objects_and_its_crd_only() -> Result<()> {
     let admin = Admin::of(shared()?).await?;
     admin.install().await?;
     admin.apply(include_str!("../../../deploy/samples/module-podroute.yaml")).await?;
@@ -264,7 +264,7 @@ fn objects(yaml: &str) -> Result<Vec<Value>> {
 
 /// A control plane of its own, since others have no host in theirs.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_kustomize_makes_is_accepted_and_its_pods_are_restricted() -> Result<()> {
+async fn kustomized_manifests_are_accepted_and_their_pods_are_restricted() -> Result<()> {
     let options = Options { controller_manager: true, ..Options::default() };
     let plane = tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??;
     let admin = Admin::of(&plane).await?;
@@ -292,7 +292,7 @@ async fn what_kustomize_makes_is_accepted_and_its_pods_are_restricted() -> Resul
 }
 
 #[test]
-fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
+fn monitor_and_guests_are_added_by_kustomizations() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let copy = folder.path().join("deploy");
     let status = std::process::Command::new("cp")

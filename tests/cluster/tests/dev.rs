@@ -181,7 +181,7 @@ async fn pushed(stage: &Stage) -> Result<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not() -> Result<()> {
+async fn saved_guest_becomes_active_unless_it_is_broken_or_would_delete() -> Result<()> {
     let stage = Stage::new().await?;
     let host = stage.host().await?;
     let author = Author::new(&stage)?;

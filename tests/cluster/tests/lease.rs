@@ -78,7 +78,7 @@ fn print_hand_over(stage: &Stage) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_host_works_and_hands_over_when_it_is_stopped_or_killed() -> Result<()> {
+async fn leader_hands_over_when_it_is_stopped_or_killed() -> Result<()> {
     let (stage, ns) = stage().await?;
     let first = until_ready(Host::start(&options(&stage, "first", 15).await?)?).await?;
     first.leads(SOON).await?;
@@ -147,7 +147,7 @@ async fn one_host_works_and_hands_over_when_it_is_stopped_or_killed() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<()> {
+async fn host_paused_past_its_lease_writes_nothing_more() -> Result<()> {
     const CHANGES: usize = 200;
     let mut chance = Chance::from_seed()?;
     let (stage, ns) = stage().await?;

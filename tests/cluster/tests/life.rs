@@ -78,8 +78,7 @@ async fn annotate(stage: &Stage, annotation: &str, value: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_that_would_delete_is_held_shown_and_rejected_and_another_is_approved()
--> Result<()> {
+async fn candidate_that_would_delete_is_held_until_it_is_rejected_or_approved() -> Result<()> {
     let (stage, _host, namespace) = stage(&json!({})).await?;
 
     // It would take one ConfigMap of each primary away: held, and nothing is written.
@@ -137,7 +136,7 @@ async fn a_version_that_would_delete_is_held_shown_and_rejected_and_another_is_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_that_fails_is_held_and_one_that_fails_after_the_swap_is_taken_back() -> Result<()>
+async fn failing_candidate_is_held_and_one_that_fails_after_the_swap_is_rolled_back() -> Result<()>
 {
     let (stage, _host, namespace) = stage(&json!({})).await?;
     // It fails for what is there now: held.
@@ -172,7 +171,7 @@ async fn a_version_that_fails_is_held_and_one_that_fails_after_the_swap_is_taken
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_served_last_survives_a_broken_and_a_deleted_source_and_a_restart() -> Result<()> {
+async fn active_revision_survives_a_broken_source_a_deleted_source_and_a_restart() -> Result<()> {
     let (stage, host, namespace) = stage(&json!({})).await?;
     for (break_it, reason) in [("garbage", "SourceMalformed"), ("gone", "SourceNotFound")] {
         if break_it == "garbage" {
@@ -218,7 +217,8 @@ async fn what_served_last_survives_a_broken_and_a_deleted_source_and_a_restart()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn manual_needs_a_word_for_the_first_version_too_and_immediate_for_none() -> Result<()> {
+async fn manual_strategy_requires_approval_of_the_first_revision_and_immediate_of_none()
+-> Result<()> {
     let stage = Stage::new().await?;
     let spec =
         json!({"allowedCRDGroups": ["example.innkeeper.dev"], "rollout": {"strategy": "Manual"}});
@@ -236,8 +236,7 @@ async fn manual_needs_a_word_for_the_first_version_too_and_immediate_for_none() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_is_replaced_a_hundred_times_in_ten_seconds_is_compiled_one_at_a_time()
--> Result<()> {
+async fn source_replaced_a_hundred_times_in_ten_seconds_is_compiled_one_at_a_time() -> Result<()> {
     let (stage, host, namespace) = stage(&json!({"rollout": {"maxDeletions": 1000}})).await?;
     host.stop(Duration::from_secs(10)).await?;
     let host = stage.compiling_host().await?;
@@ -257,7 +256,7 @@ async fn a_source_that_is_replaced_a_hundred_times_in_ten_seconds_is_compiled_on
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_modules_for_the_same_primaries_are_refused_until_they_are_kept_apart() -> Result<()> {
+async fn modules_with_overlapping_primaries_are_refused_until_their_scopes_differ() -> Result<()> {
     let (stage, host, namespace) = stage(&json!({})).await?;
     stage.module("rival", "settings-shouting", &json!({})).await?;
     let message = stage.module_says("rival", "Ready", "False", "PrimaryOverlap").await?;

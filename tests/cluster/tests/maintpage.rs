@@ -129,7 +129,7 @@ async fn assert_children(admin: &Admin, ns: &str, maintpage: &Value) -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn old_manifests_work_word_for_word_and_the_toggle_moves_the_service_and_back() -> Result<()>
+async fn original_manifests_work_unchanged_and_the_toggle_moves_the_service_and_back() -> Result<()>
 {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
@@ -190,7 +190,7 @@ fn asked(stage: &Stage, mark: u64, resource: &str) -> Result<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_changed_by_hand_is_set_back_from_the_watch_by_one_write() -> Result<()> {
+async fn drift_is_repaired_from_the_watch_with_one_write() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     admin.apply_in(ns, OLD).await?;
@@ -235,8 +235,7 @@ async fn what_is_changed_by_hand_is_set_back_from_the_watch_by_one_write() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_appname_moves_the_children_and_the_old_ones_serve_until_the_new_answer() -> Result<()>
-{
+async fn changed_appname_keeps_the_old_children_until_the_new_ones_answer() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     admin.apply_in(ns, OLD).await?;
@@ -296,7 +295,7 @@ async fn everything(admin: &Admin, ns: &str) -> Result<Vec<Value>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_would_mix_the_two_sides_up_are_refused_and_nothing_is_touched() -> Result<()> {
+async fn clashing_names_are_refused_and_nothing_is_written() -> Result<()> {
     // A definition from before the rule, which somebody else has installed: it is used as it is.
     let stage = Stage::new().await?;
     let mut crd: Value = serde_json::from_str(CRD)?;
@@ -347,7 +346,7 @@ async fn names_that_would_mix_the_two_sides_up_are_refused_and_nothing_is_touche
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_definition_refuses_what_could_not_be_made() -> Result<()> {
+async fn crd_refuses_specs_that_are_invalid() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let refused = async |manifest: &str| {
@@ -393,7 +392,7 @@ fn originals() -> [Value; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_original_operators_objects_are_taken_over_without_a_gap() -> Result<()> {
+async fn originals_objects_are_adopted_without_an_interruption() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     // Without it no pod can be made, as it is in a namespace that has just come.

@@ -77,7 +77,7 @@ impl Drop for Labels {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<()> {
+async fn swap_under_load_loses_no_reconcile_and_never_goes_back() -> Result<()> {
     const COUNT: usize = 200;
     let stage = Stage::new().await?;
     stage
@@ -141,7 +141,7 @@ async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
+async fn broken_candidate_never_replaces_the_active_revision() -> Result<()> {
     let stage = Stage::new().await?;
     // Without a preview, which would hold what fails, and without going back: to see what the
     // primaries say.
@@ -240,7 +240,7 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_longer_wanted_goes() -> Result<()> {
+async fn object_that_is_no_longer_desired_is_deleted() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
@@ -267,7 +267,7 @@ async fn what_is_no_longer_wanted_goes() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
+async fn module_reads_and_writes_only_with_the_rights_of_its_account() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
@@ -370,7 +370,7 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
+async fn primary_with_a_resync_period_is_reconciled_periodically() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))

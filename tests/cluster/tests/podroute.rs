@@ -54,7 +54,7 @@ async fn synced(stage: &Stage, namespace: &str, name: &str) -> Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
+async fn podroute_objects_match_its_spec_and_drift_is_repaired() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     admin.apply(&podroute(ns, "test-podroute", 3)).await?;
@@ -171,7 +171,7 @@ async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() -> Result<()> {
+async fn route_is_created_when_its_kind_is_served_even_later() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     admin.apply(&podroute(ns, "test-podroute", 1)).await?;
@@ -206,7 +206,7 @@ async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
+async fn second_podroute_of_a_namespace_waits_until_the_names_are_free() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     admin.apply(&podroute(ns, "first", 1)).await?;
@@ -259,7 +259,7 @@ async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_podroutes_at_once_on_stale_caches_never_split_the_names() -> Result<()> {
+async fn podroutes_created_at_once_on_stale_caches_never_split_the_names() -> Result<()> {
     let stage = Stage::new().await?;
     for crd in stage.admin.apply(ROUTES).await? {
         stage.admin.until_established(&crd).await?;
@@ -325,7 +325,7 @@ async fn owner_of_all(admin: &Admin, ns: &str) -> Result<Result<String, String>>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_else_made_is_left_alone_until_it_may_be_adopted() -> Result<()> {
+async fn foreign_deployment_is_untouched_until_the_podroute_allows_adoption() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     let foreign = json!({"apiVersion": "apps/v1", "kind": "Deployment",
@@ -359,7 +359,7 @@ async fn what_somebody_else_made_is_left_alone_until_it_may_be_adopted() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_child_that_a_stranger_created_again_is_the_strangers() -> Result<()> {
+async fn child_recreated_by_another_user_stays_theirs() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     admin.apply(&podroute(ns, "test-podroute", 1)).await?;
@@ -380,7 +380,7 @@ async fn a_child_that_a_stranger_created_again_is_the_strangers() -> Result<()> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fight_over_replicas_is_reported_and_left_alone() -> Result<()> {
+async fn contested_replicas_are_reported_and_left_alone() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     admin.apply(&podroute(ns, "test-podroute", 3)).await?;

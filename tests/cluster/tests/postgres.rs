@@ -116,7 +116,7 @@ async fn delete(admin: &Admin, ns: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_manifest_works_word_for_word_once_its_secret_is_there() -> Result<()> {
+async fn original_manifest_works_unchanged_once_its_secret_exists() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
@@ -195,8 +195,7 @@ async fn everything_visible(stage: &Stage, host: &Host, ns: &str) -> Result<Stri
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_password_is_rolled_out_and_a_secret_that_goes_takes_nothing_along() -> Result<()>
-{
+async fn changed_password_is_rolled_out_and_a_deleted_secret_deletes_nothing() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
@@ -266,7 +265,8 @@ async fn volumes(admin: &Admin) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn volumes_grow_outlive_their_postgresql_and_are_taken_up_again_by_the_same() -> Result<()> {
+async fn volumes_grow_and_survive_their_postgresql_and_are_adopted_by_the_same_identity()
+-> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
@@ -348,7 +348,7 @@ async fn volumes_grow_outlive_their_postgresql_and_are_taken_up_again_by_the_sam
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() -> Result<()> {
+async fn pod_is_labelled_when_its_data_is_prepared_and_is_not_owned() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
@@ -407,7 +407,7 @@ async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_originals_service_and_deployment_are_taken_over_as_the_same_objects() -> Result<()> {
+async fn originals_service_and_deployment_are_adopted_as_the_same_objects() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
@@ -458,7 +458,7 @@ async fn the_originals_service_and_deployment_are_taken_over_as_the_same_objects
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_definition_refuses_what_could_not_be_made_or_would_lose_data() -> Result<()> {
+async fn crd_refuses_specs_that_are_invalid_or_would_lose_data() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let crd = admin.must_get(Kind::CRD, "", "postgresqls.exp.wheel.jp").await?;

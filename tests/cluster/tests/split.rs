@@ -124,7 +124,7 @@ async fn stage() -> Result<(Stage, Host, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
+async fn large_component_is_pushed_and_kept_in_chunks() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
     let bytes = large("settings-shouting")?;
     let (digest, folder) = (digest(&bytes), tempfile::tempdir()?);
@@ -232,7 +232,7 @@ async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_made_by_hand_serve_and_what_is_wrong_with_one_is_reported() -> Result<()> {
+async fn handmade_chunks_are_served_and_a_wrong_one_is_reported() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let bytes = large("settings-shouting")?;
     let packed = gzip(&bytes)?;

@@ -1,5 +1,5 @@
-//! The host is killed at random writes of a swap: afterwards the revision that was decided on is active, and
-//! no object goes back and forth between two versions.
+//! The host is killed at random writes of a swap: afterwards the revision that was decided on
+//! is active, and no object goes back and forth between two versions.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -81,8 +81,7 @@ impl Drop for Texts {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_decided() -> Result<()>
-{
+async fn host_killed_at_any_write_of_a_swap_returns_to_the_decided_revision() -> Result<()> {
     let mut chance = Chance::from_seed()?;
     let stage = Stage::new().await?;
     stage

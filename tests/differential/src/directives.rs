@@ -239,8 +239,8 @@ impl Maker<'_> {
         self.make("PATCH", path, JSON, operations.into(), "json patch")
     }
 
-    /// Where something is moved or copied to: another name next to it, another place in its list, or
-    /// where something like it is.
+    /// Where something is moved or copied to: another name next to it, another place in its list,
+    /// or where something like it is.
     fn target(&mut self, from: &str, places: &[String]) -> String {
         let Some((parent, last)) = from.rsplit_once('/') else { return from.to_owned() };
         if last.parse::<usize>().is_ok() {

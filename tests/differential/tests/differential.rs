@@ -8,11 +8,12 @@ mod bench;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bench::{Bench, Lane, TOGETHER, number};
 use innkeeper_differential_tests::case::Case;
 use innkeeper_differential_tests::coverage::Coverage;
 use innkeeper_differential_tests::shrink::shrink;
 use innkeeper_differential_tests::{follow, generate, shorthand};
+
+use bench::{Bench, Lane, TOGETHER, number};
 
 /// Requests of one run, unless `INNKEEPER_DIFFERENTIAL_REQUESTS` says otherwise.
 const REQUESTS: usize = 20_000;
@@ -195,6 +196,6 @@ fn controllers_leave_what_real_ones_leave() {
 }
 
 #[test]
-fn what_once_differed_is_the_same_now() {
+fn kept_cases_get_equal_answers() {
     all_the_same(&Bench::start(), &kept("cases"));
 }

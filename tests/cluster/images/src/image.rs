@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_files_run_the_same_way_are_the_same_image() {
+    fn image_digest_is_equal_when_files_and_run_are_equal() {
         let mut tree = Tree::new();
         tree.text("/a", 0o644, "a");
         let run = Run { command: vec!["/a".to_owned()], ..Run::default() };

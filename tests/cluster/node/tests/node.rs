@@ -228,7 +228,7 @@ fn pods_run_and_are_reached_and_reach_the_api_server_and_nothing_is_left_at_the_
 
 #[test]
 #[ignore = "needs root: cargo xtask test runs it"]
-fn two_nodes_side_by_side_do_not_meet() {
+fn two_nodes_at_the_same_time_are_isolated() {
     let _alone = alone();
     let (one, two) = (start(), start());
     assert_ne!(one.node().address(), two.node().address());
@@ -258,7 +258,7 @@ fn two_nodes_side_by_side_do_not_meet() {
 
 #[test]
 #[ignore = "needs root: cargo xtask test runs it"]
-fn in_the_background_it_outlives_the_starter_and_what_a_crash_leaves_is_cleared_away() {
+fn background_node_outlives_its_starter_and_leftovers_of_a_crash_are_removed() {
     let _alone = alone();
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("cluster");

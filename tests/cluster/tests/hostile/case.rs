@@ -38,8 +38,8 @@ pub(crate) struct Case {
     pub(crate) before: Vec<Value>,
     /// What the host answers.
     pub(crate) answer: Answer,
-    /// What its account may have written with success in addition to status and Events: resource and
-    /// name.
+    /// What its account may have written with success in addition to status and Events: resource
+    /// and name.
     pub(crate) writes: &'static [(&'static str, &'static str)],
 }
 

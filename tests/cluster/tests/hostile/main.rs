@@ -8,19 +8,26 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 #![allow(clippy::print_stdout, reason = "what the host answered, shown when a test fails")]
 
+mod answers;
 mod case;
 mod cases;
+mod components;
+mod guests;
 mod neighbour;
+mod objects;
+mod resources;
+mod statuses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use case::{Answer, Case};
 use innkeeper_cluster_tests::stage::{MODULES, SOON, message, says};
 use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};
-use neighbour::{Reactions, kib, memory_returns};
 use serde_json::{Value, json};
+
+use case::{Answer, Case};
+use neighbour::{Reactions, kib, memory_returns};
 
 const HOSTILE: Kind = Kind::new("hostile.example.dev/v1", "Hostile");
 const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");

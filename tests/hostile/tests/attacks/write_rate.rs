@@ -186,7 +186,7 @@ fn ten_large_primaries_share_the_rate_and_delay_no_other_namespace() {
 }
 
 #[test]
-fn a_first_run_beside_ten_namespaces_that_use_up_the_module_begins_within_a_second() {
+fn first_run_begins_within_a_second_while_ten_namespaces_use_up_the_rate() {
     block_on(async {
         let mut namespaces: Vec<String> = (0..10).map(|number| format!("busy-{number}")).collect();
         namespaces.push("quiet".to_owned());

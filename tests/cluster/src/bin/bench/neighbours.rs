@@ -1,4 +1,5 @@
-//! What noisy modules cost a calm one: how long its changes take while they run, as ratios in one run.
+//! What noisy modules cost a calm one: how long its changes take while they run, as
+//! ratios in one run.
 //!
 //! A module is noisy because its primaries change all the time. These changes alone load the API
 //! server, which shares the machine: so each is measured without a module first, and what the
