@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{SOON, message, output, output_with, says};
-use innkeeper_cluster_tests::{Host, Kind, Stage, eventually};
+use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -189,10 +189,6 @@ async fn crd_that_accepts_less_blocks_its_candidate_and_names_the_field() -> Res
     first.until_serving(&stage).await?;
     served_by(&stage, &namespace, "a", 1).await?;
     let before = installed(&stage).await?;
-    let kubeconfig = stage.plane.kubeconfig().to_owned();
-    let modules = async |arguments: &[&str]| {
-        output_with(&kubeconfig, &[&["modules"], arguments].concat()).await
-    };
 
     // Another field instead: what is stored would lose its color.
     let other_field = json!({"size": {"type": "integer"}, "hue": {"type": "string"}});
@@ -204,48 +200,17 @@ async fn crd_that_accepts_less_blocks_its_candidate_and_names_the_field() -> Res
         let version = Version::with_spec(number, &spec);
         version.push(&stage).await?;
         let module = until_refused(&stage, "CRDIncompatible", place).await?;
-        assert!(says(&module, "Blocked", "True", "CRDIncompatible"), "{module:#}");
-        assert!(says(&module, "Held", "False", "NoApprovalNeeded"), "{module:#}");
-        let blocked = message(&module, "Blocked");
-        assert!(blocked.contains(place) && blocked.contains(CRD), "{blocked}");
-        assert!(blocked.contains("an approval does not help"), "{blocked}");
-        let candidate = &module["status"]["candidate"];
-        assert_eq!(candidate["digest"], version.digest.as_str());
-        assert_eq!(candidate["reason"], "CRDIncompatible", "{candidate:#}");
-        assert!(candidate["message"].as_str().unwrap().contains(place), "{candidate:#}");
-
-        // The old version goes on, with the definition that it has.
+        module_reports_the_blocked_candidate(&module, &version, place);
         assert_eq!(module["status"]["digest"], first.digest.as_str());
         assert!(says(&module, "Serving", "True", "RevisionActive"), "{module:#}");
         let widget = served_by(&stage, &namespace, &format!("b{number}"), 1).await?;
         assert_eq!(widget["spec"], json!({"size": 3, "color": "red"}));
         assert_eq!(installed(&stage).await?, before);
-
-        // The command shows the same, and does not approve it.
-        let listed = modules(&["list"]).await?;
-        assert!(listed.contains("Rejected CRDIncompatible"), "{listed}");
-        let output = modules(&["describe", "widgets"]).await?;
-        assert!(
-            output.contains("Blocked=True CRDIncompatible") && output.contains(place),
-            "{output}"
-        );
-        let in_vain = modules(&["approve", "widgets", &version.digest[..12]]).await.unwrap_err();
-        assert!(in_vain.to_string().contains(place), "{in_vain}");
+        commands_report_the_blocked_candidate(&stage, &version, place).await?;
     }
 
-    // Neither does an annotation.
     let last = Version::with_spec(3, &other_field);
-    let annotations = json!({"metadata": {"annotations": {"innkeeper.dev/approve": last.digest}}});
-    let mark = stage.plane.audit()?.mark()?;
-    stage.admin.merge(Kind::MODULE, "", "widgets", "kubectl-annotate", &annotations).await?;
-    eventually("the definition is looked at again", SOON, async || {
-        let looked =
-            stage.plane.audit()?.since(mark, &innkeeper_cluster_tests::AuditFilter::new())?;
-        let looked = looked.iter().any(|event| event.verb == "get" && event.name == CRD);
-        Ok(if looked { Ok(()) } else { Err("it is not".to_owned()) })
-    })
-    .await?;
-    until_refused(&stage, "CRDIncompatible", ".spec.color is gone").await?;
+    approving_annotation_changes_nothing(&stage, &last).await?;
     assert_eq!(installed(&stage).await?, before);
     served_by(&stage, &namespace, "c", 1).await?;
 
@@ -253,6 +218,51 @@ async fn crd_that_accepts_less_blocks_its_candidate_and_names_the_field() -> Res
     stage.admin.apply(&definition(&other_field).to_string()).await?;
     last.until_serving(&stage).await?;
     stage.module_says("widgets", "Held", "False", "NoApprovalNeeded").await?;
+    Ok(())
+}
+
+fn module_reports_the_blocked_candidate(module: &Value, version: &Version, place: &str) {
+    assert!(says(module, "Blocked", "True", "CRDIncompatible"), "{module:#}");
+    assert!(says(module, "Held", "False", "NoApprovalNeeded"), "{module:#}");
+    let blocked = message(module, "Blocked");
+    assert!(blocked.contains(place) && blocked.contains(CRD), "{blocked}");
+    assert!(blocked.contains("an approval does not help"), "{blocked}");
+    let candidate = &module["status"]["candidate"];
+    assert_eq!(candidate["digest"], version.digest.as_str());
+    assert_eq!(candidate["reason"], "CRDIncompatible", "{candidate:#}");
+    assert!(candidate["message"].as_str().unwrap().contains(place), "{candidate:#}");
+}
+
+/// The commands show the same, and do not approve it.
+async fn commands_report_the_blocked_candidate(
+    stage: &Stage,
+    version: &Version,
+    place: &str,
+) -> Result<()> {
+    let modules = async |arguments: &[&str]| {
+        output_with(stage.plane.kubeconfig(), &[&["modules"], arguments].concat()).await
+    };
+    let listed = modules(&["list"]).await?;
+    assert!(listed.contains("Rejected CRDIncompatible"), "{listed}");
+    let output = modules(&["describe", "widgets"]).await?;
+    assert!(output.contains("Blocked=True CRDIncompatible") && output.contains(place), "{output}");
+    let in_vain = modules(&["approve", "widgets", &version.digest[..12]]).await.unwrap_err();
+    assert!(in_vain.to_string().contains(place), "{in_vain}");
+    Ok(())
+}
+
+/// The host looks at the definition again, and does not approve the candidate.
+async fn approving_annotation_changes_nothing(stage: &Stage, version: &Version) -> Result<()> {
+    let approve = json!({"metadata": {"annotations": {"innkeeper.dev/approve": version.digest}}});
+    let mark = stage.plane.audit()?.mark()?;
+    stage.admin.merge(Kind::MODULE, "", "widgets", "kubectl-annotate", &approve).await?;
+    eventually("the definition is looked at again", SOON, async || {
+        let events = stage.plane.audit()?.since(mark, &AuditFilter::new())?;
+        let looked = events.iter().any(|event| event.verb == "get" && event.name == CRD);
+        Ok(if looked { Ok(()) } else { Err("it is not".to_owned()) })
+    })
+    .await?;
+    until_refused(stage, "CRDIncompatible", ".spec.color is gone").await?;
     Ok(())
 }
 

@@ -269,73 +269,108 @@ async fn volumes_grow_and_survive_their_postgresql_and_are_adopted_by_the_same_i
 -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
-    let at = (POSTGRESQL, ns, NAME);
     volumes(admin).await?;
     admin.apply_in(ns, OLD_SECRET).await?;
-    let postgres = |size: &str| {
-        json!({"apiVersion": POSTGRESQL.api_version, "kind": POSTGRESQL.kind,
-            "metadata": {"name": NAME},
-            "spec": {"db": "foo", "user": "foo", "password": SECRET,
-                "storage": {"size": size, "className": "growing"}}})
-        .to_string()
-    };
-    admin.apply_in(ns, &postgres("1Gi")).await?;
+    admin.apply_in(ns, &of_size("1Gi")).await?;
     synced(&stage, ns).await?;
     for claim in CLAIMS {
         let bound = |one: &Value| one["status"]["phase"] == "Bound";
         admin.until("the claim is bound", SOON, (Kind::CLAIM, ns, claim), bound).await?;
     }
-
-    // It grows in place.
     let before = claims(admin, ns).await?;
-    admin.apply_in(ns, &postgres("2Gi")).await?;
+
+    volume_grows_in_place_and_does_not_shrink(&stage, ns).await?;
+    claims_stay_when_the_postgresql_is_deleted(&stage, ns, &before).await?;
+    claim_of_another_identity_is_a_conflict(&stage, ns).await?;
+    claims_are_adopted_by_the_same_identity(&stage, ns, &before).await?;
+    policy_delete_deletes_the_claims(&stage, ns).await
+}
+
+/// The `PostgreSQL`, with volumes of this size.
+fn of_size(size: &str) -> String {
+    json!({"apiVersion": POSTGRESQL.api_version, "kind": POSTGRESQL.kind,
+        "metadata": {"name": NAME},
+        "spec": {"db": "foo", "user": "foo", "password": SECRET,
+            "storage": {"size": size, "className": "growing"}}})
+    .to_string()
+}
+
+async fn volume_grows_in_place_and_does_not_shrink(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
+    admin.apply_in(ns, &of_size("2Gi")).await?;
     let larger = |one: &Value| one["spec"]["resources"]["requests"]["storage"] == "2Gi";
     admin.until("the volume grows", SOON, (Kind::CLAIM, ns, CLAIMS[0]), larger).await?;
-    synced(&stage, ns).await?;
-    let shrunk = admin.apply_in(ns, &postgres("1Gi")).await.map_err(|error| format!("{error:#}"));
+    synced(stage, ns).await?;
+    let shrunk = admin.apply_in(ns, &of_size("1Gi")).await.map_err(|error| format!("{error:#}"));
     assert!(
         shrunk.as_ref().is_err_and(|error| error.contains("a volume cannot shrink")),
         "{shrunk:?}"
     );
+    Ok(())
+}
 
-    // Deleted: data and backups stay, without an owner, and say for whom.
-    delete(admin, ns).await?;
+/// Data and backups stay, without an owner, and are labelled with the identity they belong to.
+async fn claims_stay_when_the_postgresql_is_deleted(
+    stage: &Stage,
+    ns: &str,
+    before: &[Value; 2],
+) -> Result<()> {
+    delete(&stage.admin, ns).await?;
     stage.quiet(Duration::from_secs(2)).await?;
-    for (claim, before) in claims(admin, ns).await?.iter().zip(&before) {
+    for (claim, before) in claims(&stage.admin, ns).await?.iter().zip(before) {
         assert_eq!(claim["metadata"]["uid"], before["metadata"]["uid"]);
         assert!(claim["metadata"]["deletionTimestamp"].is_null(), "{claim:#}");
         assert!(claim["metadata"]["ownerReferences"].is_null(), "{claim:#}");
         assert!(claim["metadata"]["labels"][KEPT_FOR].is_string(), "{claim:#}");
         assert_eq!(claim["status"]["phase"], "Bound");
     }
+    Ok(())
+}
 
-    // Another identity does not get them: as if they were kept for one of another namespace.
-    let label = before[0]["metadata"]["labels"][KEPT_FOR].clone();
-    let kept_for = |whom: &Value| json!({"metadata": {"labels": {KEPT_FOR: whom}}});
+async fn label_data(admin: &Admin, ns: &str, identity: &Value) -> Result<()> {
+    let label = json!({"metadata": {"labels": {KEPT_FOR: identity}}});
+    edit(admin, (Kind::CLAIM, ns, CLAIMS[0]), &label).await.map(drop)
+}
+
+/// The claim of the data is labelled as one of another namespace would be.
+async fn claim_of_another_identity_is_a_conflict(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
     let other = json!("0".repeat(32));
-    edit(admin, (Kind::CLAIM, ns, CLAIMS[0]), &kept_for(&other)).await?;
-    admin.apply_in(ns, &postgres("2Gi")).await?;
+    label_data(admin, ns, &other).await?;
+    admin.apply_in(ns, &of_size("2Gi")).await?;
+    let at = (POSTGRESQL, ns, NAME);
     let message = stage.says(at, ("Synced", "False", "Conflict")).await?;
     assert!(message.contains("PersistentVolumeClaim") && message.contains(CLAIMS[0]), "{message}");
     assert!(admin.get(Kind::DEPLOYMENT, ns, NAME).await?.is_none(), "nothing serves");
     let [data, _] = claims(admin, ns).await?;
     assert_eq!(data["metadata"]["labels"][KEPT_FOR], other, "left alone");
+    Ok(())
+}
 
-    // The same identity does: the data is there.
-    edit(admin, (Kind::CLAIM, ns, CLAIMS[0]), &kept_for(&label)).await?;
-    synced(&stage, ns).await?;
-    for (claim, before) in claims(admin, ns).await?.iter().zip(&before) {
+async fn claims_are_adopted_by_the_same_identity(
+    stage: &Stage,
+    ns: &str,
+    before: &[Value; 2],
+) -> Result<()> {
+    let label = &before[0]["metadata"]["labels"][KEPT_FOR];
+    label_data(&stage.admin, ns, label).await?;
+    synced(stage, ns).await?;
+    for (claim, before) in claims(&stage.admin, ns).await?.iter().zip(before) {
         assert_eq!(claim["metadata"]["uid"], before["metadata"]["uid"], "the same volume");
-        assert_eq!(claim["metadata"]["labels"][KEPT_FOR], label);
+        assert_eq!(claim["metadata"]["labels"][KEPT_FOR], *label);
     }
-    assert_eq!(made(admin, ns).await?, ALL);
+    assert_eq!(made(&stage.admin, ns).await?, ALL);
+    Ok(())
+}
 
-    // And with the policy Delete all goes.
-    edit(admin, at, &json!({"spec": {"deletionPolicy": "Delete"}})).await?;
+async fn policy_delete_deletes_the_claims(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
+    let policy = json!({"spec": {"deletionPolicy": "Delete"}});
+    edit(admin, (POSTGRESQL, ns, NAME), &policy).await?;
     for claim in CLAIMS {
         admin.until("it is owned", SOON, (Kind::CLAIM, ns, claim), is_owned).await?;
     }
-    synced(&stage, ns).await?;
+    synced(stage, ns).await?;
     delete(admin, ns).await?;
     for claim in CLAIMS {
         admin.until_gone(2 * SOON, (Kind::CLAIM, ns, claim)).await?;

@@ -240,68 +240,79 @@ fn only_what_is_theirs_was_written(stage: &Stage, cases: &[Case], mark: u64) -> 
 
 /// Of each kind that a hostile guest wanted, there is what was there before and no more.
 async fn nothing_else_is_there(stage: &Stage, cases: &[Case]) -> Result<()> {
-    let names = |objects: &[Value]| -> BTreeSet<String> {
-        objects
-            .iter()
-            .map(|one| one["metadata"]["name"].as_str().unwrap_or_default().to_owned())
-            .collect()
-    };
     for case in cases.iter().filter(|case| case.namespace.is_none()) {
-        let home = case.home();
-        let mut expected: BTreeSet<String> = ["kube-root-ca.crt".to_owned()].into();
-        expected.extend(case.writes.iter().map(|(_, name)| (*name).to_owned()));
-        for object in &case.before {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            // A Settings has its child.
-            expected.insert(if object["kind"] == SETTINGS.kind {
-                format!("{name}-x")
-            } else {
-                name.to_owned()
-            });
-        }
-        ensure!(
-            names(&stage.admin.list(Kind::CONFIG_MAP, &home).await?).is_subset(&expected),
-            "{}: ConfigMaps beyond {expected:?}",
-            case.name
-        );
-        let role: BTreeSet<String> = [format!("guest-{}", case.name)].into();
-        for kind in [ROLE, ROLE_BINDING] {
-            ensure!(
-                names(&stage.admin.list(kind, &home).await?) == role,
-                "{}: a {kind}",
-                case.name
-            );
-        }
-        ensure!(stage.admin.list(Kind::SECRET, &home).await?.is_empty(), "{}: a Secret", case.name);
+        home_holds_what_the_case_may_have(stage, case).await?;
     }
-    // What others had is as it was.
-    let text = |namespace: &'static str, name: &'static str| async move {
-        anyhow::Ok(stage.admin.must_get(Kind::CONFIG_MAP, namespace, name).await?["data"].clone())
-    };
-    assert_eq!(text("hostile-child-of-another", "others-x").await?, json!({"text": "theirs"}));
-    assert_eq!(text("hostile-object-of-nobody", "found").await?, json!({"a": "theirs"}));
-    assert_eq!(text("hostile-key-twice", "odd").await?, json!({"a": "last"}));
-    ensure!(stage.admin.get(Kind::NAMESPACE, "", "evil").await?.is_none(), "the namespace evil");
+    objects_of_others_are_as_they_were(stage).await?;
+    nothing_is_outside_of_the_homes(stage).await?;
+    modules_and_their_sources_are_untouched(stage, cases).await
+}
+
+fn names(objects: &[Value]) -> BTreeSet<String> {
+    let name = |one: &Value| one["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    objects.iter().map(name).collect()
+}
+
+async fn home_holds_what_the_case_may_have(stage: &Stage, case: &Case) -> Result<()> {
+    let home = case.home();
+    let mut expected: BTreeSet<String> = ["kube-root-ca.crt".to_owned()].into();
+    expected.extend(case.writes.iter().map(|(_, name)| (*name).to_owned()));
+    for object in &case.before {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        // A Settings has its child.
+        let is_settings = object["kind"] == SETTINGS.kind;
+        expected.insert(if is_settings { format!("{name}-x") } else { name.to_owned() });
+    }
     ensure!(
-        stage.admin.get(Kind::CRD, "", "evils.evil.example.dev").await?.is_none(),
-        "a definition"
+        names(&stage.admin.list(Kind::CONFIG_MAP, &home).await?).is_subset(&expected),
+        "{}: ConfigMaps beyond {expected:?}",
+        case.name
     );
-    ensure!(
-        stage.admin.get(Kind::CONFIG_MAP, "default", "evil").await?.is_none(),
-        "a ConfigMap in default"
-    );
-    // Modules and their sources: nobody but this test has touched them.
+    let role: BTreeSet<String> = [format!("guest-{}", case.name)].into();
+    for kind in [ROLE, ROLE_BINDING] {
+        let found = names(&stage.admin.list(kind, &home).await?);
+        ensure!(found == role, "{}: a {kind}", case.name);
+    }
+    ensure!(stage.admin.list(Kind::SECRET, &home).await?.is_empty(), "{}: a Secret", case.name);
+    Ok(())
+}
+
+async fn objects_of_others_are_as_they_were(stage: &Stage) -> Result<()> {
+    for (namespace, name, data) in [
+        ("hostile-child-of-another", "others-x", json!({"text": "theirs"})),
+        ("hostile-object-of-nobody", "found", json!({"a": "theirs"})),
+        ("hostile-key-twice", "odd", json!({"a": "last"})),
+    ] {
+        let found = stage.admin.must_get(Kind::CONFIG_MAP, namespace, name).await?;
+        assert_eq!(found["data"], data, "{namespace}/{name}");
+    }
+    Ok(())
+}
+
+async fn nothing_is_outside_of_the_homes(stage: &Stage) -> Result<()> {
+    for (kind, namespace, name) in [
+        (Kind::NAMESPACE, "", "evil"),
+        (Kind::CRD, "", "evils.evil.example.dev"),
+        (Kind::CONFIG_MAP, "default", "evil"),
+    ] {
+        let found = stage.admin.get(kind, namespace, name).await?;
+        ensure!(found.is_none(), "{kind} {namespace}/{name} is there");
+    }
+    Ok(())
+}
+
+/// Nobody but this test, and the host with its snapshots, has written Modules and sources.
+async fn modules_and_their_sources_are_untouched(stage: &Stage, cases: &[Case]) -> Result<()> {
     let modules = stage.admin.list(Kind::MODULE, "").await?;
     ensure!(modules.len() == cases.len() + 1, "{} modules", modules.len());
     for object in modules.iter().chain(&stage.admin.list(Kind::CONFIG_MAP, MODULES).await?) {
         let entries = object["metadata"]["managedFields"].as_array().context("managedFields")?;
         for entry in entries.iter().filter(|entry| entry["subresource"] != "status") {
             let manager = entry["manager"].as_str().unwrap_or_default();
-            // The host keeps copies of the active revision.
-            let is_copy = object["metadata"]["labels"]["innkeeper.dev/copy-of"].is_string();
+            let is_snapshot = object["metadata"]["labels"]["innkeeper.dev/copy-of"].is_string();
             ensure!(
                 ["test", "kube-controller-manager"].contains(&manager)
-                    || is_copy && manager == "innkeeper",
+                    || is_snapshot && manager == "innkeeper",
                 "{manager} wrote {}",
                 object["metadata"]["name"]
             );
