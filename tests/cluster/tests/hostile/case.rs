@@ -23,6 +23,7 @@ pub(crate) enum Answer {
 }
 
 /// One misbehaviour: a module of its own with an account, a namespace and a primary of its own.
+#[derive(Clone)]
 pub(crate) struct Case {
     /// What it does; the name of the module, of its account and of its primary.
     pub(crate) name: &'static str,

@@ -8,10 +8,17 @@ use crate::guests::{describing, guest};
 
 /// Components that are no guests, and guests that say of themselves what cannot be.
 pub(crate) fn what_it_is() -> Vec<Case> {
-    let imports = many(5_000, |index| format!("(import \"x{index}\" (func))"));
-    let functions = many(20_000, |index| format!("(func (result i32) (i32.const {index}))"));
-    let mut padded = guest().component();
-    pad(&mut padded, 60 << 20);
+    [
+        failing_descriptions(),
+        impossible_manifests(),
+        definitions_without_the_right(),
+        components_that_import_or_hold_too_much(),
+    ]
+    .concat()
+}
+
+/// Guests from which no manifest can be had.
+fn failing_descriptions() -> Vec<Case> {
     let described = |name, component, expected| {
         Case::is_refused(name, component, ("False", "DescribeFailed", expected))
     };
@@ -40,6 +47,11 @@ pub(crate) fn what_it_is() -> Vec<Case> {
             describing(|manifest| manifest["version"] = "v".repeat(5 << 20).into()),
             "the limit is 4194304",
         ),
+    ]
+}
+
+fn impossible_manifests() -> Vec<Case> {
+    vec![
         Case::is_refused(
             "thousands-of-kinds",
             describing(|manifest| {
@@ -73,6 +85,11 @@ pub(crate) fn what_it_is() -> Vec<Case> {
             }),
             ("False", "InvalidManifest", "is not a lower-case plural"),
         ),
+    ]
+}
+
+fn definitions_without_the_right() -> Vec<Case> {
+    vec![
         Case::is_refused(
             "definition-not-granted",
             describing(|manifest| manifest["crds"] = json!([definition()])),
@@ -84,6 +101,15 @@ pub(crate) fn what_it_is() -> Vec<Case> {
             ("False", "CRDForbidden", "may not patch customresourcedefinitions"),
         )
         .spec(json!({"allowedCRDGroups": ["evil.example.dev"]})),
+    ]
+}
+
+fn components_that_import_or_hold_too_much() -> Vec<Case> {
+    let imports = many(5_000, |index| format!("(import \"x{index}\" (func))"));
+    let functions = many(20_000, |index| format!("(func (result i32) (i32.const {index}))"));
+    let mut padded = guest().component();
+    pad(&mut padded, 60 << 20);
+    vec![
         Case::is_refused(
             "import-of-wasi",
             wat::parse_str(

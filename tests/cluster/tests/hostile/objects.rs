@@ -3,24 +3,32 @@
 use innkeeper_tiny_guests::{TIME, Tiny};
 use serde_json::{Value, json};
 
-use crate::case::Case;
+use crate::case::{Case, Expected};
 use crate::guests::{OWN, config_map, desires, elsewhere, object, owning, says};
 
 /// Group of roles.
 const RBAC: &str = "rbac.authorization.k8s.io";
+/// Secrets, as a kind that a guest owns.
+const SECRETS: (&str, &str, &str, bool) = ("v1", "Secret", "secrets", true);
 
 /// Objects that are not its to make.
 pub(crate) fn what_it_wants() -> Vec<Case> {
-    let wants =
-        |name, object: Value, expected| Case::runs(name, &says(&desires(&[object])), expected);
-    let secrets = ("v1", "Secret", "secrets", true);
-    let bindings = ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true);
-    let roles = ("rbac.authorization.k8s.io/v1", "Role", "roles", true);
-    let mut binding = object("rbac.authorization.k8s.io/v1", "RoleBinding", "escalated");
-    binding["roleRef"] = json!({"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"});
-    binding["subjects"] = json!([{"kind": "ServiceAccount", "name": "binding-without-bind", "namespace": "innkeeper-modules"}]);
-    let mut role = object("rbac.authorization.k8s.io/v1", "Role", "escalated");
-    role["rules"] = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);
+    [
+        malformed_objects(),
+        kinds_without_the_right(),
+        objects_elsewhere(),
+        rights_beyond_its_own(),
+        objects_of_others(),
+        objects_without_end(),
+    ]
+    .concat()
+}
+
+fn wants(name: &'static str, object: Value, expected: Expected) -> Case {
+    Case::runs(name, &says(&desires(&[object])), expected)
+}
+
+fn malformed_objects() -> Vec<Case> {
     let mut forged = config_map("forged");
     forged["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "1"}]);
@@ -28,41 +36,95 @@ pub(crate) fn what_it_wants() -> Vec<Case> {
     unknown["dta"] = json!({"a": "b"});
     let mut large = config_map("large");
     large["data"] = json!({"a": "x".repeat(3_500_000)});
-    let settings = json!({"apiVersion": "example.innkeeper.dev/v1", "kind": "Settings",
-        "metadata": {"name": "others"}, "spec": {"names": ["x"], "text": "theirs"}});
-    let mut taken = config_map("others-x");
-    taken["data"] = json!({"text": "mine"});
-    let many: Vec<Value> = (0..5_000).map(|index| config_map(&format!("c{index}"))).collect();
     vec![
-        wants("slash-in-a-name", config_map("../secrets/a"), ("False", "MalformedObject", "metadata.name is not a name")),
-        wants("dots-as-a-name", config_map(".."), ("False", "MalformedObject", "metadata.name is not a name")),
-        wants("slash-in-a-namespace", elsewhere(config_map("a"), "a/../b"), ("False", "MalformedObject", "metadata.namespace is not a name")),
-        wants("capitals-in-a-name", config_map("Not_A_Name"), ("False", "MalformedObject", "Not_A_Name")),
-        wants("megabyte-of-a-name", config_map(&"n".repeat(1 << 20)), ("False", "MalformedObject", "nnn...")),
-        wants("megabyte-of-a-kind", object("v1", &"K".repeat(1 << 20), "a"), ("False", "UndeclaredKind", "KKK...")),
+        wants(
+            "slash-in-a-name",
+            config_map("../secrets/a"),
+            ("False", "MalformedObject", "metadata.name is not a name"),
+        ),
+        wants(
+            "dots-as-a-name",
+            config_map(".."),
+            ("False", "MalformedObject", "metadata.name is not a name"),
+        ),
+        wants(
+            "slash-in-a-namespace",
+            elsewhere(config_map("a"), "a/../b"),
+            ("False", "MalformedObject", "metadata.namespace is not a name"),
+        ),
+        wants(
+            "capitals-in-a-name",
+            config_map("Not_A_Name"),
+            ("False", "MalformedObject", "Not_A_Name"),
+        ),
+        wants(
+            "megabyte-of-a-name",
+            config_map(&"n".repeat(1 << 20)),
+            ("False", "MalformedObject", "nnn..."),
+        ),
+        wants(
+            "megabyte-of-a-kind",
+            object("v1", &"K".repeat(1 << 20), "a"),
+            ("False", "UndeclaredKind", "KKK..."),
+        ),
         wants("unknown-field-of-a-kind", unknown, ("False", "Malformed", ".dta")),
         wants("object-too-large", large, ("False", "Invalid", "large")),
-        wants("forged-owner", forged, ("False", "MalformedObject", "metadata.ownerReferences is not the guest's to give")),
-        wants("kind-not-declared", object("v1", "Secret", "stolen"), ("False", "UndeclaredKind", "does not own v1 Secret")),
-        wants("module-not-declared", object("innkeeper.dev/v1alpha1", "Module", "module-not-declared"), ("False", "UndeclaredKind", "does not own innkeeper.dev/v1alpha1 Module")),
+        wants(
+            "forged-owner",
+            forged,
+            ("False", "MalformedObject", "metadata.ownerReferences is not the guest's to give"),
+        ),
+    ]
+}
+
+/// Kinds that its manifest does not declare or its account may not write.
+fn kinds_without_the_right() -> Vec<Case> {
+    vec![
+        wants(
+            "kind-not-declared",
+            object("v1", "Secret", "stolen"),
+            ("False", "UndeclaredKind", "does not own v1 Secret"),
+        ),
+        wants(
+            "module-not-declared",
+            object("innkeeper.dev/v1alpha1", "Module", "module-not-declared"),
+            ("False", "UndeclaredKind", "does not own innkeeper.dev/v1alpha1 Module"),
+        ),
         Case::runs(
             "kind-not-granted",
-            &owning(&[secrets]).outcome(0, &desires(&[object("v1", "Secret", "stolen")])),
+            &owning(&[SECRETS]).outcome(0, &desires(&[object("v1", "Secret", "stolen")])),
             ("False", "Unreadable", "may not list secrets"),
         ),
         Case::runs(
             "kind-to-read-only",
-            &owning(&[secrets]).outcome(0, &desires(&[object("v1", "Secret", "stolen")])),
+            &owning(&[SECRETS]).outcome(0, &desires(&[object("v1", "Secret", "stolen")])),
             ("False", "Forbidden", "secrets"),
         )
         .may(&["get", "list", "watch"], "", "secrets"),
-        wants("another-namespace", elsewhere(config_map("evil"), "default"), ("False", "CrossNamespace", "allowCrossNamespace")),
-        wants("sources-of-modules", elsewhere(config_map("settings"), "innkeeper-modules"), ("False", "CrossNamespace", "ConfigMap innkeeper-modules/settings")),
+    ]
+}
+
+/// Objects of other namespaces, and of none.
+fn objects_elsewhere() -> Vec<Case> {
+    vec![
+        wants(
+            "another-namespace",
+            elsewhere(config_map("evil"), "default"),
+            ("False", "CrossNamespace", "allowCrossNamespace"),
+        ),
+        wants(
+            "sources-of-modules",
+            elsewhere(config_map("settings"), "innkeeper-modules"),
+            ("False", "CrossNamespace", "ConfigMap innkeeper-modules/settings"),
+        ),
         Case::runs(
             "key-of-the-host",
-            &owning(&[secrets]).outcome(
+            &owning(&[SECRETS]).outcome(
                 0,
-                &desires(&[elsewhere(object("v1", "Secret", "innkeeper-digest-key"), "innkeeper-system")]),
+                &desires(&[elsewhere(
+                    object("v1", "Secret", "innkeeper-digest-key"),
+                    "innkeeper-system",
+                )]),
             ),
             ("False", "CrossNamespace", "Secret innkeeper-system/innkeeper-digest-key"),
         )
@@ -80,6 +142,19 @@ pub(crate) fn what_it_wants() -> Vec<Case> {
                 .outcome(0, &desires(&[object("v1", "Namespace", "evil")])),
             ("False", "CrossNamespace", "Namespace evil"),
         ),
+    ]
+}
+
+/// Roles and bindings that would give its account more rights.
+fn rights_beyond_its_own() -> Vec<Case> {
+    let bindings = ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true);
+    let roles = ("rbac.authorization.k8s.io/v1", "Role", "roles", true);
+    let mut binding = object("rbac.authorization.k8s.io/v1", "RoleBinding", "escalated");
+    binding["roleRef"] = json!({"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"});
+    binding["subjects"] = json!([{"kind": "ServiceAccount", "name": "binding-without-bind", "namespace": "innkeeper-modules"}]);
+    let mut role = object("rbac.authorization.k8s.io/v1", "Role", "escalated");
+    role["rules"] = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);
+    vec![
         Case::runs(
             "binding-not-granted",
             &owning(&[bindings]).outcome(0, &desires(&[binding.clone()])),
@@ -97,17 +172,36 @@ pub(crate) fn what_it_wants() -> Vec<Case> {
             ("False", "Forbidden", "not currently held"),
         )
         .may(OWN, RBAC, "roles"),
+    ]
+}
+
+fn objects_of_others() -> Vec<Case> {
+    let settings = json!({"apiVersion": "example.innkeeper.dev/v1", "kind": "Settings",
+        "metadata": {"name": "others"}, "spec": {"names": ["x"], "text": "theirs"}});
+    let mut taken = config_map("others-x");
+    taken["data"] = json!({"text": "mine"});
+    vec![
         wants("child-of-another", taken, ("False", "Conflict", "controlled by Settings others"))
             .given(settings),
         wants("object-of-nobody", config_map("found"), ("False", "Conflict", "no controller"))
             .given(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "found"}, "data": {"a": "theirs"}})),
+    ]
+}
+
+fn objects_without_end() -> Vec<Case> {
+    let many: Vec<Value> = (0..5_000).map(|index| config_map(&format!("c{index}"))).collect();
+    vec![
         Case::runs(
             "thousands-of-objects",
             &says(&desires(&many)),
             ("False", "TooManyObjects", "desires 5000 objects, the limit is 1000"),
         ),
-        Case::runs("object-by-the-clock", &by_the_clock(), ("False", "NotConverging", "wants something else after each write"))
-            .writes(&[("configmaps", "clock")]),
+        Case::runs(
+            "object-by-the-clock",
+            &by_the_clock(),
+            ("False", "NotConverging", "wants something else after each write"),
+        )
+        .writes(&[("configmaps", "clock")]),
     ]
 }
 

@@ -200,8 +200,8 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
     });
 }
 
-#[test]
-fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
+/// Objects with metadata that is not the guest's to give, by name, and a part of the refusal.
+fn foreign_metadata() -> Vec<(&'static str, Value, &'static str)> {
     let own = |metadata: Value| {
         let mut object = config_map("made");
         object["metadata"] = metadata;
@@ -211,7 +211,7 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
     let into = |metadata: Value| merged("ConfigMap", "theirs", &metadata);
     let owner = json!([{"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile", "name": "x",
         "uid": "x", "controller": true, "blockOwnerDeletion": true}]);
-    let cases = [
+    vec![
         ("retained", into(json!({"labels": {RETAINED_FOR_LABEL: "x"}})), "belongs to the host"),
         (
             "deletable",
@@ -258,7 +258,12 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
             "metadata": {"name": "made"}, "status": "x"}}),
             "status belongs",
         ),
-    ];
+    ]
+}
+
+#[test]
+fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
+    let cases = foreign_metadata();
     block_on(async {
         let arena = Arena::start(&[]).await;
         for (name, object, _) in &cases {
