@@ -1,4 +1,4 @@
-//! A client with all rights, for what a test does beside the host.
+//! A client with all rights, for what a test itself does to the cluster.
 
 use std::collections::BTreeMap;
 use std::fs;

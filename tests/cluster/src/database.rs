@@ -51,7 +51,7 @@ impl Database {
         let client = stage.client_of(NAMESPACE, "postgres:15").await?;
         stage.until_pods_ready(NAMESPACE, LABEL, 1).await?;
         let (address, port) = (stage.node().address(), stage.node_port(NAMESPACE, NAME).await?);
-        // Whoever types `psql` has it in that pod.
+        // A person who types `psql` has it in that pod.
         stage.add_program("psql", "exec kubectl exec client -- psql -X \"$@\"")?;
         let url = format!("postgresql://foo:mypassword@{address}:{port}/foo?connect_timeout=5");
         let database = Self { stage, client, url, applied };
@@ -140,8 +140,8 @@ impl Database {
             let mut logs = vec!["logs", &*name, "-c", "prepare", "--namespace", NAMESPACE];
             logs.extend(flags);
             Ok(match self.stage.kubectl_prints(&logs).await {
-                Ok(said) if said.contains(what) => Ok(name),
-                Ok(said) => Err(said),
+                Ok(log) if log.contains(what) => Ok(name),
+                Ok(log) => Err(log),
                 Err(error) => Err(format!("{error:#}")),
             })
         })
@@ -239,9 +239,9 @@ impl Database {
         };
         let at = (Kind::POD, NAMESPACE, name);
         let pod = self.stage.admin.until("the script is done", LONG, at, is_over).await?;
-        let said = self.stage.kubectl_prints(&["logs", name, "--namespace", NAMESPACE]).await?;
-        ensure!(pod["status"]["phase"] == "Succeeded", "{script}: {said}");
-        Ok(said)
+        let log = self.stage.kubectl_prints(&["logs", name, "--namespace", NAMESPACE]).await?;
+        ensure!(pod["status"]["phase"] == "Succeeded", "{script}: {log}");
+        Ok(log)
     }
 
     /// What lies with the backups now, as a pod of this name sees it.
@@ -278,12 +278,12 @@ pub struct Seen {
     pub acknowledged: BTreeSet<u64>,
     /// How many numbers there were, each time that was answered.
     pub counts: Vec<u64>,
-    /// What was answered that is neither, as it was said.
+    /// What was answered that is neither, in full.
     pub refusals: Vec<String>,
 }
 
 impl Writer {
-    /// Begins to write into a table that is there. It connects anew for each number.
+    /// Begins to write into a table that is there. It opens a connection for each number.
     pub async fn start(database: &Database) -> Result<Self> {
         let psql = format!("psql -X -q -A -t -v ON_ERROR_STOP=1 '{}'", database.url);
         let script = format!(

@@ -29,8 +29,8 @@ const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 /// How to run the host.
 #[derive(Clone, Debug, Default)]
 pub struct HostOptions {
-    /// The program; if not given, `INNKEEPER_BIN`, else the one that cargo built beside the
-    /// test.
+    /// The program; if not given, `INNKEEPER_BIN`, else the one that cargo built for
+    /// the test.
     pub program: Option<PathBuf>,
     /// The kubeconfig that it uses.
     pub kubeconfig: PathBuf,
@@ -284,7 +284,7 @@ pub(crate) fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
     (!samples.is_empty()).then(|| samples.iter().sum())
 }
 
-/// The program: `INNKEEPER_BIN`, else the one beside this test's own folder.
+/// The program: `INNKEEPER_BIN`, else the one above this test's own folder.
 pub fn program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("INNKEEPER_BIN").filter(|value| !value.is_empty()) {
         let path = PathBuf::from(path);

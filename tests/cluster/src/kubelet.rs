@@ -48,7 +48,7 @@ pub async fn runs(admin: &Admin, namespace: &str, name: &str) -> Result<Value> {
 }
 
 /// Those pods of a namespace that carry a label now run and are ready, except for the ones that are
-/// gone by the time that it is said: a rollout takes pods away at any moment.
+/// gone before that: a rollout takes pods away at any moment.
 pub async fn runs_those_there(admin: &Admin, namespace: &str, label: (&str, &str)) -> Result<()> {
     for pod in pods(admin, namespace, label).await? {
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();

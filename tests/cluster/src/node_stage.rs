@@ -183,8 +183,8 @@ impl NodeStage {
         let mut sum = 0.0;
         for pod in crate::kubelet::pods(&self.admin, "innkeeper-system", HOSTS).await? {
             let address = pod["status"]["podIP"].as_str().unwrap_or_default();
-            let said = client.page(&format!("http://{address}:8080/metrics")).await?;
-            sum += crate::host::metric(&said, name, labels).unwrap_or_default();
+            let page = client.page(&format!("http://{address}:8080/metrics")).await?;
+            sum += crate::host::metric(&page, name, labels).unwrap_or_default();
         }
         Ok(sum)
     }
@@ -231,7 +231,7 @@ impl NodeStage {
 }
 
 impl Drop for NodeStage {
-    /// Says what the hosts said last, which a test harness shows if the test has failed.
+    /// Prints the end of the hosts' logs, which a test harness shows if the test has failed.
     fn drop(&mut self) {
         let Ok(mut kubectl) = self.kubectl() else { return };
         let label = format!("{}={}", HOSTS.0, HOSTS.1);

@@ -28,7 +28,7 @@ impl PodClient {
     /// What a command prints that runs in the pod.
     ///
     /// # Errors
-    /// What it said, if it fails.
+    /// Its output, if it fails.
     pub async fn run(&self, command: &[&str]) -> Result<String> {
         prints(self.command(command)).await
     }
@@ -51,7 +51,7 @@ impl PodClient {
         .await
     }
 
-    /// Runs a script in the pod that goes on beside the test, and collects what it prints.
+    /// Runs a script in the pod at the same time as the test, and collects what it prints.
     pub fn follow(&self, script: &str) -> Result<Lines> {
         let mut process = Command::from(self.command(&["sh", "-c", script]))
             .stdout(Stdio::piped())

@@ -42,7 +42,7 @@ impl Router {
         Self { namespace: namespace.to_owned(), configuration: String::new() }
     }
 
-    /// Follows the Routes as they are now; gives their hosts, in order. nginx is started anew if
+    /// Follows the Routes as they are now; gives their hosts, in order. nginx is started again if
     /// they have changed.
     pub async fn follow(&mut self, stage: &NodeStage) -> Result<Vec<String>> {
         let (admin, ns) = (&stage.admin, &*self.namespace);

@@ -3,7 +3,8 @@
 //!
 //! A story says what it does and shows what a command prints. At its end the page is compared to
 //! the one in the tree, without what differs each time (ages, addresses, the ends of names), so
-//! that a page that is no longer true fails the story. `cargo xtask screens` writes the pages anew.
+//! that a page that is no longer true fails the story. `cargo xtask screens` writes the pages
+//! again.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -79,7 +80,7 @@ impl<'a> Screens<'a> {
             if line != kept {
                 bail!(
                     "{} says {kept:?}, but it is {line:?}: if that is meant, `cargo xtask screens` \
-                     writes the page anew. All of it:\n{text}",
+                     writes the page again. All of it:\n{text}",
                     path.display()
                 );
             }

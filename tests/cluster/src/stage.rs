@@ -207,8 +207,8 @@ impl Stage {
             Ok(if synced == count {
                 Ok(())
             } else {
-                let told = other.map(|one| message(one, "Synced")).unwrap_or_default();
-                Err(format!("{synced} of {count}; another says: {told}"))
+                let text = other.map(|one| message(one, "Synced")).unwrap_or_default();
+                Err(format!("{synced} of {count}; another says: {text}"))
             })
         })
         .await
@@ -282,7 +282,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_mins(3);
 /// What a command prints.
 ///
 /// # Errors
-/// The command and what it said, if it fails or does not end.
+/// The command and its output, if it fails or does not end.
 pub(crate) async fn prints(command: std::process::Command) -> Result<String> {
     let line = format!("{command:?}");
     let mut command = Command::from(command);
@@ -292,8 +292,8 @@ pub(crate) async fn prints(command: std::process::Command) -> Result<String> {
         .with_context(|| format!("{line} does not end"))?
         .with_context(|| format!("running {line}"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stdout);
-        bail!("{line}: {}{said}", String::from_utf8_lossy(&output.stderr));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        bail!("{line}: {}{stdout}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8(output.stdout)?)
 }

@@ -115,8 +115,8 @@ async fn crashes_of_a_backup_and_of_a_restore_lose_nothing_that_was_backed_up() 
         let Some(pod) = database.any_pod().await? else { return Ok(Err("no pod".to_owned())) };
         let ask = "cat /proc/[0-9]*/cmdline /proc/[0-9]*/comm 2>/dev/null | tr '\\0' ' '; ls /data";
         Ok(match database.exec(&pod, "prepare", ask).await {
-            Ok(said) if said.contains("COPY") && said.contains("pgdata.new") => Ok(pod),
-            Ok(said) => Err(said),
+            Ok(log) if log.contains("COPY") && log.contains("pgdata.new") => Ok(pod),
+            Ok(log) => Err(log),
             Err(error) => Err(format!("{error:#}")),
         })
     })

@@ -25,7 +25,7 @@ fn documented(begin: &str) -> Result<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn two_hosts_run_in_pods_without_any_privilege_and_either_or_both_may_go() -> Result<()> {
+async fn unprivileged_hosts_in_pods_take_over_when_either_or_both_are_deleted() -> Result<()> {
     let stage = NodeStage::new().await?;
     let pods = stage.until_hosts(2).await?;
     for pod in &pods {
@@ -60,7 +60,7 @@ async fn two_hosts_run_in_pods_without_any_privilege_and_either_or_both_may_go()
     screens.end()
 }
 
-/// Another version by each of the documented ways, without a pod that is made anew.
+/// Another version by each of the documented ways, without a pod that is created again.
 async fn swapped(stage: &NodeStage, screens: &mut Screens<'_>) -> Result<()> {
     let file = stage.folder().join("podroute.wasm");
     let at = (Kind::DEPLOYMENT, NAMESPACE, "pod-route");
@@ -79,7 +79,7 @@ async fn swapped(stage: &NodeStage, screens: &mut Screens<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whoever works goes without a word, and then both: what is changed meanwhile is not lost.
+/// The leader's Pod goes without notice, and then both: changes meanwhile are not lost.
 async fn replaced(stage: &NodeStage, client: &PodClient) -> Result<()> {
     let leader = stage.leader().await?;
     let kill = ["delete", "pod", "--namespace", "innkeeper-system", "--force", "--grace-period=0"];

@@ -1,5 +1,5 @@
-//! The story of maintpage with real containers: whoever asks by the name of the Service sees the
-//! application, the maintenance page after the toggle, and the application again. Needs root;
+//! The story of maintpage with real containers: a client that asks by the name of the Service sees
+//! the application, the maintenance page after the toggle, and the application again. Needs root;
 //! `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
@@ -11,6 +11,7 @@ use innkeeper_cluster_tests::{Kind, Lines, NodeStage, PodClient};
 use serde_json::Value;
 
 const MAINTPAGE: Kind = Kind::new("maintpage.example.com/v1alpha1", "MaintPage");
+const NAMESPACE: &str = "default";
 const NAME: &str = "example-maintpage";
 const URL: &str = "http://production:8080/";
 const PRODUCTION: &str = "Production Page !";
@@ -55,61 +56,28 @@ impl Visitor {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn visitors_see_the_application_the_maintenance_page_and_the_application_and_lose_no_request()
--> Result<()> {
-    let (stage, ns) = (NodeStage::new().await?, "default");
-    let admin = &stage.admin;
+async fn maintpage_toggle_switches_visitors_without_a_lost_request() -> Result<()> {
+    let stage = NodeStage::new().await?;
     let mut screens = Screens::new(&stage, "maintpage", "An application and its maintenance page");
     screens
-        .say("An application behind a Service, beside it a page for the time of its maintenance.");
+        .say("An application behind a Service, next to it a page for the time of its maintenance.");
     screens.show("cat deploy/samples/maintpage.yaml").await?;
     screens.show("kubectl apply -f deploy/samples/maintpage.yaml").await?;
-    let client = stage.client(ns).await?;
+    let client = stage.client(NAMESPACE).await?;
     client.until_page(URL, PRODUCTION).await?;
-    stage.until_ready(ns, "example-maintpage-maintpage-pod").await?;
-    stage.says((MAINTPAGE, ns, NAME), ("Ready", "True", "AllReady")).await?;
+    stage.until_ready(NAMESPACE, "example-maintpage-maintpage-pod").await?;
+    stage.says((MAINTPAGE, NAMESPACE, NAME), ("Ready", "True", "AllReady")).await?;
     screens.show("kubectl get maintpage,deployment,service,pod -l '!component'").await?;
-    let ask = format!("kubectl exec client -- wget -q -O - {URL}");
-    assert!(screens.show(&ask).await?.contains(PRODUCTION));
+    assert!(screens.show(&ask()).await?.contains(PRODUCTION));
 
     let visitor = Visitor::start(&client)?;
     visitor.until_sees(PRODUCTION).await?;
-    for (toggle, page) in [(true, MAINTENANCE), (false, PRODUCTION)] {
-        screens.say(if toggle {
-            "The toggle moves the Service to the page, without a request lost."
-        } else {
-            "And back."
-        });
-        let patch = format!(r#"{{"spec":{{"maintpageconfig":{{"maintpagetoggle":{toggle}}}}}}}"#);
-        let patch = format!("kubectl patch maintpage {NAME} --type merge --patch '{patch}'");
-        screens.show(&patch).await?;
-        visitor.until_sees(page).await?;
-        let status = if toggle { "Published" } else { "Not Published" };
-        let at = (MAINTPAGE, ns, NAME);
-        let has = |one: &Value| one["status"]["maintpublishstatus"] == status;
-        admin.until("the status says it", SOON, at, has).await?;
-        let described = format!("kubectl describe maintpage {NAME} | grep Maintpublishstatus");
-        let said = screens.show(&described).await?;
-        assert_eq!(said.split_once(':').unwrap().1.trim(), status, "{said}");
-        assert!(screens.show(&ask).await?.contains(page));
-    }
-
-    // An image that is changed by hand comes back before anybody sees it.
+    screens.say("The toggle moves the Service to the page, without a request lost.");
+    toggle_moves_the_visitors(&stage, &mut screens, &visitor, true).await?;
+    screens.say("And back.");
+    toggle_moves_the_visitors(&stage, &mut screens, &visitor, false).await?;
     screens.say("What somebody changes by hand is set back, before a visitor has seen it.");
-    let set =
-        "kubectl set image deployment/production production=quay.io/example/maintenance:latest";
-    screens.show(set).await?;
-    let at = (Kind::DEPLOYMENT, ns, "production");
-    admin
-        .until("the image is set back and rolled out", SOON, at, |one| {
-            let container = &one["spec"]["template"]["spec"]["containers"][0];
-            container["image"] == "quay.io/example/production:latest"
-                && one["status"]["observedGeneration"] == one["metadata"]["generation"]
-                && one["status"]["updatedReplicas"] == 1
-                && one["status"]["replicas"] == 1
-                && one["status"]["availableReplicas"] == 1
-        })
-        .await?;
+    changed_image_is_set_back(&stage, &mut screens).await?;
     visitor.until_sees(PRODUCTION).await?;
     let image = "{.spec.template.spec.containers[0].image}";
     screens.show(&format!("kubectl get deployment production -o jsonpath='{image}'")).await?;
@@ -118,4 +86,48 @@ async fn visitors_see_the_application_the_maintenance_page_and_the_application_a
     let pages: Vec<&str> = story.iter().map(|(page, _)| &**page).collect();
     assert_eq!(pages, [PRODUCTION, MAINTENANCE, PRODUCTION], "answers in order: {story:?}");
     screens.end()
+}
+
+/// The command of a client that asks for the page.
+fn ask() -> String {
+    format!("kubectl exec client -- wget -q -O - {URL}")
+}
+
+async fn toggle_moves_the_visitors(
+    stage: &NodeStage,
+    screens: &mut Screens<'_>,
+    visitor: &Visitor,
+    toggle: bool,
+) -> Result<()> {
+    let (page, status) =
+        if toggle { (MAINTENANCE, "Published") } else { (PRODUCTION, "Not Published") };
+    let patch = format!(r#"{{"spec":{{"maintpageconfig":{{"maintpagetoggle":{toggle}}}}}}}"#);
+    let patch = format!("kubectl patch maintpage {NAME} --type merge --patch '{patch}'");
+    screens.show(&patch).await?;
+    visitor.until_sees(page).await?;
+    let at = (MAINTPAGE, NAMESPACE, NAME);
+    let has = |one: &Value| one["status"]["maintpublishstatus"] == status;
+    stage.admin.until("the status says it", SOON, at, has).await?;
+    let described = format!("kubectl describe maintpage {NAME} | grep Maintpublishstatus");
+    let output = screens.show(&described).await?;
+    assert_eq!(output.split_once(':').unwrap().1.trim(), status, "{output}");
+    assert!(screens.show(&ask()).await?.contains(page));
+    Ok(())
+}
+
+async fn changed_image_is_set_back(stage: &NodeStage, screens: &mut Screens<'_>) -> Result<()> {
+    let set =
+        "kubectl set image deployment/production production=quay.io/example/maintenance:latest";
+    screens.show(set).await?;
+    let at = (Kind::DEPLOYMENT, NAMESPACE, "production");
+    let is_rolled_out = |one: &Value| {
+        let container = &one["spec"]["template"]["spec"]["containers"][0];
+        container["image"] == "quay.io/example/production:latest"
+            && one["status"]["observedGeneration"] == one["metadata"]["generation"]
+            && one["status"]["updatedReplicas"] == 1
+            && one["status"]["replicas"] == 1
+            && one["status"]["availableReplicas"] == 1
+    };
+    stage.admin.until("the image is set back and rolled out", SOON, at, is_rolled_out).await?;
+    Ok(())
 }

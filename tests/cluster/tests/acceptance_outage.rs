@@ -65,7 +65,7 @@ async fn paused(stage: &NodeStage, from: usize, to: usize) -> Result<()> {
     eventually("the paused host knows it", SOON, async || {
         let logs = ["logs", &leader, "--namespace", "innkeeper-system"];
         Ok(match stage.kubectl_prints(&logs).await {
-            Ok(said) if said.contains("leadership lost") => Ok(()),
+            Ok(log) if log.contains("leadership lost") => Ok(()),
             Ok(_) => Err("it says nothing of its Lease".to_owned()),
             Err(error) => Err(format!("{error:#}")),
         })

@@ -13,7 +13,7 @@ const LABEL: (&str, &str) = ("podroute_cr", "test-podroute");
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn three_pods_run_and_the_route_answers_ok_and_their_number_follows() -> Result<()> {
+async fn podroute_of_three_replicas_answers_at_its_route_and_scales() -> Result<()> {
     let (stage, ns) = (NodeStage::new().await?, "default");
     let admin = &stage.admin;
     let mut screens = Screens::new(&stage, "podroute", "Three pods behind a Service and a Route");

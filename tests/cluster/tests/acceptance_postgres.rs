@@ -1,6 +1,6 @@
-//! The story of postgres with real containers, told with psql at the Service's NodePort: what was
-//! written is there after the pod is deleted, and from a backup after the volume is lost; where no
-//! backup can be restored, nothing is served. Needs root; `cargo xtask test` runs it.
+//! The story of postgres with real containers, checked with psql at the Service's NodePort: what
+//! was written is there after the pod is deleted, and from a backup after the volume is lost;
+//! where no backup can be restored, nothing is served. Needs root; `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -21,60 +21,97 @@ const DELETIONS: u32 = 6;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_empty_database()
+async fn rows_survive_a_deleted_pod_and_a_lost_volume_and_no_empty_database_replaces_them()
 -> Result<()> {
     let database = Database::new().await?;
-    let (admin, ns) = (&database.stage.admin, NAMESPACE);
     let mut screens = Screens::new(&database.stage, "postgres", "A database that outlives its pod");
     screens.say("A database, and a backup of it each minute.");
     screens.show("cat deploy/samples/postgres.yaml").await?;
     screens.shown(APPLY, &database.applied);
     screens.say("A client that knows the Service by a port of the node.");
-    let psql = format!("psql {}", database.url.replace("?connect_timeout=5", ""));
-    let ask = format!("{psql} -c 'SELECT name FROM hoge ORDER BY name'");
+    rows_are_written(&database, &mut screens).await?;
+    screens.say("The pod is deleted: another one has the rows.");
+    rows_survive_a_deleted_pod(&database, &mut screens).await?;
+    screens.say("A backup, and then a row that is in none.");
+    backup_is_made_before_a_late_row(&database, &mut screens).await?;
+    screens.say("The volume is lost, and the pod with it: what the backup had is there.");
+    backup_replaces_a_lost_volume(&database, &mut screens).await?;
+    screens
+        .say("No backup can be read, and the volume is lost: there is no empty database instead.");
+    no_empty_database_replaces_the_rows(&database, &mut screens).await?;
+    screens.end()
+}
+
+/// `psql` as a client outside of the cluster calls it.
+fn psql(database: &Database) -> String {
+    format!("psql {}", database.url.replace("?connect_timeout=5", ""))
+}
+
+/// The command that shows the rows.
+fn ask(database: &Database) -> String {
+    format!("{} -c 'SELECT name FROM hoge ORDER BY name'", psql(database))
+}
+
+async fn rows_are_written(database: &Database, screens: &mut Screens<'_>) -> Result<()> {
     let rows = "CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo'), ('bar')";
-    screens.show(&format!("{psql} -c \"{rows}\"")).await?;
+    screens.show(&format!("{} -c \"{rows}\"", psql(database))).await?;
     database.until_has(&["bar", "foo"]).await?;
     let is_ready =
         |one: &Value| condition(one, "Ready") == Some("True") && one["status"]["appReady"] == true;
-    admin.until("it is ready", SOON, (POSTGRESQL, ns, NAME), is_ready).await?;
+    let at = (POSTGRESQL, NAMESPACE, NAME);
+    database.stage.admin.until("it is ready", SOON, at, is_ready).await?;
     screens.show("kubectl get deployment,service,persistentvolumeclaim").await?;
+    Ok(())
+}
 
-    // Deleted, the pod comes back with its data, labelled as in the original.
-    screens.say("The pod is deleted: another one has the rows.");
+/// The next pod has the data, and is labelled as in the original.
+async fn rows_survive_a_deleted_pod(database: &Database, screens: &mut Screens<'_>) -> Result<()> {
     screens.show("kubectl delete pod -l name=foodb").await?;
     let pod = database.pod().await?;
     database.until_has(&["bar", "foo"]).await?;
-    let at = (Kind::POD, ns, name_of(&pod));
+    let at = (Kind::POD, NAMESPACE, name_of(&pod));
     let is_labelled = |pod: &Value| pod["metadata"]["labels"]["appReady"] == "ok";
-    admin.until("it is labelled", SOON, at, is_labelled).await?;
+    database.stage.admin.until("it is labelled", SOON, at, is_labelled).await?;
     screens.show("kubectl get pods -L appReady -l name=foodb").await?;
-    screens.show(&ask).await?;
+    screens.show(&ask(database)).await?;
+    Ok(())
+}
 
+async fn backup_is_made_before_a_late_row(
+    database: &Database,
+    screens: &mut Screens<'_>,
+) -> Result<()> {
     database.seldom(10).await?;
-    screens.say("A backup, and then a row that is in none.");
     screens.show("kubectl create job first --from=cronjob/foodb-backup").await?;
     assert!(database.ended_backup("first").await?);
-    let is_told = |one: &Value| condition(one, "BackedUp") == Some("True");
-    admin.until("the backup is told", SOON, (POSTGRESQL, ns, NAME), is_told).await?;
+    let is_reported = |one: &Value| condition(one, "BackedUp") == Some("True");
+    let at = (POSTGRESQL, NAMESPACE, NAME);
+    database.stage.admin.until("the backup is reported", SOON, at, is_reported).await?;
     screens.show("kubectl get postgresql").await?;
-    screens.show(&format!("{psql} -c \"INSERT INTO hoge VALUES ('late')\"")).await?;
-    database.until_has(&["bar", "foo", "late"]).await?;
+    let late = "INSERT INTO hoge VALUES ('late')";
+    screens.show(&format!("{} -c \"{late}\"", psql(database))).await?;
+    database.until_has(&["bar", "foo", "late"]).await
+}
 
-    // The volume is lost: what the last backup had is there, and nothing else.
-    screens.say("The volume is lost, and the pod with it: what the backup had is there.");
+/// What the last backup had is there, and nothing else.
+async fn backup_replaces_a_lost_volume(
+    database: &Database,
+    screens: &mut Screens<'_>,
+) -> Result<()> {
     screens.show("kubectl delete persistentvolumeclaim foodb-data --wait=false").await?;
     screens.show("kubectl delete pod -l name=foodb").await?;
     database.until_volume().await?;
     database.until_has(&["bar", "foo"]).await?;
-    screens.show(&ask).await?;
+    screens.show(&ask(database)).await?;
     let logs = "kubectl logs deployment/foodb -c prepare | grep prepare:";
     assert!(screens.show(logs).await?.contains("restored from"));
-    database.is_undamaged().await?;
+    database.is_undamaged().await
+}
 
-    // No backup can be read, and the volume is lost: there is no database.
-    screens
-        .say("No backup can be read, and the volume is lost: there is no empty database instead.");
+async fn no_empty_database_replaces_the_rows(
+    database: &Database,
+    screens: &mut Screens<'_>,
+) -> Result<()> {
     let vandal = "for dump in /backups/*.dump; do echo broken > $dump; done";
     database.in_backups("vandal", vandal).await?;
     database.lose_volume().await?;
@@ -82,12 +119,12 @@ async fn rows_outlive_the_pod_and_from_a_backup_the_volume_and_no_backup_is_no_e
     let pod = database.until_prepare_says(refused, &["--previous"]).await?;
     screens.show(&format!("kubectl logs {pod} -c prepare --previous | tail -n 1")).await?;
     assert!(database.sql("SELECT 1").await.is_err());
-    screens.end()
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_dump_is_thrown_away()
+async fn server_stops_with_clients_connected_and_never_runs_twice_and_a_bad_dump_is_discarded()
 -> Result<()> {
     let database = Database::new().await?;
     let (admin, ns) = (&database.stage.admin, NAMESPACE);
@@ -141,8 +178,7 @@ async fn a_server_ends_without_its_clients_and_never_beside_another_and_a_bad_du
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs root: cargo xtask test runs it"]
-async fn what_was_acknowledged_is_there_however_often_the_pod_is_deleted_under_writes() -> Result<()>
-{
+async fn acknowledged_writes_survive_repeated_pod_deletions() -> Result<()> {
     let deletions = match std::env::var("INNKEEPER_DELETIONS") {
         Ok(number) => number.parse()?,
         Err(_) => DELETIONS,
@@ -161,7 +197,7 @@ async fn what_was_acknowledged_is_there_however_often_the_pod_is_deleted_under_w
         }
     }
 
-    // The kubelet dies and comes back: what runs goes on, and what it was told before is done.
+    // The kubelet dies and comes back: what runs goes on, and what was asked of it before is done.
     writer.goes_on(&database).await?;
     let before = database.pod().await?;
     database.stage.node_mut().restart_kubelet()?;

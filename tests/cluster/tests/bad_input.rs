@@ -1,4 +1,4 @@
-//! Bad input and a server that is not there: each is told so that a person knows what to do,
+//! Bad input and a server that is not there: each message says what a person has to do,
 //! and nothing is lost.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unreadable_kubeconfig_is_named() -> Result<()> {
+async fn unreadable_kubeconfig_is_named_in_the_error() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let missing = folder.path().join("no-such-file");
     let garbage = folder.path().join("garbage");
@@ -28,7 +28,7 @@ async fn an_unreadable_kubeconfig_is_named() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_server_that_is_not_there_is_waited_for_at_the_start_and_later() -> Result<()> {
+async fn host_waits_when_the_api_server_is_unreachable_at_start_and_later() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
@@ -110,7 +110,7 @@ async fn stale_caches_never_overwrite_and_do_not_loop() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_without_a_status_subresource_is_told_on_the_module() -> Result<()> {
+async fn crd_without_a_status_subresource_is_reported_on_the_module() -> Result<()> {
     let stage = Stage::new().await?;
     let crd = |subresources: Value| {
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": Kind::CRD.kind,
@@ -133,8 +133,8 @@ async fn a_definition_without_a_status_subresource_is_told_on_the_module() -> Re
         "metadata": {"name": "a", "namespace": namespace},
         "spec": {"image": "example.com/app:1", "replicas": 1}});
     stage.admin.apply(&bench.to_string()).await?;
-    let told = stage.module_says("bench", "Healthy", "False", "NoStatusSubresource").await?;
-    assert!(told.contains("benches.bench.innkeeper.dev"), "{told}");
+    let message = stage.module_says("bench", "Healthy", "False", "NoStatusSubresource").await?;
+    assert!(message.contains("benches.bench.innkeeper.dev"), "{message}");
     // What the guest wants is made all the same.
     stage.admin.until("a is made", SOON, (Kind::DEPLOYMENT, &namespace, "a"), |_| true).await?;
 
@@ -146,7 +146,7 @@ async fn a_definition_without_a_status_subresource_is_told_on_the_module() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_of_modules_may_be_empty_and_hold_a_malformed_one() -> Result<()> {
+async fn module_folder_is_used_when_it_is_empty_or_holds_a_malformed_manifest() -> Result<()> {
     let stage = Stage::new().await?;
     let folder = tempfile::tempdir()?;
     let options = HostOptions {
@@ -161,8 +161,8 @@ async fn a_folder_of_modules_may_be_empty_and_hold_a_malformed_one() -> Result<(
         folder.path().join("broken.yaml"),
         "apiVersion: innkeeper.dev/v1alpha1\nkind: Module\nmetadata:\n  name: broken\nspec:\n  sauce: {}\n",
     )?;
-    let told = host.logged("sauce", SOON).await?;
-    assert!(told.contains("broken.yaml:6"), "file and line are named: {told}");
+    let message = host.logged("sauce", SOON).await?;
+    assert!(message.contains("broken.yaml:6"), "file and line are named: {message}");
 
     // The others go on.
     let component = component_path("bench-guest")?;

@@ -1,5 +1,5 @@
 //! Compiled code on disk, with a key from the host's Secret: a restarted host compiles nothing,
-//! and code that was tampered with meanwhile is compiled anew.
+//! and code that was tampered with meanwhile is compiled again.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -48,7 +48,7 @@ async fn a_restarted_host_compiles_nothing_and_trusts_no_changed_code() -> Resul
     let (host, how) = load(&stage, &folder).await?;
     assert_eq!(how, "miss");
     host.stop(SOON).await?;
-    // One entry, and no key beside it: that is the host's, from its Secret.
+    // One entry, and no key next to it: that is the host's, from its Secret.
     let [entry] = <[PathBuf; 1]>::try_from(files(&folder)).unwrap();
 
     let (host, how) = load(&stage, &folder).await?;
@@ -64,8 +64,8 @@ async fn a_restarted_host_compiles_nothing_and_trusts_no_changed_code() -> Resul
     fs::set_permissions(&entry, Permissions::from_mode(0o400))?;
     let (host, how) = load(&stage, &folder).await?;
     assert_eq!(how, "refused");
-    host.logged("cached code is refused and compiled anew", SOON).await?;
-    // The module is ready by what an earlier host has told: that says nothing about this one.
+    host.logged("cached code is refused", SOON).await?;
+    // The module is ready by what an earlier host has written: that says nothing about this one.
     eventually("the code is stored again", SOON, async || {
         let stored = host.metric("innkeeper_code_cache_total", &["result=\"stored\""]).await?;
         Ok(if stored == Some(1.0) { Ok(()) } else { Err(format!("{stored:?}")) })

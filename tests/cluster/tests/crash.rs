@@ -13,7 +13,7 @@ const RESOURCES: usize = 100;
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kill_9_at_fifty_random_writes() -> Result<()> {
+async fn host_killed_at_fifty_random_writes_loses_nothing() -> Result<()> {
     let mut chance = Chance::from_seed()?;
     let stage = Stage::new().await?;
     stage

@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{SOON, message, output, output_with, says};
-use innkeeper_cluster_tests::{Host, Kind, Stage, eventually};
+use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -45,10 +45,10 @@ impl Version {
         let manifest = json!({"name": "widgets", "version": format!("{number}.0.0"),
             "primary": {"apiVersion": WIDGET.api_version, "kind": WIDGET.kind, "plural": "widgets"},
             "crds": [definition]});
-        let said = json!({"status": {"servedBy": number}});
+        let status = json!({"status": {"servedBy": number}});
         let bytes = Tiny::default()
             .manifest(&manifest.to_string())
-            .outcome(0, &said.to_string())
+            .outcome(0, &status.to_string())
             .component();
         let digest = hex::encode(Sha256::digest(&bytes));
         Self { bytes, digest }
@@ -114,9 +114,9 @@ async fn served_by(stage: &Stage, namespace: &str, name: &str, number: u32) -> R
 
 /// Waits until the Module says that it is not ready, for this reason and with these words.
 async fn until_refused(stage: &Stage, reason: &str, words: &str) -> Result<Value> {
-    let is_told =
+    let is_reported =
         |one: &Value| says(one, "Ready", "False", reason) && message(one, "Ready").contains(words);
-    stage.admin.until(&format!("the Module says {words:?}"), SOON, MODULE, is_told).await
+    stage.admin.until(&format!("the Module says {words:?}"), SOON, MODULE, is_reported).await
 }
 
 /// The definition as it is installed, without what the server says of it.
@@ -134,8 +134,7 @@ fn size_and_color() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_that_grows_is_installed_before_the_version_that_needs_it_serves() -> Result<()>
-{
+async fn crd_that_grows_is_installed_before_the_revision_that_needs_it() -> Result<()> {
     let first = Version::with_spec(1, &size());
     let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
     first.until_serving(&stage).await?;
@@ -184,18 +183,14 @@ async fn a_definition_that_grows_is_installed_before_the_version_that_needs_it_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_that_would_take_less_holds_its_version_with_the_place() -> Result<()> {
+async fn crd_that_accepts_less_blocks_its_candidate_and_names_the_field() -> Result<()> {
     let first = Version::with_spec(1, &size_and_color());
     let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
     first.until_serving(&stage).await?;
     served_by(&stage, &namespace, "a", 1).await?;
     let before = installed(&stage).await?;
-    let kubeconfig = stage.plane.kubeconfig().to_owned();
-    let modules = async |arguments: &[&str]| {
-        output_with(&kubeconfig, &[&["modules"], arguments].concat()).await
-    };
 
-    // Another field in its stead: what is stored would lose its color.
+    // Another field instead: what is stored would lose its color.
     let other_field = json!({"size": {"type": "integer"}, "hue": {"type": "string"}});
     let other_type = json!({"size": {"type": "string"}, "color": {"type": "string"}});
     for (number, spec, place) in [
@@ -205,45 +200,17 @@ async fn a_definition_that_would_take_less_holds_its_version_with_the_place() ->
         let version = Version::with_spec(number, &spec);
         version.push(&stage).await?;
         let module = until_refused(&stage, "CRDIncompatible", place).await?;
-        assert!(says(&module, "Blocked", "True", "CRDIncompatible"), "{module:#}");
-        assert!(says(&module, "Held", "False", "NoApprovalNeeded"), "{module:#}");
-        let blocked = message(&module, "Blocked");
-        assert!(blocked.contains(place) && blocked.contains(CRD), "{blocked}");
-        assert!(blocked.contains("an approval does not help"), "{blocked}");
-        let candidate = &module["status"]["candidate"];
-        assert_eq!(candidate["digest"], version.digest.as_str());
-        assert_eq!(candidate["reason"], "CRDIncompatible", "{candidate:#}");
-        assert!(candidate["message"].as_str().unwrap().contains(place), "{candidate:#}");
-
-        // The old version goes on, with the definition that it has.
+        module_reports_the_blocked_candidate(&module, &version, place);
         assert_eq!(module["status"]["digest"], first.digest.as_str());
         assert!(says(&module, "Serving", "True", "RevisionActive"), "{module:#}");
         let widget = served_by(&stage, &namespace, &format!("b{number}"), 1).await?;
         assert_eq!(widget["spec"], json!({"size": 3, "color": "red"}));
         assert_eq!(installed(&stage).await?, before);
-
-        // The command shows the same, and does not approve it.
-        let listed = modules(&["list"]).await?;
-        assert!(listed.contains("Rejected CRDIncompatible"), "{listed}");
-        let told = modules(&["describe", "widgets"]).await?;
-        assert!(told.contains("Blocked=True CRDIncompatible") && told.contains(place), "{told}");
-        let in_vain = modules(&["approve", "widgets", &version.digest[..12]]).await.unwrap_err();
-        assert!(in_vain.to_string().contains(place), "{in_vain}");
+        commands_report_the_blocked_candidate(&stage, &version, place).await?;
     }
 
-    // Neither does an annotation.
     let last = Version::with_spec(3, &other_field);
-    let annotations = json!({"metadata": {"annotations": {"innkeeper.dev/approve": last.digest}}});
-    let mark = stage.plane.audit()?.mark()?;
-    stage.admin.merge(Kind::MODULE, "", "widgets", "kubectl-annotate", &annotations).await?;
-    eventually("the definition is looked at again", SOON, async || {
-        let looked =
-            stage.plane.audit()?.since(mark, &innkeeper_cluster_tests::AuditFilter::new())?;
-        let looked = looked.iter().any(|event| event.verb == "get" && event.name == CRD);
-        Ok(if looked { Ok(()) } else { Err("it is not".to_owned()) })
-    })
-    .await?;
-    until_refused(&stage, "CRDIncompatible", ".spec.color is gone").await?;
+    approving_annotation_changes_nothing(&stage, &last).await?;
     assert_eq!(installed(&stage).await?, before);
     served_by(&stage, &namespace, "c", 1).await?;
 
@@ -254,8 +221,53 @@ async fn a_definition_that_would_take_less_holds_its_version_with_the_place() ->
     Ok(())
 }
 
+fn module_reports_the_blocked_candidate(module: &Value, version: &Version, place: &str) {
+    assert!(says(module, "Blocked", "True", "CRDIncompatible"), "{module:#}");
+    assert!(says(module, "Held", "False", "NoApprovalNeeded"), "{module:#}");
+    let blocked = message(module, "Blocked");
+    assert!(blocked.contains(place) && blocked.contains(CRD), "{blocked}");
+    assert!(blocked.contains("an approval does not help"), "{blocked}");
+    let candidate = &module["status"]["candidate"];
+    assert_eq!(candidate["digest"], version.digest.as_str());
+    assert_eq!(candidate["reason"], "CRDIncompatible", "{candidate:#}");
+    assert!(candidate["message"].as_str().unwrap().contains(place), "{candidate:#}");
+}
+
+/// The commands show the same, and do not approve it.
+async fn commands_report_the_blocked_candidate(
+    stage: &Stage,
+    version: &Version,
+    place: &str,
+) -> Result<()> {
+    let modules = async |arguments: &[&str]| {
+        output_with(stage.plane.kubeconfig(), &[&["modules"], arguments].concat()).await
+    };
+    let listed = modules(&["list"]).await?;
+    assert!(listed.contains("Rejected CRDIncompatible"), "{listed}");
+    let output = modules(&["describe", "widgets"]).await?;
+    assert!(output.contains("Blocked=True CRDIncompatible") && output.contains(place), "{output}");
+    let in_vain = modules(&["approve", "widgets", &version.digest[..12]]).await.unwrap_err();
+    assert!(in_vain.to_string().contains(place), "{in_vain}");
+    Ok(())
+}
+
+/// The host looks at the definition again, and does not approve the candidate.
+async fn approving_annotation_changes_nothing(stage: &Stage, version: &Version) -> Result<()> {
+    let approve = json!({"metadata": {"annotations": {"innkeeper.dev/approve": version.digest}}});
+    let mark = stage.plane.audit()?.mark()?;
+    stage.admin.merge(Kind::MODULE, "", "widgets", "kubectl-annotate", &approve).await?;
+    eventually("the definition is looked at again", SOON, async || {
+        let events = stage.plane.audit()?.since(mark, &AuditFilter::new())?;
+        let looked = events.iter().any(|event| event.verb == "get" && event.name == CRD);
+        Ok(if looked { Ok(()) } else { Err("it is not".to_owned()) })
+    })
+    .await?;
+    until_refused(stage, "CRDIncompatible", ".spec.color is gone").await?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
+async fn crd_of_another_owner_is_used_unchanged() -> Result<()> {
     let first = Version::with_spec(1, &size_and_color());
     let (stage, _host, namespace) = stage(&first, &[]).await?;
     // It is not there, and the Module grants no group.
@@ -303,14 +315,14 @@ async fn a_definition_of_somebody_else_is_used_as_it_is() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_with_a_conversion_webhook_is_refused() -> Result<()> {
+async fn crd_with_a_conversion_webhook_is_refused() -> Result<()> {
     let mut converts = definition(&size());
     converts["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
         "conversionReviewVersions": ["v1"],
         "clientConfig": {"service": {"name": "converter", "namespace": "default"}}}});
     let (stage, _host, namespace) = stage(&Version::new(1, &converts), &[GROUP]).await?;
-    let told = "spec.conversion: a conversion webhook is not supported";
-    until_refused(&stage, "InvalidManifest", told).await?;
+    let message = "spec.conversion: a conversion webhook is not supported";
+    until_refused(&stage, "InvalidManifest", message).await?;
     assert!(stage.admin.get(Kind::CRD, "", CRD).await?.is_none());
 
     // Nor does it displace one that serves.
@@ -319,14 +331,14 @@ async fn a_definition_with_a_conversion_webhook_is_refused() -> Result<()> {
     first.until_serving(&stage).await?;
     let before = installed(&stage).await?;
     Version::new(2, &converts).push(&stage).await?;
-    until_refused(&stage, "InvalidManifest", told).await?;
+    until_refused(&stage, "InvalidManifest", message).await?;
     served_by(&stage, &namespace, "a", 1).await?;
     assert_eq!(installed(&stage).await?, before);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_is_held_while_a_stored_object_does_not_fit_it() -> Result<()> {
+async fn crd_is_blocked_while_a_stored_object_does_not_fit() -> Result<()> {
     let first = Version::with_spec(1, &size());
     let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
     first.until_serving(&stage).await?;
@@ -359,8 +371,7 @@ async fn a_definition_is_held_while_a_stored_object_does_not_fit_it() -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_definition_that_would_go_with_an_owner_or_lose_what_is_stored_changes_nothing()
--> Result<()> {
+async fn crd_with_an_owner_or_a_lossy_storage_version_is_refused() -> Result<()> {
     let first = Version::with_spec(1, &size_and_color());
     let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
     first.until_serving(&stage).await?;
@@ -373,8 +384,8 @@ async fn a_definition_that_would_go_with_an_owner_or_lose_what_is_stored_changes
     owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "Namespace",
         "name": "gone", "uid": "00000000-0000-0000-0000-000000000000"}]);
     Version::new(2, &owned).push(&stage).await?;
-    let told = "metadata.ownerReferences: is not the guest's to give";
-    until_refused(&stage, "InvalidManifest", told).await?;
+    let message = "metadata.ownerReferences: is not the guest's to give";
+    until_refused(&stage, "InvalidManifest", message).await?;
 
     let mut moved = definition(&size_and_color());
     moved["spec"]["versions"][0]["storage"] = false.into();
@@ -382,8 +393,8 @@ async fn a_definition_that_would_go_with_an_owner_or_lose_what_is_stored_changes
     second["name"] = "v2".into();
     moved["spec"]["versions"].as_array_mut().unwrap().push(second);
     Version::new(3, &moved).push(&stage).await?;
-    let told = "version v2 would be stored and takes less than v1: .spec.color is gone";
-    until_refused(&stage, "CRDIncompatible", told).await?;
+    let message = "version v2 would be stored and takes less than v1: .spec.color is gone";
+    until_refused(&stage, "CRDIncompatible", message).await?;
 
     let mut shut = size_and_color();
     shut["shape"] = json!({"type": "string"});

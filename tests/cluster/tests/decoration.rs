@@ -34,7 +34,7 @@ async fn set_labels(stage: &Stage, module: &str, labels: &Value) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_modules_decorate_one_namespace_and_take_back_what_they_no_longer_want() -> Result<()> {
+async fn decorations_of_two_modules_are_unmerged_when_they_are_no_longer_desired() -> Result<()> {
     let stage = Stage::new().await?;
     stage.module("team", "labels", &parameters(&json!({"team": "a", "tier": "web"}))).await?;
     stage.module("cost", "labels", &parameters(&json!({"cost": "low"}))).await?;
@@ -104,8 +104,8 @@ async fn a_field_of_another_manager_is_not_taken_and_the_manager_is_named() -> R
     let _host = stage.host().await?;
     stage.ready("team").await?;
 
-    // Told where a decoration is told: by an Event, and on the Module.
-    let told = eventually("an Event names the other manager", SOON, async || {
+    // The conflict is reported where a decoration has a status: by an Event, and on the Module.
+    let note = eventually("an Event names the other manager", SOON, async || {
         let events = stage.admin.list(Kind::EVENT, "default").await?;
         let found = events.iter().find(|one| {
             one["reason"] == "FieldConflict" && one["involvedObject"]["name"] == namespace.as_str()
@@ -113,7 +113,7 @@ async fn a_field_of_another_manager_is_not_taken_and_the_manager_is_named() -> R
         Ok(found.map(|one| one["message"].to_string()).ok_or("there is none".to_owned()))
     })
     .await?;
-    assert!(told.contains("gitops") && told.contains("team"), "{told}");
+    assert!(note.contains("gitops") && note.contains("team"), "{note}");
     assert_eq!(labels_of(&stage, &namespace).await?["team"], "theirs");
 
     // When the other gives the field up, it is ours.

@@ -109,9 +109,9 @@ async fn demo_succeeds_and_leaves_nothing_on_the_cluster() -> Result<()> {
     let namespace = Kind::NAMESPACE;
     admin.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n").await?;
     let refused = demo(plane.kubeconfig(), &cache, &["--once"])?.output().await?;
-    let told = String::from_utf8(refused.stderr)?;
-    assert_eq!(refused.status.code(), Some(1), "{told}");
-    assert!(told.contains("the cluster already has /api/v1/namespaces/demo;"), "{told}");
+    let stderr = String::from_utf8(refused.stderr)?;
+    assert_eq!(refused.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("the cluster already has /api/v1/namespaces/demo;"), "{stderr}");
     admin.delete(namespace, "", "demo").await?;
     admin.until_gone(BOUND, (namespace, "", "demo")).await?;
     is_as_before(&admin, &before).await?;
@@ -126,14 +126,14 @@ async fn demo_succeeds_and_leaves_nothing_on_the_cluster() -> Result<()> {
     // The next one takes them up, tells all stories, and takes all away.
     let output = demo(plane.kubeconfig(), &cache, &["--once", "--fast"])?.output();
     let output = timeout(BOUND, output).await.context("the demo does not end")??;
-    let (said, told) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
-    assert!(output.status.success(), "{told}{said}");
-    let mut lines = said.lines();
+    let (stdout, stderr) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
+    assert!(output.status.success(), "{stderr}{stdout}");
+    let mut lines = stdout.lines();
     for story in RESULTS {
-        assert!(lines.any(|line| line.starts_with(story)), "{story}, in order, in:\n{said}");
+        assert!(lines.any(|line| line.starts_with(story)), "{story}, in order, in:\n{stdout}");
     }
     let why = "reconciled because Podroute demo/test-podroute changed";
-    assert!(said.contains(why), "{why}, in:\n{said}");
+    assert!(stdout.contains(why), "{why}, in:\n{stdout}");
     is_as_before(&admin, &before).await?;
 
     // Ctrl-C ends it at any time, and it takes away what it has made.

@@ -58,7 +58,7 @@ async fn check(admin: &Admin, user: &str, allowed: &[Right], denied: &[Right]) -
 }
 
 #[tokio::test]
-async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
+async fn host_account_may_impersonate_modules_and_little_else() -> Result<()> {
     let admin = Admin::of(shared()?).await?;
     admin.install().await?;
     let allowed: [Right; 17] = [
@@ -107,7 +107,7 @@ async fn the_host_may_act_as_modules_and_little_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_module_podroute_may_make_its_objects_and_its_crd() -> Result<()> {
+async fn podroute_account_may_write_its_objects_and_its_crd_only() -> Result<()> {
     let admin = Admin::of(shared()?).await?;
     admin.install().await?;
     admin.apply(include_str!("../../../deploy/samples/module-podroute.yaml")).await?;
@@ -157,9 +157,22 @@ async fn as_jane(admin: &Admin, method: &str, name: &str, body: &Value) -> Resul
 async fn module_is_refused_when_its_creator_may_not_impersonate_its_account() -> Result<()> {
     let admin = Admin::of(shared()?).await?;
     admin.install().await?;
-    admin
-        .apply(
-            r#"
+    admin.apply(JANE_AND_A_MODULE_OF_THE_ADMIN).await?;
+    until_jane_may_create_with_her_own_account_only(&admin).await?;
+    jane_may_change_only_what_does_not_use_the_account(&admin).await?;
+
+    // A field with an old name is refused with the new one, and not dropped.
+    let old = json!({"spec": {"limits": {"objects": 1}}});
+    let (code, message) = as_jane(&admin, "PATCH", "/of-admin", &old).await?;
+    assert_eq!(code, 422, "{message}");
+    assert!(message.contains("renamed: use spec.limits.maxObjects"), "{message}");
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(as_jane(&admin, "PATCH", "/of-admin", &labels).await?.0, 200);
+    Ok(())
+}
+
+/// Jane may write Modules and act as one account; a Module acts as another account.
+const JANE_AND_A_MODULE_OF_THE_ADMIN: &str = r#"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: jane-modules}
@@ -188,32 +201,26 @@ apiVersion: innkeeper.dev/v1alpha1
 kind: Module
 metadata: {name: of-admin}
 spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-admin, paused: true}
-"#,
-        )
-        .await?;
+"#;
+
+/// The API server takes up a policy and roles a moment after they are made.
+async fn until_jane_may_create_with_her_own_account_only(admin: &Admin) -> Result<()> {
     let module = |account: &str| {
         json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "of-jane"},
             "spec": {"source": {"configMap": {"name": "of-jane"}}, "serviceAccountName": account}})
     };
-    // A policy is asked a moment after it was made, and so are roles.
-    eventually(
-        "a Module with a foreign account is refused, and one with her own is not",
-        SOON,
-        async || {
-            let own = as_jane(&admin, "POST", "", &module("jane-account")).await?;
-            let foreign = as_jane(&admin, "POST", "", &module("account-of-admin")).await?;
-            let is_refused = foreign.0 == 403
-                && foreign.1.contains(
-                    "may not impersonate ServiceAccount innkeeper-modules/account-of-admin",
-                );
-            Ok(if own.0 == 200 && is_refused {
-                Ok(())
-            } else {
-                Err(format!("{own:?}, {foreign:?}"))
-            })
-        },
-    )
-    .await?;
+    let refusal = "may not impersonate ServiceAccount innkeeper-modules/account-of-admin";
+    let what = "a Module with a foreign account is refused, and one with her own is not";
+    eventually(what, SOON, async || {
+        let own = as_jane(admin, "POST", "", &module("jane-account")).await?;
+        let foreign = as_jane(admin, "POST", "", &module("account-of-admin")).await?;
+        let is_refused = foreign.0 == 403 && foreign.1.contains(refusal);
+        Ok(if own.0 == 200 && is_refused { Ok(()) } else { Err(format!("{own:?}, {foreign:?}")) })
+    })
+    .await
+}
+
+async fn jane_may_change_only_what_does_not_use_the_account(admin: &Admin) -> Result<()> {
     for (spec, allowed) in [
         (json!({"paused": false}), true),
         (json!({"limits": {"timeout": "2s"}}), true),
@@ -228,16 +235,9 @@ spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-adm
         (json!({"selector": {"matchLabels": {"a": "b"}}}), false),
         (json!({"serviceAccountName": "another-account"}), false),
     ] {
-        let (code, message) = as_jane(&admin, "PATCH", "/of-admin", &json!({"spec": spec})).await?;
+        let (code, message) = as_jane(admin, "PATCH", "/of-admin", &json!({"spec": spec})).await?;
         assert_eq!(code == 200, allowed, "{spec}: {code} {message}");
     }
-    // A field with an old name is refused with the new one, and not dropped.
-    let old = json!({"spec": {"limits": {"objects": 1}}});
-    let (code, message) = as_jane(&admin, "PATCH", "/of-admin", &old).await?;
-    assert_eq!(code, 422, "{message}");
-    assert!(message.contains("renamed: use spec.limits.maxObjects"), "{message}");
-    let labels = json!({"metadata": {"labels": {"a": "b"}}});
-    assert_eq!(as_jane(&admin, "PATCH", "/of-admin", &labels).await?.0, 200);
     Ok(())
 }
 
@@ -264,7 +264,7 @@ fn objects(yaml: &str) -> Result<Vec<Value>> {
 
 /// A control plane of its own, since others have no host in theirs.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_kustomize_makes_is_accepted_and_its_pods_are_restricted() -> Result<()> {
+async fn kustomized_manifests_are_accepted_and_their_pods_are_restricted() -> Result<()> {
     let options = Options { controller_manager: true, ..Options::default() };
     let plane = tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??;
     let admin = Admin::of(&plane).await?;
@@ -292,7 +292,7 @@ async fn what_kustomize_makes_is_accepted_and_its_pods_are_restricted() -> Resul
 }
 
 #[test]
-fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
+fn monitor_and_guests_are_added_by_kustomizations() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let copy = folder.path().join("deploy");
     let status = std::process::Command::new("cp")
@@ -301,48 +301,63 @@ fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
         .arg(&copy)
         .status()?;
     assert!(status.success());
-    let monitored = folder.path().join("monitored");
-    fs::create_dir(&monitored)?;
-    fs::write(
-        monitored.join("kustomization.yaml"),
+    component_adds_a_monitor_and_images_are_replaced(folder.path())?;
+    components_guard_metrics_and_egress(folder.path())?;
+    plain_manifests_close_the_port_of_metrics(&copy)?;
+    guests_become_modules_and_config_maps(&copy)
+}
+
+/// What kustomize makes of a kustomization next to the copy of `deploy`.
+fn customised(folder: &Path, name: &str, kustomization: &str) -> Result<String> {
+    let folder = folder.join(name);
+    fs::create_dir(&folder)?;
+    fs::write(folder.join("kustomization.yaml"), kustomization)?;
+    kustomize(&folder)
+}
+
+fn find<'a>(objects: &'a [Value], kind: &str, name: &str) -> Option<&'a Value> {
+    objects.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name)
+}
+
+fn component_adds_a_monitor_and_images_are_replaced(folder: &Path) -> Result<()> {
+    let made = customised(
+        folder,
+        "monitored",
         "resources: [../deploy]\ncomponents: [../deploy/monitor]\nimages:\n  - {name: innkeeper, newName: example.com/innkeeper, newTag: v1}\n",
     )?;
-    let made = kustomize(&monitored)?;
     assert!(made.contains("kind: ServiceMonitor"), "{made}");
     assert!(made.contains("image: example.com/innkeeper:v1"), "{made}");
+    Ok(())
+}
 
-    // The order of the components does not matter to anything but the ServiceMonitor's token.
-    let guarded = folder.path().join("guarded");
-    fs::create_dir(&guarded)?;
-    fs::write(
-        guarded.join("kustomization.yaml"),
+/// The order of the components does not matter to anything but the `ServiceMonitor`'s token.
+fn components_guard_metrics_and_egress(folder: &Path) -> Result<()> {
+    let made = objects(&customised(
+        folder,
+        "guarded",
         "resources: [../deploy]\ncomponents: [../deploy/monitor, ../deploy/metrics-auth, ../deploy/egress]\n",
-    )?;
-    let made = objects(&kustomize(&guarded)?)?;
-    let find = |kind: &str, name: &str| {
-        made.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name)
-    };
-    let monitor = find("ServiceMonitor", "innkeeper").context("no ServiceMonitor")?;
+    )?)?;
+    let monitor = find(&made, "ServiceMonitor", "innkeeper").context("no ServiceMonitor")?;
     let token = "/var/run/secrets/kubernetes.io/serviceaccount/token";
     assert_eq!(monitor["spec"]["endpoints"][0]["bearerTokenFile"], token);
-    let host = find("Deployment", "innkeeper").context("no Deployment")?;
+    let host = find(&made, "Deployment", "innkeeper").context("no Deployment")?;
     let arguments = host["spec"]["template"]["spec"]["containers"][0]["args"].as_array();
     assert!(arguments.is_some_and(|all| all.contains(&json!("--metrics-auth"))), "{host}");
-    assert!(find("ClusterRole", "innkeeper-metrics-reader").is_some());
-    let egress = find("NetworkPolicy", "innkeeper-egress").context("no policy for egress")?;
+    assert!(find(&made, "ClusterRole", "innkeeper-metrics-reader").is_some());
+    let egress = find(&made, "NetworkPolicy", "innkeeper-egress").context("no egress policy")?;
     assert_eq!(egress["spec"]["policyTypes"], json!(["Egress"]));
-    // Without the components: the port is closed to the cluster, and the host asks nobody of
-    // others' rights.
-    let plain = objects(&kustomize(&copy)?)?;
-    let find = |kind: &str, name: &str| {
-        plain.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name)
-    };
-    let policy = find("NetworkPolicy", "innkeeper").context("no NetworkPolicy")?;
-    let labels = &find("Deployment", "innkeeper").context("no Deployment")?["spec"]["template"]["metadata"]
-        ["labels"];
-    for (name, value) in
-        policy["spec"]["podSelector"]["matchLabels"].as_object().into_iter().flatten()
-    {
+    Ok(())
+}
+
+/// Without the components the port is closed to the cluster, and the host asks nobody of others'
+/// rights.
+fn plain_manifests_close_the_port_of_metrics(deploy: &Path) -> Result<()> {
+    let plain = objects(&kustomize(deploy)?)?;
+    let policy = find(&plain, "NetworkPolicy", "innkeeper").context("no NetworkPolicy")?;
+    let host = find(&plain, "Deployment", "innkeeper").context("no Deployment")?;
+    let labels = &host["spec"]["template"]["metadata"]["labels"];
+    let selected = &policy["spec"]["podSelector"]["matchLabels"];
+    for (name, value) in selected.as_object().into_iter().flatten() {
         assert_eq!(labels[name], *value, "the policy does not select the host");
     }
     assert_eq!(policy["spec"]["policyTypes"], json!(["Ingress"]));
@@ -351,23 +366,24 @@ fn the_monitor_and_the_guests_are_added_by_kustomizations() -> Result<()> {
         *from,
         json!([{"namespaceSelector": {"matchLabels": {"innkeeper.dev/scrape-metrics": "true"}}}])
     );
-    assert!(find("ClusterRole", "innkeeper-metrics-auth").is_none());
+    assert!(find(&plain, "ClusterRole", "innkeeper-metrics-auth").is_none());
+    Ok(())
+}
 
-    let components = copy.join("guests/components");
+fn guests_become_modules_and_config_maps(deploy: &Path) -> Result<()> {
+    let components = deploy.join("guests/components");
     fs::create_dir_all(&components)?;
     let guests = ["imo", "kabocha", "kuri", "maintpage", "podroute", "postgres"];
     for guest in guests {
         fs::write(components.join(format!("{guest}.wasm")), b"\0asm\xff")?;
     }
-    let made = kustomize(&copy.join("guests"))?;
-    let objects = objects(&made)?;
+    let objects = objects(&kustomize(&deploy.join("guests"))?)?;
     for guest in guests {
-        let find = |kind: &str| {
-            objects.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == guest)
-        };
-        let module = find("Module").with_context(|| format!("no Module {guest}"))?;
+        let module =
+            find(&objects, "Module", guest).with_context(|| format!("no Module {guest}"))?;
         assert_eq!(module["spec"]["source"]["configMap"]["name"], guest);
-        let config_map = find("ConfigMap").with_context(|| format!("no ConfigMap {guest}"))?;
+        let config_map =
+            find(&objects, "ConfigMap", guest).with_context(|| format!("no ConfigMap {guest}"))?;
         assert_eq!(config_map["metadata"]["namespace"], "innkeeper-modules");
         assert!(config_map["binaryData"]["guest.wasm"].is_string(), "{config_map}");
     }

@@ -122,7 +122,7 @@ impl Dev {
         Ok(Self { child, lines, _watchdog: watchdog })
     }
 
-    /// Waits until it says this, after what was said before the last call.
+    /// Waits until it says this, after what was printed before the last call.
     async fn says(&mut self, text: &str) -> Result<()> {
         eventually(&format!("dev says {text:?}"), BUILD, async || {
             if let Some(status) = self.child.try_wait()? {
@@ -181,77 +181,110 @@ async fn pushed(stage: &Stage) -> Result<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_author_saves_serves_and_what_is_broken_or_would_delete_does_not() -> Result<()> {
+async fn saved_guest_becomes_active_unless_it_is_broken_or_would_delete() -> Result<()> {
     let stage = Stage::new().await?;
     let host = stage.host().await?;
     let author = Author::new(&stage)?;
     let document = fs::read_to_string(root().join("docs/first-guest.md"))?;
-    let offline = commands(&document, "## Without a cluster");
-    author.run(author.folder.path(), &offline[0]).await?;
-    let guest = author.guest();
-    fs::copy(guest.join("src/lib.rs"), author.original())?;
-    // The versions of dependencies that are compiled already.
-    fs::copy(root().join("guests/Cargo.lock"), guest.join("Cargo.lock"))?;
-    author.run(&guest, "innkeeper build").await?;
-    let mut said = String::new();
-    for line in commands(&document, "## On a cluster") {
-        said = author.run(&guest, &line).await?;
-    }
-    assert_eq!(said, "Good day", "what the last command of the document shows");
+    guest_of_the_document_serves(&author, &document).await?;
 
     let [dev, change, remove_directly @ ..] =
         &commands(&document, "## Change it while it runs")[..]
     else {
         bail!("the document shows no change");
     };
-    let dev = author.command(&guest, &format!("exec {dev}"))?;
+    let dev = author.command(&author.guest(), &format!("exec {dev}"))?;
     let mut dev = Dev::start(dev, author.folder.path())?;
     dev.says("hello of the cluster").await?;
     dev.says(" is active").await?;
-    author.run(&guest, change).await?;
+    change_of_the_document_is_shown_and_serves(&stage, &author, &mut dev, change).await?;
+    change_that_does_not_build_is_reported(&author, &mut dev).await?;
+    change_that_would_delete_is_shown_and_held(&stage, &author, &mut dev).await?;
+    next_change_replaces_what_was_pushed_before(&stage, &author, &mut dev).await?;
+    dev.interrupt().await?;
+
+    author.save(".data(\"text\", format!(\"{}?!\", spec.text))")?;
+    let mut printed = String::new();
+    for line in remove_directly {
+        printed = author.run(&author.guest(), line).await?;
+    }
+    assert!(printed.contains("Active:     hello 0.1.0"), "{printed}");
+    until_text(&stage, "Good day?!").await?;
+    host.stop(Duration::from_secs(10)).await?;
+    into_a_folder(&stage, &author).await
+}
+
+/// The commands of the document make a guest that serves on the cluster.
+async fn guest_of_the_document_serves(author: &Author, document: &str) -> Result<()> {
+    let offline = commands(document, "## Without a cluster");
+    author.run(author.folder.path(), &offline[0]).await?;
+    let guest = author.guest();
+    fs::copy(guest.join("src/lib.rs"), author.original())?;
+    // The versions of dependencies that are compiled already.
+    fs::copy(root().join("guests/Cargo.lock"), guest.join("Cargo.lock"))?;
+    author.run(&guest, "innkeeper build").await?;
+    let mut printed = String::new();
+    for line in commands(document, "## On a cluster") {
+        printed = author.run(&guest, &line).await?;
+    }
+    assert_eq!(printed, "Good day", "what the last command of the document shows");
+    Ok(())
+}
+
+async fn change_of_the_document_is_shown_and_serves(
+    stage: &Stage,
+    author: &Author,
+    dev: &mut Dev,
+    change: &str,
+) -> Result<()> {
+    author.run(&author.guest(), change).await?;
     dev.says("built ").await?;
     dev.says(" is active").await?;
     dev.says("run for 1 of 1 primaries: 0 to create, 1 to change, 0 to delete, 0 failing").await?;
     dev.says("change   ConfigMap default/first .data.text").await?;
-    until_text(&stage, "GOOD DAY").await?;
+    until_text(stage, "GOOD DAY").await
+}
 
-    // What does not build changes nothing.
+async fn change_that_does_not_build_is_reported(author: &Author, dev: &mut Dev) -> Result<()> {
     author.save(".data(\"text\", 1 +)")?;
     dev.says("error: expected expression").await?;
-    dev.says("hello does not build").await?;
-    // What would delete is shown, and waits.
+    dev.says("hello does not build").await
+}
+
+async fn change_that_would_delete_is_shown_and_held(
+    stage: &Stage,
+    author: &Author,
+    dev: &mut Dev,
+) -> Result<()> {
     let source = fs::read_to_string(author.original())?;
     let object = "            .object(ConfigMap::new(&name).data(\"text\", &spec.text))\n";
     assert!(source.contains(object), "{source}");
     fs::write(
-        guest.join("src/lib.rs"),
+        author.guest().join("src/lib.rs"),
         source.replace(object, "            .object(ConfigMap::new(\"other\"))\n"),
     )?;
     dev.says("Held WouldDelete").await?;
     dev.says("1 to delete").await?;
     dev.says("ConfigMap default/first").await?;
     dev.says("innkeeper modules approve hello").await?;
-    until_text(&stage, "GOOD DAY").await?;
+    until_text(stage, "GOOD DAY").await
+}
 
-    // Nothing is left of versions that no longer serve.
+/// Nothing is left of revisions that are no longer active.
+async fn next_change_replaces_what_was_pushed_before(
+    stage: &Stage,
+    author: &Author,
+    dev: &mut Dev,
+) -> Result<()> {
     author.save(".data(\"text\", format!(\"{}!\", spec.text))")?;
     dev.says(" is active").await?;
-    until_text(&stage, "Good day!").await?;
+    until_text(stage, "Good day!").await?;
     eventually("what was pushed before is gone", BUILD, async || {
-        let names = pushed(&stage).await?;
+        let names = pushed(stage).await?;
         // The first is the person's, not this command's.
         Ok(if names.len() == 2 { Ok(()) } else { Err(names.join(", ")) })
     })
-    .await?;
-    dev.interrupt().await?;
-    author.save(".data(\"text\", format!(\"{}?!\", spec.text))")?;
-    for line in remove_directly {
-        said = author.run(&guest, line).await?;
-    }
-    assert!(said.contains("Active:     hello 0.1.0"), "{said}");
-    until_text(&stage, "Good day?!").await?;
-    host.stop(Duration::from_secs(10)).await?;
-    into_a_folder(&stage, &author).await
+    .await
 }
 
 /// The same for a host that takes its Modules from a folder.

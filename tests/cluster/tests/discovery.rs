@@ -28,8 +28,8 @@ fn definition(kind: &str, scope: &str) -> Value {
 fn guest(reads: &Value) -> Vec<u8> {
     let manifest = json!({"name": "gadgets", "version": "1.0.0", "reads": reads,
         "primary": {"apiVersion": GADGET.api_version, "kind": GADGET.kind, "plural": "gadgets"}});
-    let said = json!({"status": {"served": true}});
-    Tiny::default().manifest(&manifest.to_string()).outcome(0, &said.to_string()).component()
+    let status = json!({"status": {"served": true}});
+    Tiny::default().manifest(&manifest.to_string()).outcome(0, &status.to_string()).component()
 }
 
 /// A module of that guest, whose account may do everything.
@@ -42,17 +42,17 @@ async fn module(stage: &Stage, name: &str, component: &[u8]) -> Result<()> {
     stage.module_of_bytes(name, component, &json!({})).await
 }
 
-async fn until_told(
+async fn until_reported(
     stage: &Stage,
     name: &str,
-    told: (&str, &str, &str),
+    condition: (&str, &str, &str),
     words: &str,
 ) -> Result<()> {
-    let (type_, status, reason) = told;
-    let is_told =
+    let (type_, status, reason) = condition;
+    let is_reported =
         |one: &Value| says(one, type_, status, reason) && message(one, type_).contains(words);
     let what = format!("Module {name} says {reason} {words:?}");
-    stage.admin.until(&what, SOON, (Kind::MODULE, "", name), is_told).await?;
+    stage.admin.until(&what, SOON, (Kind::MODULE, "", name), is_reported).await?;
     Ok(())
 }
 
@@ -75,15 +75,16 @@ async fn a_definition_that_is_replaced_closes_its_kind_until_it_is_corrected() -
     let _host = stage.host().await?;
     let namespace = stage.admin.namespace("discovery").await?;
     stage.ready("gadgets").await?;
-    until_told(&stage, "gadgets", ("KindsAvailable", "True", "AllKindsServed"), "").await?;
+    until_reported(&stage, "gadgets", ("KindsAvailable", "True", "AllKindsServed"), "").await?;
 
     for (kind, scope) in [("Gadget", "Cluster"), ("Gizmo", "Namespaced")] {
         replace(&stage, kind, scope).await?;
         let words = format!("serves {GROUP}/v1 {kind} (plural gadgets, scope {scope})");
-        until_told(&stage, "gadgets", ("KindsAvailable", "False", "KindMismatch"), &words).await?;
+        until_reported(&stage, "gadgets", ("KindsAvailable", "False", "KindMismatch"), &words)
+            .await?;
     }
     replace(&stage, "Gadget", "Namespaced").await?;
-    until_told(&stage, "gadgets", ("KindsAvailable", "True", "AllKindsServed"), "").await?;
+    until_reported(&stage, "gadgets", ("KindsAvailable", "True", "AllKindsServed"), "").await?;
     let gadget = json!({"apiVersion": GADGET.api_version, "kind": GADGET.kind,
         "metadata": {"name": "a", "namespace": namespace}, "spec": {}});
     eventually("gadgets are served", SOON, async || {
@@ -106,7 +107,7 @@ async fn secrets_under_another_kind_are_never_listed() -> Result<()> {
     let mark = stage.plane.audit()?.mark()?;
     let _host = stage.host().await?;
     let words = "serves v1 Secret (plural secrets, scope Namespaced)";
-    until_told(&stage, "sekret", ("Loaded", "False", "KindMismatch"), words).await?;
+    until_reported(&stage, "sekret", ("Loaded", "False", "KindMismatch"), words).await?;
     let account = "system:serviceaccount:innkeeper-modules:sekret";
     let events = stage.plane.audit()?.since(mark, &AuditFilter::new().resource("secrets"))?;
     let of_account: Vec<_> =

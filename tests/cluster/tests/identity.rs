@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const READER: Kind = Kind::new("example.innkeeper.dev/v1", "Reader");
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What nobody may see. Told by itself and as the API writes it.
+/// What nobody may see. By itself and as the API writes it.
 const TREASURE: &str = "the-bytes-of-the-treasure";
 
 /// Within this time a right that is taken away has ended the reads.
@@ -153,7 +153,16 @@ async fn until_seen(stage: &Stage, home: &str, within: Duration, wanted: &[&str]
 async fn each_of_three_modules_sees_what_its_account_may_and_nothing_else() -> Result<()> {
     let (stage, host) = stage().await?;
     let mark = stage.plane.audit()?.mark()?;
-    // A row of the matrix: what it sees at home, and nothing of the others.
+    each_reader_sees_its_row(&stage).await?;
+    only_the_writer_may_write(&stage).await?;
+    digest_follows_the_value(&stage).await?;
+    bytes_are_in_no_guest_without_the_right(&stage).await?;
+    bytes_are_in_no_text(&stage, &host).await?;
+    accounts_asked_at_home_only(&stage, mark)
+}
+
+/// A row of the matrix: what a reader sees at home, and nothing of the others.
+async fn each_reader_sees_its_row(stage: &Stage) -> Result<()> {
     let elsewhere = ["undeclared"; 3];
     let at_home = |index: usize, home: [&'static str; 3]| {
         (0..3).flat_map(|one| if one == index { home } else { elsewhere }).collect::<Vec<_>>()
@@ -164,10 +173,12 @@ async fn each_of_three_modules_sees_what_its_account_may_and_nothing_else() -> R
         ["map", "forbidden", "forbidden"],
     ];
     for (index, (_, home)) in MODULES_AND_HOMES.iter().enumerate() {
-        until_seen(&stage, home, SOON, &at_home(index, rows[index])).await?;
+        until_seen(stage, home, SOON, &at_home(index, rows[index])).await?;
     }
+    Ok(())
+}
 
-    // Only one of them may write.
+async fn only_the_writer_may_write(stage: &Stage) -> Result<()> {
     stage.says((READER, "home-of-maps", "reader"), ("Synced", "False", "Forbidden")).await?;
     stage.says((READER, "home-of-secrets", "reader"), ("Synced", "False", "Forbidden")).await?;
     stage.says((READER, "home-of-writer", "reader"), ("Synced", "True", "Applied")).await?;
@@ -175,43 +186,54 @@ async fn each_of_three_modules_sees_what_its_account_may_and_nothing_else() -> R
         let made = stage.admin.get(Kind::CONFIG_MAP, home, "made").await?.is_some();
         assert_eq!(made, home == "home-of-writer", "{home}");
     }
+    Ok(())
+}
 
-    // A digest follows the value: that is what it is for.
-    let before = seen(&stage, "home-of-secrets").await?[4].clone();
+/// A guest without the bytes of a Secret still sees that the value changed.
+async fn digest_follows_the_value(stage: &Stage) -> Result<()> {
+    let before = seen(stage, "home-of-secrets").await?[4].clone();
     let other = json!({"stringData": {"treasure": format!("{TREASURE}-2")}});
     stage.admin.merge(Kind::SECRET, "home-of-secrets", "treasure", "kubectl", &other).await?;
     eventually("the digest is another one", SOON, async || {
-        let now = seen(&stage, "home-of-secrets").await?[4].clone();
+        let now = seen(stage, "home-of-secrets").await?[4].clone();
         Ok(if now == before { Err(now) } else { Ok(()) })
     })
-    .await?;
+    .await
+}
 
-    // The bytes are nowhere. Not in the memory of the guest that reads the Secret, which it looks
-    // through itself (and finds there what it may have):
+/// Each guest looks through its own memory, and finds there only what it may have.
+async fn bytes_are_in_no_guest_without_the_right(stage: &Stage) -> Result<()> {
     for (_, home) in MODULES_AND_HOMES {
         let reader = stage.admin.must_get(READER, home, "reader").await?;
         assert_eq!(reader["status"]["held"], json!([false, false, true]), "{home}");
     }
-    // not in what a guest is given, which its status repeats, nor in
-    // what the host says of it.
-    let mut told = host.log().join("\n");
-    told += &host.http("/metrics").await?.1;
+    Ok(())
+}
+
+/// The bytes are not in what a guest is given, which its status repeats, nor in what the host
+/// logs, counts and writes.
+async fn bytes_are_in_no_text(stage: &Stage, host: &Host) -> Result<()> {
+    let mut texts = host.log().join("\n");
+    texts += &host.http("/metrics").await?.1;
     for (kind, namespace) in [(Kind::MODULE, ""), (Kind::EVENT, "default")] {
-        told += &json!(stage.admin.list(kind, namespace).await?).to_string();
+        texts += &json!(stage.admin.list(kind, namespace).await?).to_string();
     }
     for (_, home) in MODULES_AND_HOMES {
         for kind in [READER, Kind::EVENT, Kind::CONFIG_MAP] {
-            told += &json!(stage.admin.list(kind, home).await?).to_string();
+            texts += &json!(stage.admin.list(kind, home).await?).to_string();
         }
     }
     for written in [TREASURE.to_owned(), base64::engine::general_purpose::STANDARD.encode(TREASURE)]
     {
         // Base64 of the longer value begins like that of the shorter one, but for its end.
         let head = &written[..written.len() - 4];
-        assert!(!told.contains(head), "the bytes of a Secret were told: {head}");
+        assert!(!texts.contains(head), "the bytes of a Secret were shown: {head}");
     }
+    Ok(())
+}
 
-    // Of the others' homes no account has asked for anything but what its own reads need.
+/// Of the others' homes no account has asked for anything but what its own reads need.
+fn accounts_asked_at_home_only(stage: &Stage, mark: u64) -> Result<()> {
     let events = stage.plane.audit()?.since(mark, &AuditFilter::new())?;
     for (module, home) in MODULES_AND_HOMES {
         let account = format!("system:serviceaccount:{MODULES}:{module}");

@@ -63,7 +63,7 @@ async fn both(stage: &Stage) -> Result<Host> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guests_in_python_and_javascript_work_beside_each_other_and_are_replaced_by_one_in_rust()
+async fn guests_in_python_and_javascript_work_together_and_are_replaced_by_one_in_rust()
 -> Result<()> {
     let stage = Stage::new().await?;
     let host = both(&stage).await?;
@@ -110,12 +110,12 @@ async fn guests_in_python_and_javascript_work_beside_each_other_and_are_replaced
 async fn bad_input(stage: &Stage, team: &str) -> Result<()> {
     let at = (BUDGET, team, "team");
     stage.admin.apply(&budget(team, &json!({"size": "huge"}))).await?;
-    let told = stage.says(at, ("Synced", "False", "UnknownSize")).await?;
-    assert!(told.contains("there is no size 'huge'; there are: large, small"), "{told}");
+    let message = stage.says(at, ("Synced", "False", "UnknownSize")).await?;
+    assert!(message.contains("there is no size 'huge'; there are: large, small"), "{message}");
     let overrides = json!({"size": "large", "overrides": {"pods": "lots"}});
     stage.admin.apply(&budget(team, &overrides)).await?;
-    let told = stage.says(at, ("Synced", "False", "BadQuantity")).await?;
-    assert!(told.contains("spec.overrides: pods: 'lots' is not a quantity"), "{told}");
+    let message = stage.says(at, ("Synced", "False", "BadQuantity")).await?;
+    assert!(message.contains("spec.overrides: pods: 'lots' is not a quantity"), "{message}");
     until_pods(stage, team, "100").await?;
     // What the schema can refuse never reaches the guest.
     let refused = stage.admin.apply(&budget(team, &json!({"size": 3}))).await.unwrap_err();

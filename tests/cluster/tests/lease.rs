@@ -78,18 +78,40 @@ fn print_hand_over(stage: &Stage) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Result<()> {
+async fn leader_hands_over_when_it_is_stopped_or_killed() -> Result<()> {
     let (stage, ns) = stage().await?;
     let first = until_ready(Host::start(&options(&stage, "first", 15).await?)?).await?;
     first.leads(SOON).await?;
     stage.ready("bench").await?;
-    let second = until_ready(Host::start(&options(&stage, "second", 15).await?)?).await?;
-    second.logged("lease held by another host", SOON).await?;
+    let second = standby(&stage, "second").await?;
     make(&stage, &ns, 0, 20).await?;
     stage.all_synced(BENCH, &ns, 20).await?;
+    only_the_leader_wrote(&stage, &ns).await?;
+
+    stopped_leader_releases_the_lease(&stage, first).await?;
+    make(&stage, &ns, 20, 40).await?;
+    stage.all_synced(BENCH, &ns, 40).await?;
+
+    let third = standby(&stage, "third").await?;
+    standby_of_a_killed_leader_repeats_no_write(&stage, &ns, second, &third).await?;
+    let (status, _) = third.stop(STOP).await?;
+    assert!(status.success(), "{status}");
+    let given_back = stage.admin.must_get(AT.0, AT.1, AT.2).await?;
+    assert_eq!(given_back["spec"].get("holderIdentity"), None);
+    Ok(())
+}
+
+/// A host that waits for the Lease of another one.
+async fn standby(stage: &Stage, pod: &str) -> Result<Host> {
+    let host = until_ready(Host::start(&options(stage, pod, 15).await?)?).await?;
+    host.logged("lease held by another host", SOON).await?;
+    Ok(host)
+}
+
+async fn only_the_leader_wrote(stage: &Stage, ns: &str) -> Result<()> {
     let writes = |pod: &str| {
         let agent = format!("({pod})");
-        let all = stage.plane.audit()?.events(&AuditFilter::new().writes().namespace(&ns))?;
+        let all = stage.plane.audit()?.events(&AuditFilter::new().writes().namespace(ns))?;
         anyhow::Ok(all.into_iter().filter(|event| event.agent.contains(&agent)).collect::<Vec<_>>())
     };
     // The API server writes its audit log after its answers.
@@ -99,55 +121,57 @@ async fn one_host_works_and_hands_over_when_it_is_told_to_stop_or_killed() -> Re
     })
     .await?;
     assert_eq!(writes("second")?, [], "it stands by");
+    Ok(())
+}
 
-    // Told to stop, it gives the Lease back, and nobody waits for its end.
-    let before = held_by(&stage, "first").await?;
+/// Asked to stop, the first host gives the Lease back, and nobody waits for its end.
+async fn stopped_leader_releases_the_lease(stage: &Stage, first: Host) -> Result<()> {
+    let before = held_by(stage, "first").await?;
     let (status, _) = first.stop(STOP).await?;
     assert!(status.success(), "{status}");
-    let after = held_by(&stage, "second").await?;
+    let after = held_by(stage, "second").await?;
     let time = |lease: &Value, name: &str| -> jiff::Timestamp {
         lease["spec"][name].as_str().unwrap().parse().unwrap()
     };
     let waited = time(&after, "acquireTime").duration_since(time(&before, "renewTime"));
     assert!(waited.as_secs() < 15, "it was not waited for its end: {waited:?}");
     assert_eq!(after["spec"]["leaseTransitions"], 1);
-    print_hand_over(&stage)?;
-    make(&stage, &ns, 20, 40).await?;
-    stage.all_synced(BENCH, &ns, 40).await?;
+    print_hand_over(stage)
+}
 
-    // One that is killed says nothing: the next one takes it when its time is over, and nothing
-    // that was done is done again.
-    let third = until_ready(Host::start(&options(&stage, "third", 15).await?)?).await?;
-    third.logged("lease held by another host", SOON).await?;
-    // The controller manager has said its last word on them too.
+/// A killed host does not release the Lease: the next one takes it when it expires, and does
+/// nothing again that was done.
+async fn standby_of_a_killed_leader_repeats_no_write(
+    stage: &Stage,
+    ns: &str,
+    leader: Host,
+    standby: &Host,
+) -> Result<()> {
+    // The controller manager has finished with them too.
     eventually("the Deployments have their replicas", SOON, async || {
-        let all = stage.admin.list(Kind::DEPLOYMENT, &ns).await?;
+        let all = stage.admin.list(Kind::DEPLOYMENT, ns).await?;
         let have = all.iter().filter(|one| one["status"]["replicas"] == 1).count();
         Ok(if have == 40 { Ok(()) } else { Err(format!("{have} of 40")) })
     })
     .await?;
     stage.quiet(Duration::from_secs(1)).await?;
     let mark = stage.plane.audit()?.mark()?;
-    second.kill().await?;
-    held_by(&stage, "third").await?;
-    third.leads(SOON).await?;
-    make(&stage, &ns, 40, 41).await?;
-    stage.all_synced(BENCH, &ns, 41).await?;
-    let since = stage.plane.audit()?.since(mark, &AuditFilter::new().writes().namespace(&ns))?;
+    leader.kill().await?;
+    held_by(stage, "third").await?;
+    standby.leads(SOON).await?;
+    make(stage, ns, 40, 41).await?;
+    stage.all_synced(BENCH, ns, 41).await?;
+    let since = stage.plane.audit()?.since(mark, &AuditFilter::new().writes().namespace(ns))?;
     let again: Vec<_> = since
         .iter()
         .filter(|event| event.agent.contains("(third)") && event.name != "b040")
         .collect();
     assert!(again.is_empty(), "{again:#?}");
-    let (status, _) = third.stop(STOP).await?;
-    assert!(status.success(), "{status}");
-    let given_back = stage.admin.must_get(AT.0, AT.1, AT.2).await?;
-    assert_eq!(given_back["spec"].get("holderIdentity"), None);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<()> {
+async fn host_paused_past_its_lease_writes_nothing_more() -> Result<()> {
     const CHANGES: usize = 200;
     let mut chance = Chance::from_seed()?;
     let (stage, ns) = stage().await?;
@@ -159,7 +183,7 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
     stage.ready("bench").await?;
     let second = until_ready(Host::start(&options(&stage, "second", 4).await?)?).await?;
 
-    // In the midst of its work, with a request on the way.
+    // During its work, with a request on the way.
     let nth = proxy.writes() + 50 + chance.below(200);
     proxy.at_write(nth, When::Before, first.pauser());
     make(&stage, &ns, 0, CHANGES).await?;
@@ -184,7 +208,7 @@ async fn a_host_that_was_paused_past_its_lease_writes_nothing_more() -> Result<(
         writes.iter().filter(of_first).filter(|event| *event.time >= *acquired).collect();
     assert!(late.is_empty(), "{late:#?}");
 
-    // It is none the worse for it: it stands by, and works when it is its turn.
+    // It is unharmed: it stands by, and works when it is its turn.
     eventually("the first host stands by", SOON, async || {
         let leads = first.metric("innkeeper_leader_election_master_status", &[]).await?;
         Ok(if leads == Some(0.0) { Ok(()) } else { Err(format!("{leads:?}")) })

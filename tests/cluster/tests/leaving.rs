@@ -44,7 +44,7 @@ fn has_finalizer(object: &Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_primary_is_taken_down_in_order_before_it_goes_and_what_outlives_it_is_taken_up_again()
+async fn teardown_of_a_primary_deletes_in_order_and_retained_objects_are_adopted_again()
 -> Result<()> {
     let (stage, namespace) = stage().await?;
     let _host = stage.host().await?;
@@ -97,8 +97,7 @@ async fn a_primary_is_taken_down_in_order_before_it_goes_and_what_outlives_it_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn retained_label_without_an_entry_of_the_module_is_not_taken_up_until_a_user_says_so()
--> Result<()> {
+async fn retained_object_without_an_entry_of_the_module_is_adopted_only_on_request() -> Result<()> {
     let (stage, namespace) = stage().await?;
     let _host = stage.host().await?;
     stage.ready("stack").await?;
@@ -127,7 +126,7 @@ async fn retained_label_without_an_entry_of_the_module_is_not_taken_up_until_a_u
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn finalizer_that_another_module_wrote_too_is_given_up_and_not_taken_off() -> Result<()> {
+async fn finalizer_shared_with_another_module_is_given_up_and_not_removed() -> Result<()> {
     let (stage, namespace) = stage().await?;
     let _host = stage.host().await?;
     stage.ready("stack").await?;
@@ -156,7 +155,7 @@ async fn finalizer_that_another_module_wrote_too_is_given_up_and_not_taken_off()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_module_that_is_deleted_lets_its_primaries_go_and_leaves_what_it_made() -> Result<()> {
+async fn deleted_module_removes_its_finalizers_and_keeps_its_objects() -> Result<()> {
     let (stage, namespace) = stage().await?;
     let host = stage.host().await?;
     stage.ready("stack").await?;
@@ -187,19 +186,20 @@ async fn a_module_that_is_deleted_lets_its_primaries_go_and_leaves_what_it_made(
         .collect();
     assert_eq!(config_maps(&stage, &namespace).await?, expected, "what it made stays");
     let events = stage.admin.list(Kind::EVENT, "default").await?;
-    let told = events.iter().find(|one| one["reason"] == "FinalizersRemoved").unwrap();
+    let event = events.iter().find(|one| one["reason"] == "FinalizersRemoved").unwrap();
     // The one that was being deleted may have been asked before the host knew that the Module goes.
-    let told = told["message"].as_str().unwrap();
-    assert!(told.contains("off 10 primaries") || told.contains("off 9 primaries"), "{told}");
+    let note = event["message"].as_str().unwrap();
+    assert!(note.contains("off 10 primaries") || note.contains("off 9 primaries"), "{note}");
 
-    // Whoever deletes one now is not held up.
+    // A primary that is deleted now is not held up.
     stage.admin.delete(STACK, &namespace, "s1").await?;
     stage.admin.until_gone(SOON, (STACK, &namespace, "s1")).await?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_granted() -> Result<()> {
+async fn deleted_module_without_rights_says_what_it_lacks_and_goes_when_it_is_granted() -> Result<()>
+{
     let (stage, namespace) = stage().await?;
     let _host = stage.host().await?;
     stage.ready("stack").await?;
@@ -209,7 +209,7 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
     let before = stage.admin.must_get(binding, "", "innkeeper-module-stack").await?;
     stage.admin.delete(binding, "", "innkeeper-module-stack").await?;
     stage.admin.delete(Kind::MODULE, "", "stack").await?;
-    let told = eventually("the Module says what it lacks", MANY, async || {
+    let conditions = eventually("the Module says what it lacks", MANY, async || {
         let module = stage.admin.must_get(Kind::MODULE, "", "stack").await?;
         let text = module["status"]["conditions"].to_string();
         Ok(if text.contains("cannot be") || text.contains("is still on") {
@@ -219,7 +219,7 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
         })
     })
     .await?;
-    assert!(told.contains("innkeeper.dev/module"), "what to do is said: {told}");
+    assert!(conditions.contains("innkeeper.dev/module"), "what to do is named: {conditions}");
 
     let again = json!({"apiVersion": binding.api_version, "kind": binding.kind,
         "metadata": {"name": "innkeeper-module-stack"},
@@ -231,7 +231,7 @@ async fn a_module_without_rights_says_what_holds_it_and_goes_when_they_are_grant
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -> Result<()> {
+async fn kind_that_a_revision_no_longer_declares_is_reported_pruned_and_forgotten() -> Result<()> {
     const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
     let stage = Stage::new().await?;
     stage
@@ -248,7 +248,7 @@ async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -
     }
     stage.all_synced(SETTINGS, &namespace, 3).await?;
 
-    // It is told beforehand what goes with the kind.
+    // The Module reports beforehand what goes with the kind.
     stage.push("settings", "settings-nothing").await?;
     stage.module_says("settings", "Held", "True", "WouldDelete").await?;
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
@@ -281,8 +281,7 @@ async fn what_a_version_no_longer_declares_is_told_pruned_and_then_forgotten() -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_module_whose_guest_cannot_be_had_any_more_lets_its_primaries_go_all_the_same()
--> Result<()> {
+async fn deleted_module_without_a_component_removes_its_finalizers() -> Result<()> {
     let (stage, namespace) = stage().await?;
     let host = stage.host().await?;
     stage.ready("stack").await?;
@@ -303,7 +302,8 @@ async fn a_module_whose_guest_cannot_be_had_any_more_lets_its_primaries_go_all_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn primaries_that_a_module_no_longer_selects_or_sees_are_let_go() -> Result<()> {
+async fn primary_that_is_no_longer_selected_loses_the_finalizer_and_keeps_its_objects() -> Result<()>
+{
     let (stage, seen) = stage().await?;
     let unseen = stage.admin.namespace("unseen").await?;
     let _host = stage.host().await?;
@@ -327,7 +327,7 @@ async fn primaries_that_a_module_no_longer_selects_or_sees_are_let_go() -> Resul
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn uninstalling_lets_everything_go_and_leaves_what_was_made() -> Result<()> {
+async fn uninstall_removes_modules_and_finalizers_and_keeps_their_objects() -> Result<()> {
     let (stage, namespace) = stage().await?;
     stage.module("team", "labels", &json!({"parameters": {"labels": {"team": "a"}}})).await?;
     let _host = stage.host().await?;
@@ -336,27 +336,26 @@ async fn uninstalling_lets_everything_go_and_leaves_what_was_made() -> Result<()
     stage.admin.apply(&stack(&namespace, "app", 2, false)).await?;
     stage.all_synced(STACK, &namespace, 1).await?;
     let kubeconfig = stage.plane.kubeconfig().to_owned();
-    let told = output_with(&kubeconfig, &["uninstall"]).await?;
-    assert!(told.contains("would delete Module stack, whose finalizer"), "{told}");
-    assert!(stage.admin.get(Kind::MODULE, "", "stack").await?.is_some(), "only told");
+    let output = output_with(&kubeconfig, &["uninstall"]).await?;
+    assert!(output.contains("would delete Module stack, whose finalizer"), "{output}");
+    assert!(stage.admin.get(Kind::MODULE, "", "stack").await?.is_some(), "only reported");
 
-    let told = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
+    let output = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
     assert!(
-        told.contains("Module stack is gone\n") && told.contains("Module team is gone"),
-        "{told}"
+        output.contains("Module stack is gone\n") && output.contains("Module team is gone"),
+        "{output}"
     );
     assert!(stage.admin.list(Kind::MODULE, "").await?.is_empty());
     assert!(!has_finalizer(&stage.admin.must_get(STACK, &namespace, "app").await?));
     assert_eq!(config_maps(&stage, &namespace).await?, ["app-0", "app-1", "app-kept"]);
     stage.admin.must_get(Kind::CRD, "", "stacks.example.innkeeper.dev").await?;
-    let told = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
-    assert!(told.starts_with("There is no Module."), "{told}");
+    let output = output_with(&kubeconfig, &["uninstall", "--yes"]).await?;
+    assert!(output.starts_with("There is no Module."), "{output}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_primary_whose_deletion_does_not_end_holds_up_its_module_for_a_bounded_time() -> Result<()>
-{
+async fn endless_teardown_of_a_primary_delays_its_module_for_a_bounded_time() -> Result<()> {
     let (stage, namespace) = stage().await?;
     let host = stage.host().await?;
     stage.ready("stack").await?;

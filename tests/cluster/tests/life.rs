@@ -1,4 +1,4 @@
-//! The life of a module on a real API server: a new version is rehearsed, held, approved, rejected,
+//! The life of a module on a real API server: a new version is previewed, held, approved, rejected,
 //! taken back; what served last survives whatever becomes of its source.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
@@ -78,14 +78,13 @@ async fn annotate(stage: &Stage, annotation: &str, value: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_that_would_delete_is_held_shown_and_rejected_and_another_is_approved()
--> Result<()> {
+async fn candidate_that_would_delete_is_held_until_it_is_rejected_or_approved() -> Result<()> {
     let (stage, _host, namespace) = stage(&json!({})).await?;
 
     // It would take one ConfigMap of each primary away: held, and nothing is written.
     stage.push("settings", "settings-fewer").await?;
-    let told = stage.module_says("settings", "Held", "True", "WouldDelete").await?;
-    assert!(told.contains(&format!("{PRIMARIES} objects")), "{told}");
+    let message = stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    assert!(message.contains(&format!("{PRIMARIES} objects")), "{message}");
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     let candidate = &module["status"]["candidate"];
     assert_eq!(candidate["deletes"], PRIMARIES, "{candidate:#}");
@@ -127,9 +126,9 @@ async fn a_version_that_would_delete_is_held_shown_and_rejected_and_another_is_a
     until_serving(&stage, "settings-shouting").await?;
     until_saying(&stage, &namespace, "HELLO", 2 * (PRIMARIES + 1)).await?;
 
-    // And back, by the command: no rehearsal holds up what served already.
-    let told = modules(&["describe", "settings"]).await?;
-    assert!(told.contains("settings-copy-"), "{told}");
+    // And back, by the command: no preview holds up a revision that was active before.
+    let message = modules(&["describe", "settings"]).await?;
+    assert!(message.contains("settings-copy-"), "{message}");
     modules(&["rollback", "settings"]).await?;
     until_serving(&stage, "settings-fewer").await?;
     until_saying(&stage, &namespace, "hello", PRIMARIES + 1).await?;
@@ -137,7 +136,7 @@ async fn a_version_that_would_delete_is_held_shown_and_rejected_and_another_is_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_version_that_fails_is_held_and_one_that_fails_after_the_swap_is_taken_back() -> Result<()>
+async fn failing_candidate_is_held_and_one_that_fails_after_the_swap_is_rolled_back() -> Result<()>
 {
     let (stage, _host, namespace) = stage(&json!({})).await?;
     // It fails for what is there now: held.
@@ -146,13 +145,13 @@ async fn a_version_that_fails_is_held_and_one_that_fails_after_the_swap_is_taken
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     assert_eq!(module["status"]["candidate"]["failures"], PRIMARIES);
 
-    // It does well with what is there now, and fails when a primary comes to say "late".
+    // It does well with what is there now, and fails when a primary says "late".
     stage.push("settings", "settings-afraid-of-late").await?;
     until_serving(&stage, "settings-afraid-of-late").await?;
     let late = json!({"spec": {"text": "late"}});
     stage.admin.merge(SETTINGS, &namespace, "s00", "somebody", &late).await?;
-    let told = stage.module_says("settings", "Ready", "False", "RolledBack").await?;
-    assert!(told.contains("1 primary fails where"), "{told}");
+    let message = stage.module_says("settings", "Ready", "False", "RolledBack").await?;
+    assert!(message.contains("1 primary fails where"), "{message}");
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     assert_eq!(module["status"]["digest"], digest("settings")?.as_str());
     assert_eq!(module["status"]["rejected"][0]["reason"], "RolledBack");
@@ -172,7 +171,7 @@ async fn a_version_that_fails_is_held_and_one_that_fails_after_the_swap_is_taken
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_served_last_survives_a_broken_and_a_deleted_source_and_a_restart() -> Result<()> {
+async fn active_revision_survives_a_broken_source_a_deleted_source_and_a_restart() -> Result<()> {
     let (stage, host, namespace) = stage(&json!({})).await?;
     for (break_it, reason) in [("garbage", "SourceMalformed"), ("gone", "SourceNotFound")] {
         if break_it == "garbage" {
@@ -191,7 +190,7 @@ async fn what_served_last_survives_a_broken_and_a_deleted_source_and_a_restart()
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     assert!(says(&module, "Serving", "True", "RevisionActive"), "{module:#}");
 
-    // What comes while no host runs is rehearsed against what served, and held.
+    // What comes while no host runs is previewed against the active revision, and held.
     host.stop(Duration::from_secs(10)).await?;
     stage.push("settings", "settings-fewer").await?;
     let _host = stage.host().await?;
@@ -218,7 +217,8 @@ async fn what_served_last_survives_a_broken_and_a_deleted_source_and_a_restart()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn manual_needs_a_word_for_the_first_version_too_and_immediate_for_none() -> Result<()> {
+async fn manual_strategy_requires_approval_of_the_first_revision_and_immediate_of_none()
+-> Result<()> {
     let stage = Stage::new().await?;
     let spec =
         json!({"allowedCRDGroups": ["example.innkeeper.dev"], "rollout": {"strategy": "Manual"}});
@@ -236,8 +236,7 @@ async fn manual_needs_a_word_for_the_first_version_too_and_immediate_for_none() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_source_that_is_replaced_a_hundred_times_in_ten_seconds_is_compiled_one_at_a_time()
--> Result<()> {
+async fn source_replaced_a_hundred_times_in_ten_seconds_is_compiled_one_at_a_time() -> Result<()> {
     let (stage, host, namespace) = stage(&json!({"rollout": {"maxDeletions": 1000}})).await?;
     host.stop(Duration::from_secs(10)).await?;
     let host = stage.compiling_host().await?;
@@ -257,12 +256,12 @@ async fn a_source_that_is_replaced_a_hundred_times_in_ten_seconds_is_compiled_on
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_modules_for_the_same_primaries_are_refused_until_they_are_kept_apart() -> Result<()> {
+async fn modules_with_overlapping_primaries_are_refused_until_their_scopes_differ() -> Result<()> {
     let (stage, host, namespace) = stage(&json!({})).await?;
     stage.module("rival", "settings-shouting", &json!({})).await?;
-    let told = stage.module_says("rival", "Ready", "False", "PrimaryOverlap").await?;
-    assert!(told.contains("module settings reconciles"), "{told}");
-    // Also by a host that starts anew: who served goes first.
+    let message = stage.module_says("rival", "Ready", "False", "PrimaryOverlap").await?;
+    assert!(message.contains("module settings reconciles"), "{message}");
+    // Also by a host that starts again: the module that was active goes first.
     host.stop(Duration::from_secs(10)).await?;
     let _host = stage.host().await?;
     stage.ready("settings").await?;
@@ -306,7 +305,7 @@ async fn a_deletion_that_waits_for_something_else_counts_as_one() -> Result<()> 
 
     // One deletion for each of the others may pass; the one that waits is one more.
     stage.push("settings", "settings-fewer").await?;
-    let told = stage.module_says("settings", "Held", "True", "WouldDelete").await?;
-    assert!(told.contains(&format!("{} objects", PRIMARIES + 1)), "{told}");
+    let message = stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    assert!(message.contains(&format!("{} objects", PRIMARIES + 1)), "{message}");
     Ok(())
 }

@@ -48,7 +48,7 @@ async fn serve(stage: &Stage) -> Result<(Host, String)> {
     Ok((host, stage.admin.namespace("pages").await?))
 }
 
-/// Waits until all that a `MaintPage` wants now is applied and said.
+/// Waits until all that a `MaintPage` wants now is applied and reported.
 async fn synced(stage: &Stage, namespace: &str, name: &str) -> Result<Value> {
     let is_synced = |one: &Value| {
         says(one, "Synced", "True", "Applied")
@@ -129,7 +129,7 @@ async fn assert_children(admin: &Admin, ns: &str, maintpage: &Value) -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn old_manifests_work_word_for_word_and_the_toggle_moves_the_service_and_back() -> Result<()>
+async fn original_manifests_work_unchanged_and_the_toggle_moves_the_service_and_back() -> Result<()>
 {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
@@ -190,7 +190,7 @@ fn asked(stage: &Stage, mark: u64, resource: &str) -> Result<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_changed_by_hand_is_set_back_from_the_watch_by_one_write() -> Result<()> {
+async fn drift_is_repaired_from_the_watch_with_one_write() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     admin.apply_in(ns, OLD).await?;
@@ -235,8 +235,7 @@ async fn what_is_changed_by_hand_is_set_back_from_the_watch_by_one_write() -> Re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_appname_moves_the_children_and_the_old_ones_serve_until_the_new_answer() -> Result<()>
-{
+async fn changed_appname_keeps_the_old_children_until_the_new_ones_answer() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     admin.apply_in(ns, OLD).await?;
@@ -271,10 +270,10 @@ async fn a_new_appname_moves_the_children_and_the_old_ones_serve_until_the_new_a
     let after = admin.until("the Pod has the new image", SOON, pod, has_it).await?;
     assert_eq!(after["metadata"]["uid"], page["metadata"]["uid"], "in place");
 
-    // One that has ended is made anew.
+    // One that has ended is created again.
     kubelet::ends(admin, ns, "example-maintpage-pod", "Failed").await?;
     let is_another = |one: &Value| one["metadata"]["uid"] != page["metadata"]["uid"];
-    admin.until("the page is made anew", SOON, pod, is_another).await?;
+    admin.until("the page is created again", SOON, pod, is_another).await?;
     Ok(())
 }
 
@@ -296,7 +295,7 @@ async fn everything(admin: &Admin, ns: &str) -> Result<Vec<Value>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_would_mix_the_two_sides_up_are_refused_and_nothing_is_touched() -> Result<()> {
+async fn clashing_names_are_refused_and_nothing_is_written() -> Result<()> {
     // A definition from before the rule, which somebody else has installed: it is used as it is.
     let stage = Stage::new().await?;
     let mut crd: Value = serde_json::from_str(CRD)?;
@@ -317,8 +316,8 @@ async fn names_that_would_mix_the_two_sides_up_are_refused_and_nothing_is_touche
     // One that is there, and one that is new.
     let at = (MAINTPAGE, ns, "example");
     edit(admin, at, &json!({"spec": {"appconfig": {"appname": "example"}}})).await?;
-    let told = stage.says(at, ("Synced", "False", "AppnameIsOwnName")).await?;
-    assert!(told.contains("give one of them another name"), "{told}");
+    let message = stage.says(at, ("Synced", "False", "AppnameIsOwnName")).await?;
+    assert!(message.contains("give one of them another name"), "{message}");
     stage.says(at, ("Ready", "False", "AppnameIsOwnName")).await?;
     let new = OLD.replace("name: example\n", "name: other\n").replace("httpd", "other");
     admin.apply_in(ns, &new).await?;
@@ -328,14 +327,14 @@ async fn names_that_would_mix_the_two_sides_up_are_refused_and_nothing_is_touche
     let clash =
         OLD.replace("name: example\n", "name: httpd\n").replace("appname: httpd", "appname: x");
     admin.apply_in(ns, &clash).await?;
-    let told = stage.says((MAINTPAGE, ns, "httpd"), ("Synced", "False", "NameClash")).await?;
-    assert!(told.contains("Deployment httpd"), "{told}");
+    let message = stage.says((MAINTPAGE, ns, "httpd"), ("Synced", "False", "NameClash")).await?;
+    assert!(message.contains("Deployment httpd"), "{message}");
 
     // The names of another one are not shared.
     let second = OLD.replace("name: example\n", "name: second\n");
     admin.apply_in(ns, &second).await?;
-    let told = stage.says((MAINTPAGE, ns, "second"), ("Synced", "False", "Conflict")).await?;
-    assert!(told.contains("MaintPage example"), "{told}");
+    let message = stage.says((MAINTPAGE, ns, "second"), ("Synced", "False", "Conflict")).await?;
+    assert!(message.contains("MaintPage example"), "{message}");
 
     stage.quiet(Duration::from_secs(1)).await?;
     assert_eq!(everything(admin, ns).await?, before, "nothing is made, nothing is touched");
@@ -347,22 +346,23 @@ async fn names_that_would_mix_the_two_sides_up_are_refused_and_nothing_is_touche
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_definition_refuses_what_could_not_be_made() -> Result<()> {
+async fn crd_refuses_specs_that_are_invalid() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let refused = async |manifest: &str| {
         admin.apply_in(ns, manifest).await.map_err(|error| format!("{error:#}")).unwrap_err()
     };
-    let told = refused(&OLD.replace("httpd", "example")).await;
-    assert!(told.contains("must differ from the MaintPage's name"), "{told}");
-    let told = refused(&OLD.replace("toggle: false", "toggle: \"false\"")).await;
-    assert!(told.contains("maintpagetoggle") && told.contains("boolean"), "{told}");
-    let told = refused(&OLD.replace("name: example", &format!("name: {}", "a".repeat(64)))).await;
-    assert!(told.contains("at most 63 characters"), "{told}");
-    let told = refused(&OLD.replace("httpd", "Httpd")).await;
-    assert!(told.contains("spec.appconfig.appname"), "{told}");
-    let told = refused(&OLD.replace("appname", "app")).await;
-    assert!(told.contains("spec.appconfig"), "{told}");
+    let message = refused(&OLD.replace("httpd", "example")).await;
+    assert!(message.contains("must differ from the MaintPage's name"), "{message}");
+    let message = refused(&OLD.replace("toggle: false", "toggle: \"false\"")).await;
+    assert!(message.contains("maintpagetoggle") && message.contains("boolean"), "{message}");
+    let message =
+        refused(&OLD.replace("name: example", &format!("name: {}", "a".repeat(64)))).await;
+    assert!(message.contains("at most 63 characters"), "{message}");
+    let message = refused(&OLD.replace("httpd", "Httpd")).await;
+    assert!(message.contains("spec.appconfig.appname"), "{message}");
+    let message = refused(&OLD.replace("appname", "app")).await;
+    assert!(message.contains("spec.appconfig"), "{message}");
     assert!(admin.list(MAINTPAGE, ns).await?.is_empty());
     assert!(admin.list(Kind::POD, ns).await?.is_empty());
     Ok(())
@@ -392,7 +392,7 @@ fn originals() -> [Value; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_original_operators_objects_are_taken_over_without_a_gap() -> Result<()> {
+async fn originals_objects_are_adopted_without_an_interruption() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     // Without it no pod can be made, as it is in a namespace that has just come.
@@ -428,7 +428,7 @@ async fn the_original_operators_objects_are_taken_over_without_a_gap() -> Result
     until_published(&stage, ns, "example", ("Published", "Toggled")).await?;
 
     // The application has its new pod, with a probe, and the Service moves to it. Only then is the
-    // page made anew: a Pod cannot be given a probe.
+    // page created again: a Pod cannot be given a probe.
     let at_pod = (Kind::POD, ns, "example-maintpage-pod");
     let page = admin.must_get(Kind::POD, ns, at_pod.2).await?;
     assert!(page["spec"]["containers"][0]["readinessProbe"].is_null());
@@ -442,11 +442,11 @@ async fn the_original_operators_objects_are_taken_over_without_a_gap() -> Result
     .await?;
     edit(admin, at, &toggled(false)).await?;
     until_routed(admin, ns, "httpd", "httpd").await?;
-    let anew = |one: &Value| {
+    let is_another = |one: &Value| {
         one["metadata"]["uid"] != page["metadata"]["uid"]
             && one["spec"]["containers"][0]["readinessProbe"]["tcpSocket"]["port"] == 8080
     };
-    admin.until("the page is made anew with a probe", SOON, at_pod, anew).await?;
+    admin.until("the page is created again with a probe", SOON, at_pod, is_another).await?;
     kubelet::runs(admin, ns, at_pod.2).await?;
     stage.says(at, ("Ready", "True", "AllReady")).await?;
     Ok(())

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
-use innkeeper_cluster_tests::stage::{SOON, says};
+use innkeeper_cluster_tests::stage::{HOST, SOON, says};
 use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, eventually};
 use kube::api::{Api, DynamicObject};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
@@ -77,9 +77,9 @@ impl Drop for Labels {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<()> {
+async fn swap_under_load_loses_no_reconcile_and_never_goes_back() -> Result<()> {
     const COUNT: usize = 200;
-    let stage = Stage::new().await?;
+    let stage = Arc::new(Stage::new().await?);
     stage
         .module("bench", "bench-guest", &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}))
         .await?;
@@ -92,58 +92,85 @@ async fn a_guest_is_replaced_while_it_runs_and_no_reconcile_is_lost() -> Result<
     stage.all_synced(BENCH, &namespace, COUNT).await?;
     let labels = Labels::follow(&stage, &namespace);
 
-    // One resource is changed every 50 ms, all the while.
-    let stage = Arc::new(stage);
-    let done = Arc::new(AtomicBool::new(false));
-    let changes = Arc::new(AtomicU32::new(0));
-    let changing = tokio::spawn({
-        let (stage, done, changes, namespace) =
-            (stage.clone(), done.clone(), changes.clone(), namespace.clone());
-        async move {
-            let mut ticks = tokio::time::interval(Duration::from_millis(50));
-            while !done.load(Ordering::Acquire) {
-                ticks.tick().await;
-                let change = changes.fetch_add(1, Ordering::AcqRel);
-                let patch = json!({"spec": {"replicas": 2 + change}});
-                let name = format!("b{:03}", change as usize % 7);
-                stage.admin.merge(BENCH, &namespace, &name, "somebody", &patch).await?;
-            }
-            anyhow::Ok(())
-        }
-    });
-    eventually("changes are under way", SOON, async || {
-        let count = changes.load(Ordering::Acquire);
-        Ok(if count > 20 { Ok(()) } else { Err(format!("{count} changes")) })
-    })
-    .await?;
+    let changes = Changes::begin(&stage, &namespace);
+    changes.until_under_way().await?;
     stage.push("bench", "bench-labelled").await?;
     eventually("the new version has served every key", 3 * SOON, async || {
         let count = labels.labelled();
         Ok(if count == COUNT { Ok(()) } else { Err(format!("{count} of {COUNT} have its label")) })
     })
     .await?;
-    done.store(true, Ordering::Release);
-    changing.await??;
+    changes.end().await?;
 
-    // No change was lost: each resource's Deployment has the replicas that were asked for last.
     stage.all_synced(BENCH, &namespace, COUNT).await?;
-    for index in 0..7 {
-        let name = format!("b{index:03}");
-        let wanted =
-            stage.admin.must_get(BENCH, &namespace, &name).await?["spec"]["replicas"].clone();
-        let made = stage.admin.must_get(Kind::DEPLOYMENT, &namespace, &name).await?;
-        assert_eq!(made["spec"]["replicas"], wanted, "{name}");
-    }
+    deployments_have_the_replicas_that_were_asked_for_last(&stage, &namespace).await?;
     let lost = labels.lost.lock().unwrap().clone();
     assert!(lost.is_empty(), "the old version wrote {lost:?} after the new one had");
     assert!(host.log().iter().all(|line| !line.contains("panicked")), "the host panicked");
     Ok(())
 }
 
+/// How many resources are changed during the swap.
+const CHANGED: usize = 7;
+
+/// One of [`CHANGED`] resources is changed every 50 ms, until the end.
+struct Changes {
+    done: Arc<AtomicBool>,
+    count: Arc<AtomicU32>,
+    task: tokio::task::JoinHandle<Result<()>>,
+}
+
+impl Changes {
+    fn begin(stage: &Arc<Stage>, namespace: &str) -> Self {
+        let (done, count): (Arc<AtomicBool>, Arc<AtomicU32>) = Default::default();
+        let (stage, namespace) = (stage.clone(), namespace.to_owned());
+        let (is_done, counted) = (done.clone(), count.clone());
+        let task = tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(Duration::from_millis(50));
+            while !is_done.load(Ordering::Acquire) {
+                ticks.tick().await;
+                let change = counted.fetch_add(1, Ordering::AcqRel);
+                let patch = json!({"spec": {"replicas": 2 + change}});
+                let name = format!("b{:03}", change as usize % CHANGED);
+                stage.admin.merge(BENCH, &namespace, &name, "somebody", &patch).await?;
+            }
+            Ok(())
+        });
+        Self { done, count, task }
+    }
+
+    async fn until_under_way(&self) -> Result<()> {
+        eventually("changes are under way", SOON, async || {
+            let count = self.count.load(Ordering::Acquire);
+            Ok(if count > 20 { Ok(()) } else { Err(format!("{count} changes")) })
+        })
+        .await
+    }
+
+    async fn end(self) -> Result<()> {
+        self.done.store(true, Ordering::Release);
+        self.task.await?
+    }
+}
+
+async fn deployments_have_the_replicas_that_were_asked_for_last(
+    stage: &Stage,
+    namespace: &str,
+) -> Result<()> {
+    for index in 0..CHANGED {
+        let name = format!("b{index:03}");
+        let wanted =
+            stage.admin.must_get(BENCH, namespace, &name).await?["spec"]["replicas"].clone();
+        let made = stage.admin.must_get(Kind::DEPLOYMENT, namespace, &name).await?;
+        assert_eq!(made["spec"]["replicas"], wanted, "{name}");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
+async fn broken_candidate_never_replaces_the_active_revision() -> Result<()> {
     let stage = Stage::new().await?;
-    // Without a rehearsal, which would hold what fails, and without going back: to see what the
+    // Without a preview, which would hold what fails, and without going back: to see what the
     // primaries say.
     let unguarded = json!({"allowedCRDGroups": ["bench.innkeeper.dev"],
         "rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}});
@@ -159,79 +186,17 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
     stage.admin.apply(&bench(ns, "a", 1)).await?;
     stage.all_synced(BENCH, ns, 1).await?;
 
-    // What cannot be loaded: the old one serves on, and the Module says why.
-    let mut replicas = 1;
-    for (what, reason) in [
-        ("garbage", "SourceMalformed"),
-        ("imports-wasi", "UnknownImport"),
-        ("traps-in-describe", "DescribeFailed"),
-    ] {
-        if what == "garbage" {
-            stage.push_bytes("bench", b"this is no component").await?;
-        } else {
-            stage.push("bench", what).await?;
-        }
-        let told = eventually("the Module says why", SOON, async || {
-            let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
-            let loaded = module["status"]["conditions"]
-                .as_array()
-                .and_then(|all| all.iter().find(|one| one["type"] == "Loaded"))
-                .cloned()
-                .unwrap_or_default();
-            Ok(if loaded["status"] == "False" && loaded["message"] != "" {
-                Ok(loaded)
-            } else {
-                Err(format!("Loaded is {loaded}"))
-            })
-        })
-        .await?;
-        println!("{what}: {} {}", told["reason"], told["message"]);
-        assert_eq!(told["reason"], reason, "{what}: {told}");
-        let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
-        assert!(says(&module, "Serving", "True", "RevisionActive"), "{what}: {module:#}");
-        // And it does serve.
-        replicas += 1;
-        stage.admin.apply(&bench(ns, "a", replicas)).await?;
-        stage
-            .admin
-            .until("the old version goes on", SOON, (Kind::DEPLOYMENT, ns, "a"), |one| {
-                one["spec"]["replicas"] == replicas
-            })
-            .await?;
-        // The next is another source again.
-        stage.push("bench", "bench-guest").await?;
-        stage.ready("bench").await?;
-    }
+    stage.push_bytes("bench", b"this is no component").await?;
+    unloadable_candidate_is_reported(&stage, ns, "garbage", "SourceMalformed", 2).await?;
+    stage.push("bench", "imports-wasi").await?;
+    unloadable_candidate_is_reported(&stage, ns, "imports-wasi", "UnknownImport", 3).await?;
+    stage.push("bench", "traps-in-describe").await?;
+    unloadable_candidate_is_reported(&stage, ns, "traps-in-describe", "DescribeFailed", 4).await?;
 
-    // What fails in reconcile is a condition of each primary, and others go on.
-    for (what, reason) in [
-        ("loops-in-reconcile", "GuestTimeout"),
-        ("allocates-in-reconcile", "GuestOutOfMemory"),
-        ("makes-undeclared-kind", "UndeclaredKind"),
-    ] {
-        stage.push("bench", what).await?;
-        let told = stage.says((BENCH, ns, "a"), ("Synced", "False", reason)).await?;
-        println!("{what}: {told}");
-        let module = stage.module_says("bench", "Healthy", "False", reason).await?;
-        assert!(!module.is_empty(), "the Module says it too");
-        // Nothing that was made is touched.
-        let deployment = stage.admin.must_get(Kind::DEPLOYMENT, ns, "a").await?;
-        assert_eq!(deployment["spec"]["replicas"], replicas);
-        // Another module works all the while.
-        let name = format!("during-{}", what.split('-').next().unwrap_or(what));
-        let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
-            "metadata": {"name": name, "namespace": ns}, "spec": {"names": ["x"]}});
-        stage.admin.apply(&settings.to_string()).await?;
-        stage
-            .admin
-            .until(
-                "the other module works",
-                SOON,
-                (Kind::CONFIG_MAP, ns, &format!("{name}-x")),
-                |_| true,
-            )
-            .await?;
-    }
+    failing_reconcile_is_reported(&stage, ns, "loops-in-reconcile", "GuestTimeout").await?;
+    failing_reconcile_is_reported(&stage, ns, "allocates-in-reconcile", "GuestOutOfMemory").await?;
+    failing_reconcile_is_reported(&stage, ns, "makes-undeclared-kind", "UndeclaredKind").await?;
+
     // A good one again: all is well again.
     stage.push("bench", "bench-guest").await?;
     stage.says((BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
@@ -239,8 +204,67 @@ async fn a_broken_guest_never_displaces_a_good_one() -> Result<()> {
     Ok(())
 }
 
+/// A pushed component cannot be loaded: the Module says why, and the active revision takes up a
+/// change. Ends with the good component.
+async fn unloadable_candidate_is_reported(
+    stage: &Stage,
+    ns: &str,
+    what: &str,
+    reason: &str,
+    replicas: u32,
+) -> Result<()> {
+    let loaded = eventually("the Module says why", SOON, async || {
+        let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
+        let loaded = module["status"]["conditions"]
+            .as_array()
+            .and_then(|all| all.iter().find(|one| one["type"] == "Loaded"))
+            .cloned()
+            .unwrap_or_default();
+        Ok(if loaded["status"] == "False" && loaded["message"] != "" {
+            Ok(loaded)
+        } else {
+            Err(format!("Loaded is {loaded}"))
+        })
+    })
+    .await?;
+    println!("{what}: {} {}", loaded["reason"], loaded["message"]);
+    assert_eq!(loaded["reason"], reason, "{what}: {loaded}");
+    let module = stage.admin.must_get(Kind::MODULE, "", "bench").await?;
+    assert!(says(&module, "Serving", "True", "RevisionActive"), "{what}: {module:#}");
+
+    stage.admin.apply(&bench(ns, "a", replicas)).await?;
+    let follows = |one: &Value| one["spec"]["replicas"] == replicas;
+    let at = (Kind::DEPLOYMENT, ns, "a");
+    stage.admin.until("the active revision goes on", SOON, at, follows).await?;
+    // The next is another source again.
+    stage.push("bench", "bench-guest").await?;
+    stage.ready("bench").await?;
+    Ok(())
+}
+
+/// A component that fails in reconcile becomes active: its primary and the Module say why, no
+/// object is touched, and another module goes on.
+async fn failing_reconcile_is_reported(
+    stage: &Stage,
+    ns: &str,
+    component: &str,
+    reason: &str,
+) -> Result<()> {
+    let before = stage.admin.must_get(Kind::DEPLOYMENT, ns, "a").await?;
+    stage.push("bench", component).await?;
+    let message = stage.says((BENCH, ns, "a"), ("Synced", "False", reason)).await?;
+    println!("{component}: {message}");
+    let message = stage.module_says("bench", "Healthy", "False", reason).await?;
+    assert!(!message.is_empty(), "the Module says it too");
+    let deployment = stage.admin.must_get(Kind::DEPLOYMENT, ns, "a").await?;
+    assert_eq!(deployment["spec"]["replicas"], before["spec"]["replicas"]);
+    assert_eq!(deployment["spec"]["replicas"], 4);
+    let name = format!("during-{}", component.split('-').next().unwrap_or(component));
+    other_module_works(stage, ns, &name).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_longer_wanted_goes() -> Result<()> {
+async fn object_that_is_no_longer_desired_is_deleted() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
@@ -267,7 +291,7 @@ async fn what_is_no_longer_wanted_goes() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
+async fn module_reads_and_writes_only_with_the_rights_of_its_account() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
@@ -280,64 +304,92 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
             &json!({"allowedCRDGroups": ["bench.innkeeper.dev"]}),
         )
         .await?;
-    let rights = |services: &[&str]| {
-        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-        "metadata": {"name": "bench-partly"},
-        "rules": [
-            {"apiGroups": ["bench.innkeeper.dev"], "resources": ["benches", "benches/status", "benches/finalizers"],
-                "verbs": ["get", "list", "watch", "patch", "update"]},
-            {"apiGroups": ["apps"], "resources": ["deployments"],
-                "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
-            {"apiGroups": [""], "resources": ["services"], "verbs": services},
-            {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
-            {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
-                "verbs": ["get", "create", "patch"]},
-        ]});
-        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-            "metadata": {"name": "bench-partly"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bench-partly"},
-            "subjects": [{"kind": "ServiceAccount", "name": "bench", "namespace": "innkeeper-modules"}]});
-        format!("{role}\n---\n{binding}")
-    };
-    stage.admin.apply(&rights(&["get"])).await?;
+    stage.admin.apply(&bench_rights(&["get"])).await?;
     let _host = stage.host().await?;
     stage.ready("settings").await?;
     let mark = stage.plane.audit()?.mark()?;
     stage.module_says("bench", "Serving", "True", "RevisionActive").await?;
-
-    // A missing right is a condition that names verb, resource and namespace; the others go on.
-    let told = stage.module_says("bench", "Authorized", "False", "Forbidden").await?;
-    assert!(told.contains("list services") && told.contains("whole cluster"), "{told}");
     let namespace = stage.admin.namespace("rights").await?;
     let ns = namespace.as_str();
+
+    missing_right_is_named_and_the_rest_goes_on(&stage, ns).await?;
+    right_to_read_does_not_grant_writes(&stage, ns).await?;
+    granted_rights_count_without_a_restart(&stage, ns).await?;
+    accounts_touched_their_own_kinds_only(&stage, mark)
+}
+
+/// The rights of the module `bench`, with these verbs for Services.
+fn bench_rights(services: &[&str]) -> String {
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+    "metadata": {"name": "bench-partly"},
+    "rules": [
+        {"apiGroups": ["bench.innkeeper.dev"], "resources": ["benches", "benches/status", "benches/finalizers"],
+            "verbs": ["get", "list", "watch", "patch", "update"]},
+        {"apiGroups": ["apps"], "resources": ["deployments"],
+            "verbs": ["get", "list", "watch", "create", "patch", "delete"]},
+        {"apiGroups": [""], "resources": ["services"], "verbs": services},
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+        {"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+            "verbs": ["get", "create", "patch"]},
+    ]});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": "bench-partly"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bench-partly"},
+        "subjects": [{"kind": "ServiceAccount", "name": "bench", "namespace": "innkeeper-modules"}]});
+    format!("{role}\n---\n{binding}")
+}
+
+/// A condition names verb, resource and scope; other objects and other modules are worked on.
+async fn missing_right_is_named_and_the_rest_goes_on(stage: &Stage, ns: &str) -> Result<()> {
+    let message = stage.module_says("bench", "Authorized", "False", "Forbidden").await?;
+    assert!(message.contains("list services") && message.contains("whole cluster"), "{message}");
     stage.admin.apply(&bench(ns, "a", 1)).await?;
-    let told = stage.says((BENCH, ns, "a"), ("Synced", "False", "Unreadable")).await?;
-    assert!(told.contains("services"), "{told}");
+    let message = stage.says((BENCH, ns, "a"), ("Synced", "False", "Unreadable")).await?;
+    assert!(message.contains("services"), "{message}");
     stage
         .admin
         .until("the Deployment is made", SOON, (Kind::DEPLOYMENT, ns, "a"), |_| true)
         .await?;
-    let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
-        "metadata": {"name": "s", "namespace": ns}, "spec": {"names": ["x"]}});
-    stage.admin.apply(&settings.to_string()).await?;
-    stage
-        .admin
-        .until("the other module works", SOON, (Kind::CONFIG_MAP, ns, "s-x"), |_| true)
-        .await?;
+    other_module_works(stage, ns, "s").await
+}
 
-    // Reading is granted, writing is not.
-    stage.admin.apply(&rights(&["get", "list", "watch"])).await?;
-    let told = stage.says((BENCH, ns, "a"), ("Synced", "False", "Forbidden")).await?;
-    assert!(told.contains("services") && told.contains(ns), "{told}");
-    // Everything is granted: it works without a restart.
-    stage.admin.apply(&rights(&["get", "list", "watch", "create", "patch", "delete"])).await?;
+/// The module `settings` makes a ConfigMap for a new primary.
+async fn other_module_works(stage: &Stage, ns: &str, name: &str) -> Result<()> {
+    let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+        "metadata": {"name": name, "namespace": ns}, "spec": {"names": ["x"]}});
+    stage.admin.apply(&settings.to_string()).await?;
+    let at = (Kind::CONFIG_MAP, ns, &*format!("{name}-x"));
+    stage.admin.until("the other module works", SOON, at, |_| true).await?;
+    Ok(())
+}
+
+async fn right_to_read_does_not_grant_writes(stage: &Stage, ns: &str) -> Result<()> {
+    stage.admin.apply(&bench_rights(&["get", "list", "watch"])).await?;
+    let message = stage.says((BENCH, ns, "a"), ("Synced", "False", "Forbidden")).await?;
+    assert!(message.contains("services") && message.contains(ns), "{message}");
+    Ok(())
+}
+
+async fn granted_rights_count_without_a_restart(stage: &Stage, ns: &str) -> Result<()> {
+    let all = bench_rights(&["get", "list", "watch", "create", "patch", "delete"]);
+    stage.admin.apply(&all).await?;
     stage.admin.until("the Service is made", 3 * SOON, (Kind::SERVICE, ns, "a"), |_| true).await?;
     stage.says((BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
+    Ok(())
+}
 
-    // From the audit log: each account touched its own kinds only, and the host nothing of theirs.
+/// From the audit log: each account touched its own kinds only, and the host nothing of theirs.
+fn accounts_touched_their_own_kinds_only(stage: &Stage, mark: u64) -> Result<()> {
+    let common = [
+        "events",
+        "customresourcedefinitions",
+        "selfsubjectaccessreviews",
+        "selfsubjectreviews",
+        "",
+        "secrets",
+    ];
     let events = stage.plane.audit()?.since(mark, &AuditFilter::new())?;
-    let host = "system:serviceaccount:innkeeper-system:innkeeper";
-    for event in events.iter().filter(|event| event.user == host) {
+    for event in events.iter().filter(|event| event.user == HOST) {
         let own: &[&str] = match event.impersonated.as_deref() {
             Some("system:serviceaccount:innkeeper-modules:bench") => {
                 &["benches", "deployments", "services"]
@@ -346,14 +398,6 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
             Some(other) => anyhow::bail!("the host acted as {other}"),
             None => &["modules", "configmaps"],
         };
-        let common = [
-            "events",
-            "customresourcedefinitions",
-            "selfsubjectaccessreviews",
-            "selfsubjectreviews",
-            "",
-            "secrets",
-        ];
         let resource = event.resource.as_str();
         assert!(
             own.contains(&resource) || common.contains(&resource),
@@ -370,7 +414,7 @@ async fn each_module_sees_and_writes_only_what_its_account_may() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
+async fn primary_with_a_resync_period_is_reconciled_periodically() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
@@ -385,7 +429,7 @@ async fn a_primary_may_ask_to_be_looked_at_again_and_again() -> Result<()> {
             "spec": {"names": ["x"]}})
         .to_string()
     };
-    // What cannot be read is told, and the module's own period counts: none.
+    // What cannot be read is reported, and the module's own period counts: none.
     stage.admin.apply(&settings("often")).await?;
     eventually("an Event says what is wrong", SOON, async || {
         let events = stage.admin.list(Kind::EVENT, &namespace).await?;

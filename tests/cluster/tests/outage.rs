@@ -1,4 +1,4 @@
-//! The API server, then etcd, restarts in the midst of changes: everything converges, and nothing
+//! The API server, then etcd, restarts during changes: everything converges, and nothing
 //! is there twice.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
@@ -49,7 +49,7 @@ async fn restarts_of_the_api_server_and_of_etcd_amid_changes_lose_nothing() -> R
             _ => None,
         };
         if let Some(program) = program {
-            // The host is in the midst of what was made before.
+            // The host is still busy with what was made before.
             tokio::task::block_in_place(|| stage.plane.restart(program))?;
         }
         make(&stage, &namespace, number).await?;

@@ -13,6 +13,9 @@ use innkeeper_cluster_tests::{
 };
 use serde_json::{Value, json};
 
+/// The Podroute of most tests.
+const NAME: &str = "test-podroute";
+const IMAGE: &str = "quay.io/austincunningham/always200:latest";
 const DEPLOYMENT: &str = "pod-route";
 const SERVICE: &str = "podroute-service";
 const ROUTE: &str = "podroute-route";
@@ -20,7 +23,7 @@ const ROUTE: &str = "podroute-route";
 fn podroute(namespace: &str, name: &str, replicas: u32) -> String {
     json!({"apiVersion": "quay.io/v1alpha1", "kind": "Podroute",
         "metadata": {"name": name, "namespace": namespace},
-        "spec": {"image": "quay.io/austincunningham/always200:latest", "replicas": replicas}})
+        "spec": {"image": IMAGE, "replicas": replicas}})
     .to_string()
 }
 
@@ -54,114 +57,24 @@ async fn synced(stage: &Stage, namespace: &str, name: &str) -> Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
+async fn podroute_objects_match_its_spec_and_drift_is_repaired() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
-    admin.apply(&podroute(ns, "test-podroute", 3)).await?;
-    synced(&stage, ns, "test-podroute").await?;
+    admin.apply(&podroute(ns, NAME, 3)).await?;
+    synced(&stage, ns, NAME).await?;
+    deployment_and_service_match_the_spec(admin, ns).await?;
+    missing_kind_of_the_route_is_reported(admin, ns).await?;
 
-    // Exact names, labels, owners.
-    let deployment = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
-    let service = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
-    for object in [&deployment, &service] {
-        assert_eq!(object["metadata"]["labels"], labels("test-podroute"));
-        assert_eq!(owner(object), "test-podroute");
-        assert_eq!(object["metadata"]["ownerReferences"][0]["controller"], true);
-    }
-    let spec = &deployment["spec"];
-    assert_eq!(spec["replicas"], 3);
-    assert_eq!(spec["selector"]["matchLabels"], labels("test-podroute"));
-    assert_eq!(spec["template"]["metadata"]["labels"], labels("test-podroute"));
-    let container = &spec["template"]["spec"]["containers"][0];
-    assert_eq!(container["name"], "podroute-pod");
-    assert_eq!(container["image"], "quay.io/austincunningham/always200:latest");
-    assert_eq!(container["imagePullPolicy"], "Always");
-    assert_eq!(container["ports"][0]["containerPort"], 8080);
-    assert_eq!(container["ports"][0]["name"], "podroute");
-    assert_eq!(service["spec"]["selector"], labels("test-podroute"));
-    assert_eq!(service["spec"]["ports"][0]["port"], 8080);
-    assert_eq!(service["spec"]["ports"][0]["targetPort"], 8080);
+    admin.apply(&podroute(ns, NAME, 5)).await?;
+    until_replicas(admin, ns, 5).await?;
 
-    // Without the Route's kind, that is said and nothing else suffers.
-    let object = admin.must_get(Kind::PODROUTE, ns, "test-podroute").await?;
-    assert!(says(&object, "KindsAvailable", "False", "NotServed"), "{object:#}");
-    assert!(message(&object, "KindsAvailable").contains("route.openshift.io/v1 Route"));
+    updated_image_is_set_back(admin, ns).await?;
+    updated_selector_is_set_back(admin, ns).await?;
+    force_applied_replicas_are_set_back(admin, ns, 5).await?;
+    deleted_service_is_created_again(admin, ns).await?;
+    terminating_service_is_waited_for(&stage, ns).await?;
 
-    // Replicas follow.
-    admin.apply(&podroute(ns, "test-podroute", 5)).await?;
-    admin
-        .until("5 replicas", SOON, (Kind::DEPLOYMENT, ns, DEPLOYMENT), |one| {
-            one["spec"]["replicas"] == 5
-        })
-        .await?;
-
-    // Drift is repaired from the watch: by an update, and by a forced apply of another manager.
-    let image = json!({"spec": {"template": {"spec": {"containers": [
-        {"name": "podroute-pod", "image": "example.com/other:1"}]}}}});
-    admin.merge(Kind::DEPLOYMENT, ns, DEPLOYMENT, "kubectl-edit", &image).await?;
-    admin
-        .until("the image is back", SOON, (Kind::DEPLOYMENT, ns, DEPLOYMENT), |one| {
-            one["spec"]["template"]["spec"]["containers"][0]["image"]
-                == "quay.io/austincunningham/always200:latest"
-        })
-        .await?;
-    admin
-        .merge(
-            Kind::SERVICE,
-            ns,
-            SERVICE,
-            "kubectl-edit",
-            &json!({"spec": {"selector": {"app": "other"}}}),
-        )
-        .await?;
-    admin
-        .until("the selector is back", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
-            one["spec"]["selector"] == labels("test-podroute")
-        })
-        .await?;
-    let forced = json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": DEPLOYMENT, "namespace": ns}, "spec": {"replicas": 9}});
-    admin.apply_as("another-team", true, &forced.to_string()).await?;
-    admin
-        .until("the replicas are back", SOON, (Kind::DEPLOYMENT, ns, DEPLOYMENT), |one| {
-            one["spec"]["replicas"] == 5
-        })
-        .await?;
-
-    // A child that is deleted comes back, a new object.
-    let before = admin.must_get(Kind::SERVICE, ns, SERVICE).await?["metadata"]["uid"].clone();
-    admin.delete(Kind::SERVICE, ns, SERVICE).await?;
-    admin
-        .until("the Service is back", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
-            one["metadata"]["uid"] != before
-        })
-        .await?;
-
-    // A child that terminates slowly is waited for, without an error.
-    admin
-        .merge(
-            Kind::SERVICE,
-            ns,
-            SERVICE,
-            "slow",
-            &json!({"metadata": {"finalizers": ["example.com/slow"]}}),
-        )
-        .await?;
-    admin.delete(Kind::SERVICE, ns, SERVICE).await?;
-    let terminating = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
-    assert!(terminating["metadata"]["deletionTimestamp"].is_string());
-    synced(&stage, ns, "test-podroute").await?;
-    admin
-        .merge(Kind::SERVICE, ns, SERVICE, "slow", &json!({"metadata": {"finalizers": null}}))
-        .await?;
-    admin
-        .until("the Service is made anew", SOON, (Kind::SERVICE, ns, SERVICE), |one| {
-            one["metadata"]["uid"] != terminating["metadata"]["uid"]
-        })
-        .await?;
-
-    // Deletion collects everything.
-    admin.delete(Kind::PODROUTE, ns, "test-podroute").await?;
+    admin.delete(Kind::PODROUTE, ns, NAME).await?;
     for (kind, name) in [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE)] {
         admin.until_gone(SOON, (kind, ns, name)).await?;
     }
@@ -170,13 +83,105 @@ async fn a_podroute_becomes_its_objects_and_they_stay_so() -> Result<()> {
     Ok(())
 }
 
+/// Exact names, labels, owners, and what the guest sets in the specs.
+async fn deployment_and_service_match_the_spec(admin: &Admin, ns: &str) -> Result<()> {
+    let deployment = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
+    let service = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
+    for object in [&deployment, &service] {
+        assert_eq!(object["metadata"]["labels"], labels(NAME));
+        assert_eq!(owner(object), NAME);
+        assert_eq!(object["metadata"]["ownerReferences"][0]["controller"], true);
+    }
+    let spec = &deployment["spec"];
+    assert_eq!(spec["replicas"], 3);
+    assert_eq!(spec["selector"]["matchLabels"], labels(NAME));
+    assert_eq!(spec["template"]["metadata"]["labels"], labels(NAME));
+    let container = &spec["template"]["spec"]["containers"][0];
+    assert_eq!(container["name"], "podroute-pod");
+    assert_eq!(container["image"], IMAGE);
+    assert_eq!(container["imagePullPolicy"], "Always");
+    assert_eq!(container["ports"][0]["containerPort"], 8080);
+    assert_eq!(container["ports"][0]["name"], "podroute");
+    assert_eq!(service["spec"]["selector"], labels(NAME));
+    assert_eq!(service["spec"]["ports"][0]["port"], 8080);
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], 8080);
+    Ok(())
+}
+
+/// Without the Route's kind, a condition reports that and nothing else suffers.
+async fn missing_kind_of_the_route_is_reported(admin: &Admin, ns: &str) -> Result<()> {
+    let object = admin.must_get(Kind::PODROUTE, ns, NAME).await?;
+    assert!(says(&object, "KindsAvailable", "False", "NotServed"), "{object:#}");
+    assert!(message(&object, "KindsAvailable").contains("route.openshift.io/v1 Route"));
+    Ok(())
+}
+
+async fn until_replicas(admin: &Admin, ns: &str, replicas: u32) -> Result<()> {
+    let what = format!("{replicas} replicas");
+    let at = (Kind::DEPLOYMENT, ns, DEPLOYMENT);
+    admin.until(&what, SOON, at, |one| one["spec"]["replicas"] == replicas).await?;
+    Ok(())
+}
+
+async fn updated_image_is_set_back(admin: &Admin, ns: &str) -> Result<()> {
+    let image = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "podroute-pod", "image": "example.com/other:1"}]}}}});
+    admin.merge(Kind::DEPLOYMENT, ns, DEPLOYMENT, "kubectl-edit", &image).await?;
+    let is_back = |one: &Value| one["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE;
+    let at = (Kind::DEPLOYMENT, ns, DEPLOYMENT);
+    admin.until("the image is back", SOON, at, is_back).await?;
+    Ok(())
+}
+
+async fn updated_selector_is_set_back(admin: &Admin, ns: &str) -> Result<()> {
+    let selector = json!({"spec": {"selector": {"app": "other"}}});
+    admin.merge(Kind::SERVICE, ns, SERVICE, "kubectl-edit", &selector).await?;
+    let is_back = |one: &Value| one["spec"]["selector"] == labels(NAME);
+    admin.until("the selector is back", SOON, (Kind::SERVICE, ns, SERVICE), is_back).await?;
+    Ok(())
+}
+
+async fn force_applied_replicas_are_set_back(admin: &Admin, ns: &str, replicas: u32) -> Result<()> {
+    let forced = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": DEPLOYMENT, "namespace": ns}, "spec": {"replicas": 9}});
+    admin.apply_as("another-team", true, &forced.to_string()).await?;
+    until_replicas(admin, ns, replicas).await
+}
+
+async fn deleted_service_is_created_again(admin: &Admin, ns: &str) -> Result<()> {
+    let before = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
+    admin.delete(Kind::SERVICE, ns, SERVICE).await?;
+    until_another_service(admin, ns, &before).await
+}
+
+/// A Service that terminates slowly causes no error, and is created again when it is gone.
+async fn terminating_service_is_waited_for(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
+    let finalizers = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
+    let slow = finalizers(json!(["example.com/slow"]));
+    admin.merge(Kind::SERVICE, ns, SERVICE, "slow", &slow).await?;
+    admin.delete(Kind::SERVICE, ns, SERVICE).await?;
+    let terminating = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
+    assert!(terminating["metadata"]["deletionTimestamp"].is_string());
+    synced(stage, ns, NAME).await?;
+    admin.merge(Kind::SERVICE, ns, SERVICE, "slow", &finalizers(Value::Null)).await?;
+    until_another_service(admin, ns, &terminating).await
+}
+
+async fn until_another_service(admin: &Admin, ns: &str, before: &Value) -> Result<()> {
+    let is_another = |one: &Value| one["metadata"]["uid"] != before["metadata"]["uid"];
+    let at = (Kind::SERVICE, ns, SERVICE);
+    admin.until("the Service is created again", SOON, at, is_another).await?;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() -> Result<()> {
+async fn route_is_created_when_its_kind_is_served_even_later() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
-    admin.apply(&podroute(ns, "test-podroute", 1)).await?;
-    synced(&stage, ns, "test-podroute").await?;
-    let at = (Kind::PODROUTE, ns, "test-podroute");
+    admin.apply(&podroute(ns, NAME, 1)).await?;
+    synced(&stage, ns, NAME).await?;
+    let at = (Kind::PODROUTE, ns, NAME);
     stage.says(at, ("KindsAvailable", "False", "NotServed")).await?;
 
     for crd in admin.apply(ROUTES).await? {
@@ -185,13 +190,13 @@ async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() ->
     let route = admin.until("the Route is made", SOON, (Kind::ROUTE, ns, ROUTE), |_| true).await?;
     assert_eq!(route["spec"]["to"]["name"], SERVICE);
     assert_eq!(route["spec"]["port"]["targetPort"], 8080);
-    assert_eq!(route["metadata"]["labels"], labels("test-podroute"));
-    assert_eq!(owner(&route), "test-podroute");
+    assert_eq!(route["metadata"]["labels"], labels(NAME));
+    assert_eq!(owner(&route), NAME);
     stage.says(at, ("KindsAvailable", "True", "AllKindsServed")).await?;
 
     // A new one gets its Route at once.
     let second = admin.namespace("web").await?;
-    admin.apply(&podroute(&second, "test-podroute", 1)).await?;
+    admin.apply(&podroute(&second, NAME, 1)).await?;
     admin.until("its Route", SOON, (Kind::ROUTE, &second, ROUTE), |_| true).await?;
 
     // The kind goes away and comes again, without a restart.
@@ -206,15 +211,16 @@ async fn a_route_is_made_where_its_kind_is_served_also_when_it_arrives_late() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
+async fn second_podroute_of_a_namespace_waits_until_the_names_are_free() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     admin.apply(&podroute(ns, "first", 1)).await?;
     synced(&stage, ns, "first").await?;
     let mark = stage.plane.audit()?.mark()?;
     admin.apply(&podroute(ns, "second", 2)).await?;
-    let told = stage.says((Kind::PODROUTE, ns, "second"), ("Synced", "False", "Conflict")).await?;
-    assert!(told.contains("Podroute first"), "the holder is named: {told}");
+    let message =
+        stage.says((Kind::PODROUTE, ns, "second"), ("Synced", "False", "Conflict")).await?;
+    assert!(message.contains("Podroute first"), "the holder is named: {message}");
 
     // One child of the first is deleted: it comes back to the first.
     for (kind, name) in [(Kind::DEPLOYMENT, DEPLOYMENT), (Kind::SERVICE, SERVICE)] {
@@ -258,7 +264,7 @@ async fn two_podroutes_in_one_namespace_never_share_the_names() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_podroutes_at_once_on_stale_caches_never_split_the_names() -> Result<()> {
+async fn podroutes_created_at_once_on_stale_caches_never_split_the_names() -> Result<()> {
     let stage = Stage::new().await?;
     for crd in stage.admin.apply(ROUTES).await? {
         stage.admin.until_established(&crd).await?;
@@ -324,30 +330,30 @@ async fn owner_of_all(admin: &Admin, ns: &str) -> Result<Result<String, String>>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_else_made_is_left_alone_until_it_may_be_adopted() -> Result<()> {
+async fn foreign_deployment_is_untouched_until_the_podroute_allows_adoption() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     let foreign = json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": DEPLOYMENT, "namespace": ns, "labels": labels("test-podroute")},
-        "spec": {"replicas": 1, "selector": {"matchLabels": labels("test-podroute")},
-            "template": {"metadata": {"labels": labels("test-podroute")},
+        "metadata": {"name": DEPLOYMENT, "namespace": ns, "labels": labels(NAME)},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels(NAME)},
+            "template": {"metadata": {"labels": labels(NAME)},
                 "spec": {"containers": [{"name": "podroute-pod", "image": "example.com/theirs:1"}]}}}});
     admin.apply(&foreign.to_string()).await?;
     let before = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
-    admin.apply(&podroute(ns, "test-podroute", 2)).await?;
-    let at = (Kind::PODROUTE, ns, "test-podroute");
+    admin.apply(&podroute(ns, NAME, 2)).await?;
+    let at = (Kind::PODROUTE, ns, NAME);
     stage.says(at, ("Synced", "False", "Conflict")).await?;
     let after = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
     assert_eq!(before["spec"], after["spec"]);
     assert_eq!(after["metadata"]["ownerReferences"], Value::Null);
-    assert!(admin.get(Kind::SERVICE, ns, SERVICE).await?.is_none(), "nothing is created beside it");
+    assert!(admin.get(Kind::SERVICE, ns, SERVICE).await?.is_none(), "nothing else is created");
 
     let adopt = json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}});
-    admin.merge(Kind::PODROUTE, ns, "test-podroute", "somebody", &adopt).await?;
-    synced(&stage, ns, "test-podroute").await?;
+    admin.merge(Kind::PODROUTE, ns, NAME, "somebody", &adopt).await?;
+    synced(&stage, ns, NAME).await?;
     let adopted = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
     assert_eq!(adopted["metadata"]["uid"], before["metadata"]["uid"], "it is the same object");
-    assert_eq!(owner(&adopted), "test-podroute");
+    assert_eq!(owner(&adopted), NAME);
     assert_eq!(adopted["spec"]["replicas"], 2);
     eventually("an Event tells of it", SOON, async || {
         let events = admin.list(Kind::EVENT, ns).await?;
@@ -358,11 +364,11 @@ async fn what_somebody_else_made_is_left_alone_until_it_may_be_adopted() -> Resu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_child_that_a_stranger_made_anew_is_the_strangers() -> Result<()> {
+async fn child_recreated_by_another_user_stays_theirs() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
-    admin.apply(&podroute(ns, "test-podroute", 1)).await?;
-    synced(&stage, ns, "test-podroute").await?;
+    admin.apply(&podroute(ns, NAME, 1)).await?;
+    synced(&stage, ns, NAME).await?;
     // While the host is away, so that the stranger is first.
     host.kill().await?;
     admin.delete(Kind::SERVICE, ns, SERVICE).await?;
@@ -371,7 +377,7 @@ async fn a_child_that_a_stranger_made_anew_is_the_strangers() -> Result<()> {
         "spec": {"ports": [{"port": 1}]}});
     admin.apply(&theirs.to_string()).await?;
     let _host = stage.host().await?;
-    stage.says((Kind::PODROUTE, ns, "test-podroute"), ("Synced", "False", "Conflict")).await?;
+    stage.says((Kind::PODROUTE, ns, NAME), ("Synced", "False", "Conflict")).await?;
     let service = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
     assert_eq!(service["spec"]["ports"][0]["port"], 1);
     assert_eq!(service["metadata"]["ownerReferences"], Value::Null);
@@ -379,20 +385,20 @@ async fn a_child_that_a_stranger_made_anew_is_the_strangers() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fight_over_replicas_is_told_and_left_alone() -> Result<()> {
+async fn contested_replicas_are_reported_and_left_alone() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
-    admin.apply(&podroute(ns, "test-podroute", 3)).await?;
-    synced(&stage, ns, "test-podroute").await?;
+    admin.apply(&podroute(ns, NAME, 3)).await?;
+    synced(&stage, ns, NAME).await?;
     let mark = stage.plane.audit()?.mark()?;
     // Like an autoscaler: whenever it finds another number, it sets its own.
-    let told = eventually("the fight is told", SOON, async || {
+    let message = eventually("the fight is reported", SOON, async || {
         let deployment = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
         if deployment["spec"]["replicas"] != 7 {
             let scale = json!({"spec": {"replicas": 7}});
             admin.merge(Kind::DEPLOYMENT, ns, DEPLOYMENT, "autoscaler", &scale).await?;
         }
-        let object = admin.must_get(Kind::PODROUTE, ns, "test-podroute").await?;
+        let object = admin.must_get(Kind::PODROUTE, ns, NAME).await?;
         Ok(if says(&object, "Synced", "False", "Contested") {
             Ok(message(&object, "Synced").to_owned())
         } else {
@@ -400,7 +406,7 @@ async fn a_fight_over_replicas_is_told_and_left_alone() -> Result<()> {
         })
     })
     .await?;
-    assert!(told.contains(".spec.replicas") && told.contains("autoscaler"), "{told}");
+    assert!(message.contains(".spec.replicas") && message.contains("autoscaler"), "{message}");
     let filter = AuditFilter::new()
         .writes()
         .impersonated("system:serviceaccount:innkeeper-modules:podroute")

@@ -49,7 +49,7 @@ async fn stage() -> Result<(Stage, Host, String)> {
     Ok((stage, host, namespace))
 }
 
-/// Waits until all that a `PostgreSQL` wants now is applied and said.
+/// Waits until all that a `PostgreSQL` wants now is applied and reported.
 async fn synced(stage: &Stage, namespace: &str) -> Result<Value> {
     let is_synced = |one: &Value| {
         says(one, "Synced", "True", "Applied")
@@ -116,15 +116,15 @@ async fn delete(admin: &Admin, ns: &str) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_old_manifest_works_word_for_word_once_its_secret_is_there() -> Result<()> {
+async fn original_manifest_works_unchanged_once_its_secret_exists() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
 
     // First without the Secret, then with one that lacks the key: nothing is half-made.
     admin.apply_in(ns, OLD).await?;
-    let told = stage.says(at, ("PasswordFound", "False", "SecretMissing")).await?;
-    assert_eq!(told, "there is no Secret foodb-password");
+    let message = stage.says(at, ("PasswordFound", "False", "SecretMissing")).await?;
+    assert_eq!(message, "there is no Secret foodb-password");
     stage.says(at, ("Ready", "False", "SecretMissing")).await?;
     assert_eq!(made(admin, ns).await?, [] as [&str; 0]);
     admin.apply_in(ns, &OLD_SECRET.replace("postgresql_password", "another_key")).await?;
@@ -175,9 +175,9 @@ async fn an_old_manifest_works_word_for_word_once_its_secret_is_there() -> Resul
 }
 
 /// Everything that the cluster and the host say, but for Secrets.
-async fn everything_told(stage: &Stage, host: &Host, ns: &str) -> Result<String> {
-    let mut told = host.log().join("\n");
-    told += &host.http("/metrics").await?.1;
+async fn everything_visible(stage: &Stage, host: &Host, ns: &str) -> Result<String> {
+    let mut texts = host.log().join("\n");
+    texts += &host.http("/metrics").await?.1;
     for kind in [
         POSTGRESQL,
         Kind::CONFIG_MAP,
@@ -188,15 +188,14 @@ async fn everything_told(stage: &Stage, host: &Host, ns: &str) -> Result<String>
         Kind::POD,
         Kind::EVENT,
     ] {
-        told += &json!(stage.admin.list(kind, ns).await?).to_string();
+        texts += &json!(stage.admin.list(kind, ns).await?).to_string();
     }
-    told += &json!(stage.admin.list(Kind::MODULE, "").await?).to_string();
-    Ok(told)
+    texts += &json!(stage.admin.list(Kind::MODULE, "").await?).to_string();
+    Ok(texts)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_password_is_rolled_out_and_a_secret_that_goes_takes_nothing_along() -> Result<()>
-{
+async fn changed_password_is_rolled_out_and_a_deleted_secret_deletes_nothing() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
@@ -227,7 +226,7 @@ async fn a_changed_password_is_rolled_out_and_a_secret_that_goes_takes_nothing_a
     assert_eq!(*digest(&admin.must_get(server.0, ns, NAME).await?), second);
 
     // A host that starts while the Secret is not there does no harm either.
-    let told = everything_told(&stage, &host, ns).await?;
+    let texts = everything_visible(&stage, &host, ns).await?;
     host.kill().await?;
     let host = stage.host().await?;
     stage.ready("postgres").await?;
@@ -242,9 +241,9 @@ async fn a_changed_password_is_rolled_out_and_a_secret_that_goes_takes_nothing_a
     admin.until("the first password is rolled out", SOON, server, is_first).await?;
 
     // The bytes of the passwords are nowhere.
-    let told = told + &everything_told(&stage, &host, ns).await?;
+    let texts = texts + &everything_visible(&stage, &host, ns).await?;
     for secret in [password, &encoded, "mypassword", "bXlwYXNzd29yZA"] {
-        assert!(!told.contains(secret), "the bytes of the Secret were told: {secret}");
+        assert!(!texts.contains(secret), "the bytes of the Secret are visible: {secret}");
     }
     Ok(())
 }
@@ -266,76 +265,112 @@ async fn volumes(admin: &Admin) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn volumes_grow_outlive_their_postgresql_and_are_taken_up_again_by_the_same() -> Result<()> {
+async fn volumes_grow_and_survive_their_postgresql_and_are_adopted_by_the_same_identity()
+-> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
-    let at = (POSTGRESQL, ns, NAME);
     volumes(admin).await?;
     admin.apply_in(ns, OLD_SECRET).await?;
-    let postgres = |size: &str| {
-        json!({"apiVersion": POSTGRESQL.api_version, "kind": POSTGRESQL.kind,
-            "metadata": {"name": NAME},
-            "spec": {"db": "foo", "user": "foo", "password": SECRET,
-                "storage": {"size": size, "className": "growing"}}})
-        .to_string()
-    };
-    admin.apply_in(ns, &postgres("1Gi")).await?;
+    admin.apply_in(ns, &of_size("1Gi")).await?;
     synced(&stage, ns).await?;
     for claim in CLAIMS {
         let bound = |one: &Value| one["status"]["phase"] == "Bound";
         admin.until("the claim is bound", SOON, (Kind::CLAIM, ns, claim), bound).await?;
     }
-
-    // It grows in place.
     let before = claims(admin, ns).await?;
-    admin.apply_in(ns, &postgres("2Gi")).await?;
+
+    volume_grows_in_place_and_does_not_shrink(&stage, ns).await?;
+    claims_stay_when_the_postgresql_is_deleted(&stage, ns, &before).await?;
+    claim_of_another_identity_is_a_conflict(&stage, ns).await?;
+    claims_are_adopted_by_the_same_identity(&stage, ns, &before).await?;
+    policy_delete_deletes_the_claims(&stage, ns).await
+}
+
+/// The `PostgreSQL`, with volumes of this size.
+fn of_size(size: &str) -> String {
+    json!({"apiVersion": POSTGRESQL.api_version, "kind": POSTGRESQL.kind,
+        "metadata": {"name": NAME},
+        "spec": {"db": "foo", "user": "foo", "password": SECRET,
+            "storage": {"size": size, "className": "growing"}}})
+    .to_string()
+}
+
+async fn volume_grows_in_place_and_does_not_shrink(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
+    admin.apply_in(ns, &of_size("2Gi")).await?;
     let larger = |one: &Value| one["spec"]["resources"]["requests"]["storage"] == "2Gi";
     admin.until("the volume grows", SOON, (Kind::CLAIM, ns, CLAIMS[0]), larger).await?;
-    synced(&stage, ns).await?;
-    let shrunk = admin.apply_in(ns, &postgres("1Gi")).await.map_err(|error| format!("{error:#}"));
+    synced(stage, ns).await?;
+    let shrunk = admin.apply_in(ns, &of_size("1Gi")).await.map_err(|error| format!("{error:#}"));
     assert!(
-        shrunk.as_ref().is_err_and(|told| told.contains("a volume cannot shrink")),
+        shrunk.as_ref().is_err_and(|error| error.contains("a volume cannot shrink")),
         "{shrunk:?}"
     );
+    Ok(())
+}
 
-    // Deleted: data and backups stay, without an owner, and say for whom.
-    delete(admin, ns).await?;
+/// Data and backups stay, without an owner, and are labelled with the identity they belong to.
+async fn claims_stay_when_the_postgresql_is_deleted(
+    stage: &Stage,
+    ns: &str,
+    before: &[Value; 2],
+) -> Result<()> {
+    delete(&stage.admin, ns).await?;
     stage.quiet(Duration::from_secs(2)).await?;
-    for (claim, before) in claims(admin, ns).await?.iter().zip(&before) {
+    for (claim, before) in claims(&stage.admin, ns).await?.iter().zip(before) {
         assert_eq!(claim["metadata"]["uid"], before["metadata"]["uid"]);
         assert!(claim["metadata"]["deletionTimestamp"].is_null(), "{claim:#}");
         assert!(claim["metadata"]["ownerReferences"].is_null(), "{claim:#}");
         assert!(claim["metadata"]["labels"][KEPT_FOR].is_string(), "{claim:#}");
         assert_eq!(claim["status"]["phase"], "Bound");
     }
+    Ok(())
+}
 
-    // Another identity does not get them: as if they were kept for one of another namespace.
-    let label = before[0]["metadata"]["labels"][KEPT_FOR].clone();
-    let kept_for = |whom: &Value| json!({"metadata": {"labels": {KEPT_FOR: whom}}});
+async fn label_data(admin: &Admin, ns: &str, identity: &Value) -> Result<()> {
+    let label = json!({"metadata": {"labels": {KEPT_FOR: identity}}});
+    edit(admin, (Kind::CLAIM, ns, CLAIMS[0]), &label).await.map(drop)
+}
+
+/// The claim of the data is labelled as one of another namespace would be.
+async fn claim_of_another_identity_is_a_conflict(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
     let other = json!("0".repeat(32));
-    edit(admin, (Kind::CLAIM, ns, CLAIMS[0]), &kept_for(&other)).await?;
-    admin.apply_in(ns, &postgres("2Gi")).await?;
-    let told = stage.says(at, ("Synced", "False", "Conflict")).await?;
-    assert!(told.contains("PersistentVolumeClaim") && told.contains(CLAIMS[0]), "{told}");
+    label_data(admin, ns, &other).await?;
+    admin.apply_in(ns, &of_size("2Gi")).await?;
+    let at = (POSTGRESQL, ns, NAME);
+    let message = stage.says(at, ("Synced", "False", "Conflict")).await?;
+    assert!(message.contains("PersistentVolumeClaim") && message.contains(CLAIMS[0]), "{message}");
     assert!(admin.get(Kind::DEPLOYMENT, ns, NAME).await?.is_none(), "nothing serves");
     let [data, _] = claims(admin, ns).await?;
     assert_eq!(data["metadata"]["labels"][KEPT_FOR], other, "left alone");
+    Ok(())
+}
 
-    // The same identity does: the data is there.
-    edit(admin, (Kind::CLAIM, ns, CLAIMS[0]), &kept_for(&label)).await?;
-    synced(&stage, ns).await?;
-    for (claim, before) in claims(admin, ns).await?.iter().zip(&before) {
+async fn claims_are_adopted_by_the_same_identity(
+    stage: &Stage,
+    ns: &str,
+    before: &[Value; 2],
+) -> Result<()> {
+    let label = &before[0]["metadata"]["labels"][KEPT_FOR];
+    label_data(&stage.admin, ns, label).await?;
+    synced(stage, ns).await?;
+    for (claim, before) in claims(&stage.admin, ns).await?.iter().zip(before) {
         assert_eq!(claim["metadata"]["uid"], before["metadata"]["uid"], "the same volume");
-        assert_eq!(claim["metadata"]["labels"][KEPT_FOR], label);
+        assert_eq!(claim["metadata"]["labels"][KEPT_FOR], *label);
     }
-    assert_eq!(made(admin, ns).await?, ALL);
+    assert_eq!(made(&stage.admin, ns).await?, ALL);
+    Ok(())
+}
 
-    // And with the policy Delete all goes.
-    edit(admin, at, &json!({"spec": {"deletionPolicy": "Delete"}})).await?;
+async fn policy_delete_deletes_the_claims(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
+    let policy = json!({"spec": {"deletionPolicy": "Delete"}});
+    edit(admin, (POSTGRESQL, ns, NAME), &policy).await?;
     for claim in CLAIMS {
         admin.until("it is owned", SOON, (Kind::CLAIM, ns, claim), is_owned).await?;
     }
-    synced(&stage, ns).await?;
+    synced(stage, ns).await?;
     delete(admin, ns).await?;
     for claim in CLAIMS {
         admin.until_gone(2 * SOON, (Kind::CLAIM, ns, claim)).await?;
@@ -348,7 +383,7 @@ async fn volumes_grow_outlive_their_postgresql_and_are_taken_up_again_by_the_sam
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() -> Result<()> {
+async fn pod_is_labelled_when_its_data_is_prepared_and_is_not_owned() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
@@ -371,7 +406,7 @@ async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() ->
     let of_pod = |one: &Value, is_ready: bool| {
         one["status"]["pod"] == *pod && one["status"]["appReady"] == is_ready
     };
-    admin.until("its pod is told", SOON, at, |one| of_pod(one, false)).await?;
+    admin.until("its pod is reported", SOON, at, |one| of_pod(one, false)).await?;
 
     // Not while `prepare` has failed.
     ended_with(1).await?;
@@ -382,7 +417,7 @@ async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() ->
     ended_with(0).await?;
     let labelled = |one: &Value| one["metadata"]["labels"]["appReady"] == "ok";
     let seen = admin.until("it is labelled", SOON, (Kind::POD, ns, &pod), labelled).await?;
-    admin.until("and told", SOON, at, |one| of_pod(one, true)).await?;
+    admin.until("and reported", SOON, at, |one| of_pod(one, true)).await?;
     let owners = seen["metadata"]["ownerReferences"].as_array().unwrap();
     assert_eq!(owners.len(), 1, "{owners:?}");
     assert_eq!(owners[0]["kind"], "ReplicaSet", "merged onto, not owned");
@@ -399,7 +434,7 @@ async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() ->
         one["status"]["pod"].as_str().is_some_and(|name| name != pod)
             && one["status"]["appReady"] == false
     };
-    let next = admin.until("the next pod is told", SOON, at, is_next).await?;
+    let next = admin.until("the next pod is reported", SOON, at, is_next).await?;
     let next = next["status"]["pod"].as_str().unwrap();
     let next = admin.must_get(Kind::POD, ns, next).await?;
     assert!(next["metadata"]["labels"]["appReady"].is_null(), "{next:#}");
@@ -407,7 +442,7 @@ async fn a_pod_is_labelled_when_its_data_has_been_prepared_and_is_not_owned() ->
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_originals_service_and_deployment_are_taken_over_as_the_same_objects() -> Result<()> {
+async fn originals_service_and_deployment_are_adopted_as_the_same_objects() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let at = (POSTGRESQL, ns, NAME);
@@ -458,7 +493,7 @@ async fn the_originals_service_and_deployment_are_taken_over_as_the_same_objects
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_definition_refuses_what_could_not_be_made_or_would_lose_data() -> Result<()> {
+async fn crd_refuses_specs_that_are_invalid_or_would_lose_data() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     let crd = admin.must_get(Kind::CRD, "", "postgresqls.exp.wheel.jp").await?;
@@ -468,7 +503,7 @@ async fn the_definition_refuses_what_could_not_be_made_or_would_lose_data() -> R
     let refused = async |manifest: &str| {
         admin.apply_in(ns, manifest).await.map_err(|error| format!("{error:#}")).unwrap_err()
     };
-    for (from, to, told) in [
+    for (from, to, expected) in [
         ("name: foodb\n", "name: foo.db\n", "at most 63 lower-case letters"),
         ("name: foodb\n", "name: 9db\n", "at most 63 lower-case letters"),
         ("db: foo\n", "db: template1\n", "PostgreSQL reserves this name"),
@@ -477,12 +512,12 @@ async fn the_definition_refuses_what_could_not_be_made_or_would_lose_data() -> R
         ("db: foo\n", "db: 5\n", ".spec.db: expected string"),
     ] {
         let why = refused(&OLD.replace(from, to)).await;
-        assert!(why.contains(told), "{to}: {why}");
+        assert!(why.contains(expected), "{to}: {why}");
     }
     assert!(admin.list(POSTGRESQL, ns).await?.is_empty());
 
     admin.apply_in(ns, OLD).await?;
-    for (from, to, told) in [
+    for (from, to, expected) in [
         ("db: foo\n", "db: bar\n", "the database cannot be renamed"),
         ("user: foo\n", "user: bar\n", "the user cannot be renamed"),
         (
@@ -492,7 +527,7 @@ async fn the_definition_refuses_what_could_not_be_made_or_would_lose_data() -> R
         ),
     ] {
         let why = refused(&OLD.replace(from, to)).await;
-        assert!(why.contains(told), "{to}: {why}");
+        assert!(why.contains(expected), "{to}: {why}");
     }
     Ok(())
 }

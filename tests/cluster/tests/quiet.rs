@@ -73,7 +73,7 @@ fn verbatim(namespace: &str, name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_converged_host_writes_nothing_also_after_a_restart() -> Result<()> {
+async fn converged_host_writes_nothing_even_after_a_restart() -> Result<()> {
     let stage = Stage::new().await?;
     stage
         .module("verbatim", "verbatim", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -15,6 +16,7 @@ use innkeeper_cluster_tests::stage::{MODULES, SOON, component_path, message, out
 use innkeeper_cluster_tests::{Chance, Host, Kind, Stage, eventually};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
 
 const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
 
@@ -73,11 +75,11 @@ async fn until_serving(stage: &Stage, digest: &str) -> Result<Value> {
 }
 
 /// Waits until the Module says that it is not ready, for this reason and with these words.
-async fn until_told(stage: &Stage, reason: &str, words: &str) -> Result<()> {
+async fn until_reported(stage: &Stage, reason: &str, words: &str) -> Result<()> {
     let at = (Kind::MODULE, "", "settings");
-    let is_told =
+    let is_reported =
         |one: &Value| says(one, "Ready", "False", reason) && message(one, "Ready").contains(words);
-    stage.admin.until(&format!("the Module says {words:?}"), SOON, at, is_told).await?;
+    stage.admin.until(&format!("the Module says {words:?}"), SOON, at, is_reported).await?;
     Ok(())
 }
 
@@ -124,124 +126,201 @@ async fn stage() -> Result<(Stage, Host, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_guest_is_pushed_in_parts_and_kept_in_parts() -> Result<()> {
+async fn large_component_is_pushed_and_kept_in_chunks() -> Result<()> {
     let (stage, host, namespace) = stage().await?;
-    let bytes = large("settings-shouting")?;
-    let (digest, folder) = (digest(&bytes), tempfile::tempdir()?);
-    let file = folder.path().join("large.wasm");
-    std::fs::write(&file, &bytes)?;
-
-    let file = file.to_string_lossy();
-    let kubeconfig = stage.plane.kubeconfig().to_owned();
-    let told = output_with(&kubeconfig, &["push", &file, "--module", "settings", "--wait"]).await?;
-    let pushed = format!("settings-{}", &digest[..12]);
-    let parts = |first: &str| {
-        vec![first.to_owned(), format!("{first}-chunk-2"), format!("{first}-chunk-3")]
-    };
-    for part in parts(&pushed) {
-        assert!(told.contains(&format!("ConfigMap {MODULES}/{part}\n")), "{told}");
-    }
-    assert!(told.ends_with("the revision is active\n"), "{told}");
-    until_serving(&stage, &digest).await?;
+    let large = Large::new("settings-shouting")?;
+    push_reports_each_chunk(&stage, &large).await?;
+    until_serving(&stage, &large.digest).await?;
     let at = (Kind::CONFIG_MAP, namespace.as_str(), "first-a");
     stage.admin.until("it has its way", SOON, at, |one| one["data"]["text"] == "HELLO").await?;
-
-    // Both what was pushed and what the host keeps: the parts hold all, and never change.
-    let copy = format!("settings-copy-{}", &digest[..12]);
-    let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
-    for first in [&pushed, &copy] {
-        let found = named(&stage, first).await?;
-        assert_eq!(names(&found), parts(first));
-        assert_eq!(found[0]["metadata"]["annotations"]["innkeeper.dev/chunks"], "3");
-        let mut joined = Vec::new();
-        for one in &found {
-            assert_eq!(one["immutable"], true);
-            let piece = STANDARD.decode(one["binaryData"]["guest.wasm"].as_str().unwrap())?;
-            assert!(piece.len() <= PART_BYTES_MAX, "{}", piece.len());
-            joined.extend(piece);
-            if *first == copy {
-                let owner = &one["metadata"]["ownerReferences"][0];
-                assert_eq!(owner["uid"], module["metadata"]["uid"], "{owner}");
-            }
-        }
-        let mut unpacked = Vec::new();
-        flate2::read::GzDecoder::new(&*joined).read_to_end(&mut unpacked)?;
-        assert!(unpacked == bytes, "{first} holds something else");
-    }
+    source_and_snapshot_hold_the_component(&stage, &large).await?;
     // The same again changes nothing.
-    output_with(&kubeconfig, &["push", &file, "--module", "settings", "--wait"]).await?;
+    push(&stage, &large.path()).await?;
 
-    // A copy of which a part is gone is made whole again.
-    host.stop(Duration::from_secs(10)).await?;
-    let part = format!("{copy}-chunk-2");
-    stage.admin.delete(Kind::CONFIG_MAP, MODULES, &part).await?;
-    let host = stage.host().await?;
-    let at = (Kind::CONFIG_MAP, MODULES, part.as_str());
-    stage.admin.until("the part is there again", SOON, at, |_| true).await?;
+    let host = incomplete_snapshot_is_completed(&stage, host, &large).await?;
+    let host =
+        snapshot_serves_without_a_chunk_of_the_source(&stage, host, &large, &namespace).await?;
+    let _host = snapshot_serves_without_the_source(&stage, host, &large, &namespace).await?;
+    rollback_uses_the_snapshot_as_a_source(&stage, &large).await?;
+    old_snapshot_is_deleted_with_all_chunks(&stage, &large).await?;
+    snapshots_are_deleted_with_the_module(&stage, &large).await
+}
 
-    // One part of the source goes while no host runs: the copy serves.
-    host.stop(Duration::from_secs(10)).await?;
-    stage.admin.delete(Kind::CONFIG_MAP, MODULES, &format!("{pushed}-chunk-2")).await?;
-    let host = stage.host().await?;
-    until_told(&stage, "SourceNotFound", &format!("{pushed}-chunk-2 does not exist")).await?;
-    make(&stage, &namespace, "second").await?;
-    let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
-    assert_eq!(module["status"]["digest"], digest.as_str());
+/// A component in a file that is too large for one ConfigMap.
+struct Large {
+    bytes: Vec<u8>,
+    digest: String,
+    folder: TempDir,
+}
 
-    // All of it goes: the same.
-    host.stop(Duration::from_secs(10)).await?;
-    for part in parts(&pushed) {
-        stage.admin.delete(Kind::CONFIG_MAP, MODULES, &part).await?;
+impl Large {
+    fn new(component: &str) -> Result<Self> {
+        let bytes = large(component)?;
+        let large = Self { digest: digest(&bytes), bytes, folder: tempfile::tempdir()? };
+        std::fs::write(large.path(), &large.bytes)?;
+        Ok(large)
     }
-    let _host = stage.host().await?;
-    until_told(&stage, "SourceNotFound", &format!("{MODULES}/{pushed} does not exist")).await?;
-    make(&stage, &namespace, "third").await?;
 
-    // Another one serves, and back by the command: the copy is a source like any other.
-    let push = async |component: &str| {
-        let path = component_path(component)?;
-        let arguments = ["push", &path.to_string_lossy(), "--module", "settings", "--wait"];
-        output_with(&kubeconfig, &arguments).await
-    };
-    push("settings").await?;
-    output_with(&kubeconfig, &["modules", "rollback", "settings"]).await?;
-    until_serving(&stage, &digest).await?;
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("large.wasm")
+    }
+
+    /// The first ConfigMap that `innkeeper push` makes of it.
+    fn source(&self) -> String {
+        format!("settings-{}", &self.digest[..12])
+    }
+
+    /// The first ConfigMap of the host's snapshot of it.
+    fn snapshot(&self) -> String {
+        format!("settings-copy-{}", &self.digest[..12])
+    }
+}
+
+/// The ConfigMaps of a component in three chunks, by the first one's name.
+fn chunks(first: &str) -> Vec<String> {
+    vec![first.to_owned(), format!("{first}-chunk-2"), format!("{first}-chunk-3")]
+}
+
+/// Pushes a component to the module and waits; gives what the command prints.
+async fn push(stage: &Stage, path: &Path) -> Result<String> {
+    let arguments = ["push", &path.to_string_lossy(), "--module", "settings", "--wait"];
+    output_with(stage.plane.kubeconfig(), &arguments).await
+}
+
+async fn push_reports_each_chunk(stage: &Stage, large: &Large) -> Result<()> {
+    let output = push(stage, &large.path()).await?;
+    for chunk in chunks(&large.source()) {
+        assert!(output.contains(&format!("ConfigMap {MODULES}/{chunk}\n")), "{output}");
+    }
+    assert!(output.ends_with("the revision is active\n"), "{output}");
+    Ok(())
+}
+
+/// Both what was pushed and the host's snapshot: the chunks hold all, and never change.
+async fn source_and_snapshot_hold_the_component(stage: &Stage, large: &Large) -> Result<()> {
+    for first in [large.source(), large.snapshot()] {
+        let found = named(stage, &first).await?;
+        assert_eq!(names(&found), chunks(&first));
+        assert_eq!(found[0]["metadata"]["annotations"]["innkeeper.dev/chunks"], "3");
+        assert!(unpacked(&found)? == large.bytes, "{first} holds something else");
+    }
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
-    assert_eq!(module["spec"]["source"]["configMap"]["name"], copy.as_str());
+    for one in named(stage, &large.snapshot()).await? {
+        let owner = &one["metadata"]["ownerReferences"][0];
+        assert_eq!(owner["uid"], module["metadata"]["uid"], "{owner}");
+    }
+    Ok(())
+}
 
-    // As long as it served last or before that its copy stays, and then all parts of it go.
-    push("settings-fewer").await?;
-    assert_eq!(names(&named(&stage, &copy).await?), parts(&copy));
-    push("settings-afraid-of-late").await?;
-    eventually("the old copy is deleted", SOON, async || {
-        let left = named(&stage, &copy).await?;
-        Ok(if left.is_empty() { Ok(()) } else { Err(format!("{:?}", names(&left))) })
-    })
-    .await?;
+/// The component that immutable chunks hold, none of them too large.
+fn unpacked(chunks: &[Value]) -> Result<Vec<u8>> {
+    let mut joined = Vec::new();
+    for one in chunks {
+        assert_eq!(one["immutable"], true);
+        let piece = STANDARD.decode(one["binaryData"]["guest.wasm"].as_str().unwrap())?;
+        assert!(piece.len() <= PART_BYTES_MAX, "{}", piece.len());
+        joined.extend(piece);
+    }
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&*joined).read_to_end(&mut unpacked)?;
+    Ok(unpacked)
+}
 
-    // With the Module its copies go, parts and all.
-    output_with(&kubeconfig, &["push", &file, "--module", "settings", "--wait"]).await?;
-    assert_eq!(names(&named(&stage, &copy).await?), parts(&copy));
+/// Deletes ConfigMaps of modules while no host runs; gives the next host.
+async fn delete_without_a_host(stage: &Stage, host: Host, names: &[String]) -> Result<Host> {
+    host.stop(Duration::from_secs(10)).await?;
+    for name in names {
+        stage.admin.delete(Kind::CONFIG_MAP, MODULES, name).await?;
+    }
+    stage.host().await
+}
+
+async fn incomplete_snapshot_is_completed(
+    stage: &Stage,
+    host: Host,
+    large: &Large,
+) -> Result<Host> {
+    let chunk = format!("{}-chunk-2", large.snapshot());
+    let host = delete_without_a_host(stage, host, std::slice::from_ref(&chunk)).await?;
+    let at = (Kind::CONFIG_MAP, MODULES, chunk.as_str());
+    stage.admin.until("the chunk is there again", SOON, at, |_| true).await?;
+    Ok(host)
+}
+
+async fn snapshot_serves_without_a_chunk_of_the_source(
+    stage: &Stage,
+    host: Host,
+    large: &Large,
+    namespace: &str,
+) -> Result<Host> {
+    let chunk = format!("{}-chunk-2", large.source());
+    let host = delete_without_a_host(stage, host, std::slice::from_ref(&chunk)).await?;
+    until_reported(stage, "SourceNotFound", &format!("{chunk} does not exist")).await?;
+    make(stage, namespace, "second").await?;
+    let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
+    assert_eq!(module["status"]["digest"], large.digest.as_str());
+    Ok(host)
+}
+
+async fn snapshot_serves_without_the_source(
+    stage: &Stage,
+    host: Host,
+    large: &Large,
+    namespace: &str,
+) -> Result<Host> {
+    let source = large.source();
+    let host = delete_without_a_host(stage, host, &chunks(&source)).await?;
+    until_reported(stage, "SourceNotFound", &format!("{MODULES}/{source} does not exist")).await?;
+    make(stage, namespace, "third").await?;
+    Ok(host)
+}
+
+async fn rollback_uses_the_snapshot_as_a_source(stage: &Stage, large: &Large) -> Result<()> {
+    push(stage, &component_path("settings")?).await?;
+    output_with(stage.plane.kubeconfig(), &["modules", "rollback", "settings"]).await?;
+    until_serving(stage, &large.digest).await?;
+    let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
+    assert_eq!(module["spec"]["source"]["configMap"]["name"], large.snapshot().as_str());
+    Ok(())
+}
+
+/// The snapshots of the active revision and of the one before it stay; an older one is deleted.
+async fn old_snapshot_is_deleted_with_all_chunks(stage: &Stage, large: &Large) -> Result<()> {
+    let snapshot = large.snapshot();
+    push(stage, &component_path("settings-fewer")?).await?;
+    assert_eq!(names(&named(stage, &snapshot).await?), chunks(&snapshot));
+    push(stage, &component_path("settings-afraid-of-late")?).await?;
+    until_none_named(stage, &snapshot).await
+}
+
+async fn snapshots_are_deleted_with_the_module(stage: &Stage, large: &Large) -> Result<()> {
+    let snapshot = large.snapshot();
+    push(stage, &large.path()).await?;
+    assert_eq!(names(&named(stage, &snapshot).await?), chunks(&snapshot));
     stage.admin.delete(Kind::MODULE, "", "settings").await?;
-    eventually("the copies are deleted", SOON, async || {
-        let left = named(&stage, "settings-copy-").await?;
+    until_none_named(stage, "settings-copy-").await
+}
+
+async fn until_none_named(stage: &Stage, prefix: &str) -> Result<()> {
+    eventually(&format!("no ConfigMap {prefix}* is left"), SOON, async || {
+        let left = named(stage, prefix).await?;
         Ok(if left.is_empty() { Ok(()) } else { Err(format!("{:?}", names(&left))) })
     })
     .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_made_by_hand_serve_and_what_is_wrong_with_one_is_told() -> Result<()> {
+async fn handmade_chunks_are_served_and_a_wrong_one_is_reported() -> Result<()> {
     let (stage, _host, namespace) = stage().await?;
     let bytes = large("settings-shouting")?;
     let packed = gzip(&bytes)?;
     let pieces: Vec<&[u8]> = packed.chunks(packed.len().div_ceil(3)).collect();
 
-    // A part that is not there is told; when it comes, the guest serves.
+    // A part that is not there is reported; when it comes, the guest serves.
     put(&stage, "by-hand", Some("3"), pieces[0]).await?;
     put(&stage, "by-hand-chunk-3", None, pieces[2]).await?;
     point_at(&stage, "by-hand").await?;
-    until_told(
+    until_reported(
         &stage,
         "SourceNotFound",
         "by-hand says that it has 3 chunks, and ConfigMap innkeeper-modules/by-hand-chunk-2 does not \
@@ -255,21 +334,29 @@ async fn parts_made_by_hand_serve_and_what_is_wrong_with_one_is_told() -> Result
 
     // So is a part that has something else, and each is read again when it changes.
     put(&stage, "by-hand-chunk-2", None, pieces[0]).await?;
-    until_told(&stage, "SourceMalformed", "ConfigMap innkeeper-modules/by-hand is not whole gzip")
-        .await?;
+    until_reported(
+        &stage,
+        "SourceMalformed",
+        "ConfigMap innkeeper-modules/by-hand is not whole gzip",
+    )
+    .await?;
     put(&stage, "by-hand-chunk-2", None, pieces[1]).await?;
     until_serving(&stage, &digest(&bytes)).await?;
     let no_key = json!({"binaryData": {"guest": null}});
     let part = "by-hand-chunk-3";
     stage.admin.merge(Kind::CONFIG_MAP, MODULES, part, "kubectl-edit", &no_key).await?;
-    until_told(&stage, "SourceNotFound", "by-hand-chunk-3, chunk 3 of by-hand, has no key guest")
-        .await?;
+    until_reported(
+        &stage,
+        "SourceNotFound",
+        "by-hand-chunk-3, chunk 3 of by-hand, has no key guest",
+    )
+    .await?;
     put(&stage, "by-hand-chunk-3", None, pieces[2]).await?;
     until_serving(&stage, &digest(&bytes)).await?;
 
     // And an annotation that is no number.
     put(&stage, "by-hand", Some("many"), pieces[0]).await?;
-    until_told(&stage, "SourceMalformed", "\"many\" in its annotation innkeeper.dev/chunks")
+    until_reported(&stage, "SourceMalformed", "\"many\" in its annotation innkeeper.dev/chunks")
         .await?;
     put(&stage, "by-hand", Some("3"), pieces[0]).await?;
     until_serving(&stage, &digest(&bytes)).await?;

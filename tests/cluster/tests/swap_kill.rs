@@ -1,5 +1,5 @@
-//! The host is killed at random writes of a swap: what serves afterwards is what was decided, and
-//! no object goes back and forth between two versions.
+//! The host is killed at random writes of a swap: afterwards the revision that was decided on
+//! is active, and no object goes back and forth between two versions.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -22,13 +22,13 @@ const KILLS: usize = 20;
 /// Two versions, and what they make of the text `hello`.
 const VERSIONS: [(&str, &str); 2] = [("settings", "hello"), ("settings-shouting", "HELLO")];
 
-/// What each ConfigMap of a namespace has said, in turn.
-struct Said {
+/// The texts that each ConfigMap of a namespace has had, in turn.
+struct Texts {
     by_name: Arc<Mutex<BTreeMap<String, Vec<String>>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
-impl Said {
+impl Texts {
     fn follow(stage: &Stage, namespace: &str) -> Self {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "ConfigMap"));
         let client = stage.admin.client().clone();
@@ -48,41 +48,40 @@ impl Said {
                     continue;
                 }
                 let mut noted = noted.lock().unwrap();
-                let said = noted.entry(name).or_default();
-                if said.last() != Some(&text) {
-                    said.push(text);
+                let texts = noted.entry(name).or_default();
+                if texts.last() != Some(&text) {
+                    texts.push(text);
                 }
             }
         });
         Self { by_name, task }
     }
 
-    /// Waits until all say this, and gives the most that one has said since the last time.
-    async fn until_all_say(&self, text: &str) -> Result<usize> {
-        eventually(&format!("all say {text}"), SOON, async || {
+    /// Waits until all have this text, and gives the most that one has had since the last time.
+    async fn until_all_have(&self, text: &str) -> Result<usize> {
+        eventually(&format!("all have {text}"), SOON, async || {
             let by_name = self.by_name.lock().unwrap();
-            let so = by_name.values().filter(|said| said.last().unwrap() == text).count();
+            let so = by_name.values().filter(|texts| texts.last().unwrap() == text).count();
             Ok(if so == PRIMARIES { Ok(()) } else { Err(format!("{so} of {PRIMARIES} do")) })
         })
         .await?;
         let mut by_name = self.by_name.lock().unwrap();
         let most = by_name.values().map(Vec::len).max().unwrap_or_default();
-        for said in by_name.values_mut() {
-            said.drain(..said.len() - 1);
+        for texts in by_name.values_mut() {
+            texts.drain(..texts.len() - 1);
         }
         Ok(most)
     }
 }
 
-impl Drop for Said {
+impl Drop for Texts {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_decided() -> Result<()>
-{
+async fn host_killed_at_any_write_of_a_swap_returns_to_the_decided_revision() -> Result<()> {
     let mut chance = Chance::from_seed()?;
     let stage = Stage::new().await?;
     stage
@@ -101,8 +100,8 @@ async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_dec
         stage.admin.apply(&settings.to_string()).await?;
     }
     stage.all_synced(SETTINGS, &namespace, PRIMARIES).await?;
-    let said = Said::follow(&stage, &namespace);
-    said.until_all_say("hello").await?;
+    let texts = Texts::follow(&stage, &namespace);
+    texts.until_all_have("hello").await?;
 
     for kill in 0..KILLS {
         let (component, text) = VERSIONS[(kill + 1) % 2];
@@ -118,13 +117,13 @@ async fn a_host_that_is_killed_at_any_write_of_a_swap_comes_back_to_what_was_dec
         host = Host::start(&options)?;
         host.ready(SOON).await?;
         stage.ready("settings").await?;
-        let most = said.until_all_say(text).await?;
+        let most = texts.until_all_have(text).await?;
         ensure!(
             most <= 2,
-            "kill {kill} at write {nth} ({when:?}): one ConfigMap said {most} things in turn, so two versions wrote it in turn"
+            "kill {kill} at write {nth} ({when:?}): one ConfigMap had {most} texts in turn, so two versions wrote it in turn"
         );
     }
-    let host = killed_while_it_waits(&stage, host, &options, &said).await?;
+    let host = killed_while_it_waits(&stage, host, &options, &texts).await?;
     let (status, _) = host.stop(Duration::from_secs(10)).await?;
     ensure!(status.success(), "{status}");
     Ok(())
@@ -135,7 +134,7 @@ async fn killed_while_it_waits(
     stage: &Stage,
     mut host: Host,
     options: &HostOptions,
-    said: &Said,
+    texts: &Texts,
 ) -> Result<Host> {
     let (serving, text) = VERSIONS[KILLS % 2];
     let digest =
@@ -170,7 +169,7 @@ async fn killed_while_it_waits(
     }
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
     ensure!(module["status"]["digest"] == digest, "{serving} serves: {}", module["status"]);
-    let most = said.until_all_say(text).await?;
-    ensure!(most == 1, "nothing was written meanwhile: one ConfigMap said {most} things in turn");
+    let most = texts.until_all_have(text).await?;
+    ensure!(most == 1, "nothing was written meanwhile: one ConfigMap had {most} texts in turn");
     Ok(host)
 }

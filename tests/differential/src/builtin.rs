@@ -214,7 +214,7 @@ fn workloads(namespace: &str) -> Vec<Subject> {
     ]
 }
 
-/// What runs once, and what is said of it.
+/// What runs once, and the Events about it.
 fn lives(namespace: &str) -> Vec<Subject> {
     let path = |group: &str, plural: &str| format!("{group}/namespaces/{namespace}/{plural}");
     let numbers = || of(&[json!(1), json!(2), json!(3)]);
@@ -315,8 +315,25 @@ fn of_the_cluster() -> Vec<Subject> {
     ]
 }
 
-/// All of them, in a namespace.
-pub fn subjects(namespace: &str) -> Vec<Subject> {
+/// The kind that comes more often than the others.
+pub(crate) fn config_map(namespace: &str) -> Subject {
+    let data = Shape::Map(vec!["a", "b", "c", "d.e"], Box::new(one(&["1", "2", ""])));
+    Subject {
+        api_version: "v1",
+        kind: "ConfigMap",
+        path: format!("/api/v1/namespaces/{namespace}/configmaps"),
+        content: Shape::Some(vec![
+            ("data", data.clone()),
+            ("data", data),
+            ("binaryData", Shape::Map(vec!["x", "y"], Box::new(one(&["AQI=", "Aw=="])))),
+        ]),
+        status: None,
+        strategic: true,
+    }
+}
+
+/// All others, in a namespace.
+pub(crate) fn subjects(namespace: &str) -> Vec<Subject> {
     let core = |plural: &str| format!("/api/v1/namespaces/{namespace}/{plural}");
     let path = |group: &str, plural: &str| format!("/apis/{group}/namespaces/{namespace}/{plural}");
     let bytes = || Shape::Map(vec!["a", "b"], Box::new(one(&["AQI=", "Aw=="])));

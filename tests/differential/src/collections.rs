@@ -4,9 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::case::Step;
-use crate::generate::Maker;
+use crate::maker::Maker;
+use crate::query::{encoded, in_query};
 
-/// Labels that are asked for besides the run's own.
+/// Labels that are asked for in addition to the run's own.
 const LABELS: [&str; 7] =
     ["", ",app=a", ",app!=a", ",tier", ",!tier", ",app in (a,b)", ",app notin (a)"];
 /// Fields that every kind can be selected by, and how they may be asked for.
@@ -78,29 +79,6 @@ const OWN: [(&str, &[&str]); 10] = [
     ("CronJob", &["spec.suspend=true"]),
     ("Gadget", &["spec.name=a", "status.phase=a"]),
 ];
-
-/// Blanks and the like as they stand in a query.
-pub(crate) fn encoded(text: &str) -> String {
-    text.replace(' ', "%20").replace('>', "%3E")
-}
-
-/// How a delete's options stand in a query, behind something else.
-pub(crate) fn in_query(options: &Value) -> String {
-    let mut query = String::new();
-    for place in [options, &options["preconditions"]] {
-        for (name, value) in place.as_object().into_iter().flatten() {
-            match value {
-                Value::String(text) if !matches!(name.as_str(), "apiVersion" | "kind") => {
-                    query = format!("{query}&{name}={text}");
-                }
-                Value::Number(_) | Value::Bool(_) => query = format!("{query}&{name}={value}"),
-                Value::Array(_) => query = format!("{query}&{name}=All"),
-                _ => {}
-            }
-        }
-    }
-    query
-}
 
 impl Maker<'_> {
     /// Labels to select by: of the run, and more.

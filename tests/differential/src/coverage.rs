@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::case::Step;
-use crate::real::Reply;
+use crate::server::Reply;
 use crate::types::Types;
 
 /// How often which kind of request had which outcome.

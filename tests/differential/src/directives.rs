@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::case::Step;
-use crate::generate::Maker;
+use crate::maker::Maker;
 
 /// The members that lists of objects are merged by.
 const KEYS: [&str; 6] = ["name", "containerPort", "port", "mountPath", "type", "uid"];
@@ -62,7 +62,7 @@ impl Maker<'_> {
         }
         let (name, manager, extra) = (self.name(), self.manager(), self.extra());
         let mut object = self.right_object(name);
-        // Of two mistakes the one that is told is chance.
+        // Which of two mistakes the server reports is chance.
         let mut mistakes = u8::from(self.one_in(8));
         if RULED.contains(&self.subject.kind) {
             self.direct(&mut object["metadata"], 1, &mut mistakes);
@@ -132,7 +132,7 @@ impl Maker<'_> {
         value["$patch"] = word.into();
     }
 
-    /// Directives about a list, beside it or in its items.
+    /// Directives about a list, next to it or in its items.
     fn list_directives(&mut self, map: &mut Map<String, Value>, name: &str, mistakes: &mut u8) {
         let items = map[name].as_array().cloned().unwrap_or_default();
         let mut ids: Vec<Value> = items.iter().filter_map(id).collect();
@@ -239,15 +239,15 @@ impl Maker<'_> {
         self.make("PATCH", path, JSON, operations.into(), "json patch")
     }
 
-    /// Where something is moved or copied to: another name beside it, another place in its list, or
-    /// where something like it is.
+    /// Where something is moved or copied to: another name next to it, another place in its list,
+    /// or where something like it is.
     fn target(&mut self, from: &str, places: &[String]) -> String {
         let Some((parent, last)) = from.rsplit_once('/') else { return from.to_owned() };
         if last.parse::<usize>().is_ok() {
             let place = ["0", "1", "-", "-1", "9", "x"][self.rng.usize(..6)];
             return format!("{parent}/{place}");
         }
-        let beside: Vec<&String> = places
+        let siblings: Vec<&String> = places
             .iter()
             .filter(|place| place.rsplit_once('/').is_some_and(|(other, _)| other == parent))
             .collect();
@@ -256,7 +256,7 @@ impl Maker<'_> {
             1 => format!("{parent}/none/b"),
             2 => places[self.rng.usize(..places.len())].clone(),
             3 => from.to_owned(),
-            _ => beside[self.rng.usize(..beside.len())].clone(),
+            _ => siblings[self.rng.usize(..siblings.len())].clone(),
         }
     }
 }

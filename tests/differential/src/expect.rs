@@ -1,12 +1,13 @@
-//! What a case says of an answer of the real server, besides that the simulator's is the same.
+//! What a case asserts of an answer of the real server, in addition to that the simulator's is the
+//! same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::case::{Known, Place, fill, fill_value};
-use crate::real::Reply;
+use crate::place::{Known, Place, fill, fill_value};
+use crate::server::Reply;
 
 /// What is asserted. Members are named by JSON pointers, and in texts braces are replaced as in
 /// requests: `{rv:NAME}` is the version before the request. An entry of `managedFields` is named by
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_answer_is_not_is_told() {
+    fn unmet_expectation_is_reported_in_one_sentence() {
         let place = Place { word: "w".to_owned(), namespace: "n".to_owned() };
         let known = Known::from([("one".to_owned(), ("u".to_owned(), "7".to_owned()))]);
         let fields = json!({"f:spec": {"f:tags": {".": {}, "v:\"a\"": {}}, "f:ports": {"k:{\"port\":80}": {"f:port": {}}}}});

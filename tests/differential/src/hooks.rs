@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
-use crate::real::Failure;
+use crate::server::Failure;
 
 /// The paths at which it answers.
 pub const PATHS: [&str; 14] = [
@@ -124,7 +124,7 @@ pub fn answer(path: &str, review: &Value) -> Option<Value> {
         "/mute" => response["allowed"] = false.into(),
         "/tell" => {
             response["allowed"] = false.into();
-            response["status"] = json!({"message": told(request)});
+            response["status"] = json!({"message": shown(request)});
         }
         _ => {}
     }
@@ -148,20 +148,20 @@ fn label(request: &Value, name: &str) -> Value {
 }
 
 /// What is asked, but for what is another on each server.
-fn told(request: &Value) -> String {
-    let mut told = request.clone();
+fn shown(request: &Value) -> String {
+    let mut shown = request.clone();
     for name in ["uid", "userInfo"] {
-        told[name] = Value::Null;
+        shown[name] = Value::Null;
     }
     for name in ["object", "oldObject"] {
-        let Some(metadata) = told[name]["metadata"].as_object_mut() else { continue };
+        let Some(metadata) = shown[name]["metadata"].as_object_mut() else { continue };
         metadata.remove("managedFields");
-        // That they are there is told.
+        // Only that they are there is shown.
         for name in ["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"] {
             if let Some(value) = metadata.get_mut(name) {
                 *value = (!value.is_null()).into();
             }
         }
     }
-    told.to_string()
+    shown.to_string()
 }

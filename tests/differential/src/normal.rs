@@ -74,7 +74,7 @@ impl Names {
                 // Managers are ordered by time, causes by chance.
                 if matches!(member, "managedFields" | "causes") {
                     items.sort_by_key(Value::to_string);
-                    // How often the same is told is not compared.
+                    // How often the same is reported is not compared.
                     items.dedup();
                 }
                 Value::Array(items)
@@ -89,7 +89,7 @@ impl Names {
                 let mut result = serde_json::Map::new();
                 for (name, value) in ordered {
                     // Whether a later word about a definition's end has another time depends on the
-                    // second it is said in.
+                    // second in which it is written.
                     if name == "f:lastTransitionTime" && member == ENDING {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! The two servers: a real one and the simulator.
+//! A real API server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,116 +11,13 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use innkeeper_simulator::Simulator;
-use jiff::Timestamp;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::sentinel::{self, Wait};
-
-/// Whatever goes wrong with the connection.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-/// What a server answered.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reply {
-    /// The HTTP status.
-    pub code: u16,
-    /// The document, or the text.
-    pub body: Value,
-    /// Its warnings, as in the headers.
-    pub warnings: Vec<String>,
-}
-
-impl Reply {
-    /// The latest time that the document tells of a write: when it was answered, to the second.
-    pub fn latest(&self) -> Option<Timestamp> {
-        let metadata = &self.body["metadata"];
-        let entries = metadata["managedFields"].as_array().into_iter().flatten();
-        let times = entries.map(|entry| &entry["time"]).chain([&metadata["creationTimestamp"]]);
-        times.filter_map(|time| time.as_str()?.parse().ok()).max()
-    }
-
-    fn read(head: &http::response::Parts, bytes: &[u8]) -> Self {
-        let warnings = head.headers.get_all(header::WARNING).iter();
-        let warnings = warnings.filter_map(|value| value.to_str().ok()).map(str::to_owned);
-        let text = String::from_utf8_lossy(bytes);
-        let body = serde_json::from_slice(bytes).unwrap_or_else(|_| {
-            // A watch is a line for each event.
-            let lines: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
-            lines.map_or_else(|_| Value::from(text.as_ref()), Value::from)
-        });
-        Self { code: head.status.as_u16(), body, warnings: warnings.collect() }
-    }
-}
-
-/// Something that answers requests.
-pub trait Server {
-    /// One request.
-    ///
-    /// # Errors
-    /// If there is no answer at all.
-    fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure>;
-
-    /// A watch, until it has told of something in whose text this stands, or it ends. By default
-    /// all that there is to tell.
-    ///
-    /// # Errors
-    /// If there is no answer at all.
-    fn send_until(&self, request: Request<Bytes>, _until: &str) -> Result<Reply, Failure> {
-        self.send(request)
-    }
-
-    /// Waits until those who read a collection in no certain version find what was written to it.
-    ///
-    /// # Errors
-    /// If there is no answer at all.
-    fn refresh(&self, _collection: &str) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Brings its clock to this time, if it has one of its own and is behind.
-    fn reach(&self, _time: Timestamp) {}
-
-    /// Waits until what was written shows to all who read, at this path in this version, if it does
-    /// not at once.
-    ///
-    /// # Errors
-    /// If there is no answer at all.
-    fn catch_up(&self, _path: &str, _version: &str) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Lets its controllers work, if they do so only when they are told; else waits until they have
-    /// come to what was written before.
-    ///
-    /// # Errors
-    /// If they do not come to it.
-    fn settle(&self, wait: Wait) -> Result<(), Failure>;
-}
-
-impl Server for Simulator {
-    fn send(&self, request: Request<Bytes>) -> Result<Reply, Failure> {
-        let response = self.request(request);
-        let (head, mut body) = response.into_parts();
-        let parts: Vec<Bytes> = std::iter::from_fn(|| body.try_next()).collect();
-        Ok(Reply::read(&head, &parts.concat()))
-    }
-
-    fn settle(&self, _: Wait) -> Result<(), Failure> {
-        Simulator::settle(self);
-        Ok(())
-    }
-
-    fn reach(&self, time: Timestamp) {
-        let ahead = time.duration_since(self.now());
-        if ahead.is_positive() {
-            self.advance(ahead);
-        }
-    }
-}
+use crate::sentinel;
+use crate::server::{Failure, Reply, Server, Wait};
 
 /// A real API server.
 pub struct Real {
@@ -171,8 +68,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Whether a server asks to be asked again, as one does whose watch cache of a kind has just begun.
 fn is_busy(reply: &Reply) -> bool {
-    let said = reply.body["message"].as_str().unwrap_or_default();
-    reply.code == 429 && said.contains("storage is (re)initializing")
+    let message = reply.body["message"].as_str().unwrap_or_default();
+    reply.code == 429 && message.contains("storage is (re)initializing")
 }
 
 impl Real {
@@ -192,7 +89,7 @@ impl Real {
             while let Some(frame) = body.frame().await {
                 let Ok(data) = frame?.into_data() else { continue };
                 read.extend_from_slice(&data);
-                if told(&read, until) {
+                if has_line_with(&read, until) {
                     break;
                 }
             }
@@ -202,7 +99,7 @@ impl Real {
 }
 
 /// Whether one of the whole lines has a text.
-fn told(lines: &[u8], text: &str) -> bool {
+fn has_line_with(lines: &[u8], text: &str) -> bool {
     lines.ends_with(b"\n") && String::from_utf8_lossy(lines).contains(text)
 }
 

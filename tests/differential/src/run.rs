@@ -7,17 +7,17 @@ use bytes::Bytes;
 use http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::case::{Case, Known, Place, Step, fill, fill_value};
+use crate::case::{Case, Step};
 use crate::normal::Names;
-use crate::real::{Failure, Reply, Server};
-use crate::sentinel::Wait;
+use crate::place::{Known, Place, fill, fill_value};
+use crate::server::{Failure, Reply, Server, Wait};
 use crate::watching::{LONG, SHORT};
 
 /// How long a real server's controllers may take.
 const BOUND: Duration = Duration::from_mins(1);
 /// How often it is asked whether they are done.
 const PAUSE: Duration = Duration::from_millis(20);
-/// For how long it must be the same, if it was not at once when they had come to it.
+/// For how long it must be the same, if it was not at once when they had finished.
 const CALM: Duration = Duration::from_millis(300);
 
 /// Where the servers answered differently.
@@ -112,7 +112,7 @@ impl<'a> Side<'a> {
             return Ok((reply, (500, Value::from("a strategic patch that does not fit"))));
         }
         let mut normal = self.names.normal(&body);
-        // Which of several unknown members is told first depends on how the server keeps texts.
+        // Which of several unknown members is reported first depends on how the server keeps texts.
         let warnings: BTreeSet<&String> =
             reply.warnings.iter().filter(|text| !is_of_content(text)).collect();
         if normal.is_object() && !warnings.is_empty() {
@@ -155,12 +155,12 @@ fn has_many_directives(step: &Step) -> bool {
 }
 
 /// Whether a warning is about the content of an object: `299 - "spec.containers[0].env[1]: ..."`.
-/// What is wrong with built-in kinds is told in fewer words, see docs/simulator.md.
+/// The simulator reports mistakes in built-in kinds in fewer words, see docs/simulator.md.
 fn is_of_content(warning: &str) -> bool {
     warning.strip_prefix("299 - \"").is_some_and(|text| text.starts_with("spec."))
 }
 
-/// What a watch has told that is compared.
+/// The events of a watch that are compared.
 fn events(mut body: Value) -> Value {
     // One event alone is no list of lines.
     if body["type"].is_string() {
@@ -170,7 +170,7 @@ fn events(mut body: Value) -> Value {
         // It counts what others write too.
         if event["type"] == "BOOKMARK" {
             event["object"]["metadata"]["resourceVersion"] = Value::Null;
-            // Besides it is an object of nothing: see docs/simulator.md.
+            // Apart from that it is an object of nothing: see docs/simulator.md.
             if let Some(object) = event["object"].as_object_mut() {
                 object
                     .retain(|name, _| matches!(name.as_str(), "kind" | "apiVersion" | "metadata"));
@@ -178,7 +178,7 @@ fn events(mut body: Value) -> Value {
         }
     }
     if let Some(events) = body.as_array_mut() {
-        // When a server says besides how far it is depends on the time.
+        // When a server sends further bookmarks depends on the time.
         events.retain(|event| {
             event["type"] != "BOOKMARK" || event["object"]["metadata"]["annotations"].is_object()
         });
@@ -201,7 +201,7 @@ fn written(path: &str, body: &Value) -> Option<(String, String)> {
     Some((object, version.to_owned()))
 }
 
-/// Runs a case in a place where none was run. `seen` is told each step with the real answer.
+/// Runs a case in a place where none was run. `seen` gets each step with the real answer.
 ///
 /// # Errors
 /// If a server does not answer.

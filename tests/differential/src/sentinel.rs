@@ -1,6 +1,6 @@
 //! When the controllers of a real server have looked at what was written: when they have done
-//! something that they can only do after it. What is made for it lies beside the cases and is gone
-//! afterwards.
+//! something that they can only do after it. What is made for it lies outside of the cases and is
+//! gone afterwards.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,18 +9,7 @@ use bytes::Bytes;
 use http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::real::{Failure, Reply, Server};
-
-/// What a case waits for besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// Nothing works by itself but who decides what roles allow.
-    Roles,
-    /// Objects that lose their owners.
-    Owners,
-    /// Namespaces too, which the real controller leaves alone for five seconds.
-    Namespaces,
-}
+use crate::server::{Failure, Reply, Server, Wait};
 
 /// How long a controller may take to do it.
 const BOUND: Duration = Duration::from_mins(1);
@@ -29,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const PLACE: &str = "/api/v1/namespaces/default";
 /// So many objects own each other in a row: more than in a case, so that they go later than those.
 const ROW: usize = 8;
-/// The kinds of the row, in turn: the collector is told of each kind by another watch.
+/// The kinds of the row, in turn: the collector learns of each kind from another watch.
 const KINDS: [(&str, &str); 3] =
     [("ConfigMap", "configmaps"), ("Secret", "secrets"), ("ServiceAccount", "serviceaccounts")];
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -66,11 +55,11 @@ fn until_gone(server: &dyn Server, path: &str) -> Result<(), Failure> {
     })
 }
 
-/// Waits until whoever works by himself on a real server has come to what was written before.
+/// Waits until the controllers of a real server have worked on what was written before.
 ///
 /// # Errors
-/// If he does not come, or the server does not answer.
-pub fn wait(server: &dyn Server, wait: Wait) -> Result<(), Failure> {
+/// If they do not in time, or the server does not answer.
+pub(crate) fn wait(server: &dyn Server, wait: Wait) -> Result<(), Failure> {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let name = format!("sentinel-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     match wait {

@@ -97,7 +97,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_does_not_matter_is_left_out() {
+    fn shrunk_case_keeps_only_the_steps_that_matter() {
         let step = |body: Value| Step { body, ..Step::default() };
         let case = Case {
             steps: vec![

@@ -8,7 +8,7 @@ use crate::case::Step;
 
 /// Where documents refer to each other.
 const SCHEMAS: &str = "#/components/schemas/";
-/// What is said of a list: by the patch's own words.
+/// What a schema declares of a list: by the patch's own words.
 const DIRECTIVES: [&str; 2] = ["$setElementOrder/", "$deleteFromPrimitiveList/"];
 /// What a request touches that touches none.
 const NONE: &str = "none";
@@ -91,15 +91,15 @@ impl Types {
 
     /// What kind of list or map this is, if it is one, and whether its members are its own.
     fn kind(schema: &Value, outer: &Value) -> Option<(&'static str, bool)> {
-        let said = |name: &str| outer[name].as_str().or_else(|| schema[name].as_str());
+        let declared = |name: &str| outer[name].as_str().or_else(|| schema[name].as_str());
         if schema["type"] == "array" {
-            return Some(match said("x-kubernetes-list-type") {
+            return Some(match declared("x-kubernetes-list-type") {
                 Some("set") => ("set", true),
                 Some("map") => ("map", true),
                 _ => ("atomic", false),
             });
         }
-        if said("x-kubernetes-map-type") == Some("atomic") {
+        if declared("x-kubernetes-map-type") == Some("atomic") {
             return Some(("atomic map", false));
         }
         schema["additionalProperties"].is_object().then_some(("granular map", true))
@@ -156,7 +156,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::shapes::definition;
+    use crate::custom::definition;
 
     fn touched(body: Value) -> Vec<&'static str> {
         let mut types = Types::default();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_body_names_is_told_not_what_the_kind_has() {
+    fn only_types_that_a_body_names_are_listed() {
         assert_eq!(touched(Value::Null), ["none"]);
         assert_eq!(touched(json!({"spec": {"size": 1}})), ["none"]);
         assert_eq!(touched(json!({"spec": {"tags": ["a"]}})), ["set"]);

@@ -1,18 +1,18 @@
-//! Random watches. What follows a watch's beginning is over when a mark is told that was written
+//! Random watches. What follows a watch's beginning is over at the event of a mark that was written
 //! last: so no watch need run out, and none is cut short on a slow machine.
 
 use serde_json::{Value, json};
 
 use crate::case::Step;
-use crate::collections::encoded;
-use crate::generate::Maker;
+use crate::maker::Maker;
+use crate::query::encoded;
 use crate::shapes::Shape;
 
-/// How long a watch may take that is told no mark.
+/// How long a watch may take that gets no mark.
 pub(crate) const SHORT: &str = "timeoutSeconds=2";
-/// The same of one that will be told a mark, if what bears it is accepted.
+/// The same of one that gets a mark, if what bears it is accepted.
 pub(crate) const LONG: &str = "timeoutSeconds=60";
-/// What a watch that begins with what is there says when it has told of it.
+/// What a watch that begins with what is there sends after that.
 const END: &str = "k8s.io/initial-events-end";
 /// The object that is made last. No name is behind it.
 const LAST: &str = "zed";
@@ -103,9 +103,9 @@ impl Maker<'_> {
             ),
             From::Nowhere(query) => (query.to_owned(), ""),
         };
-        // A mark that may not be told is not waited for for long.
-        let told = until == END || one_only || fields.is_empty();
-        let time = if told { LONG } else { SHORT };
+        // The wait is short for a mark that may not arrive.
+        let certain = until == END || one_only || fields.is_empty();
+        let time = if certain { LONG } else { SHORT };
         let labels = encoded(&format!("labelSelector=run={{s}}{labels}"));
         let path = format!("{collection}?{labels}{fields}&watch=true&{time}{version}");
         let mut step = self.make("GET", path, "", Value::Null, "watch");

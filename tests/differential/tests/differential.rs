@@ -8,11 +8,12 @@ mod bench;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bench::{Bench, Lane, TOGETHER, number};
 use innkeeper_differential_tests::case::Case;
 use innkeeper_differential_tests::coverage::Coverage;
 use innkeeper_differential_tests::shrink::shrink;
-use innkeeper_differential_tests::{follow, generate, told};
+use innkeeper_differential_tests::{follow, generate, shorthand};
+
+use bench::{Bench, Lane, TOGETHER, number};
 
 /// Requests of one run, unless `INNKEEPER_DIFFERENTIAL_REQUESTS` says otherwise.
 const REQUESTS: usize = 20_000;
@@ -30,7 +31,7 @@ const LANES_OF_CASES: usize = 8;
 const ACCEPTED: usize = 40;
 const SHARED: usize = 20;
 
-/// The cases of a seed, in order, whoever runs them.
+/// The cases of a seed, in order, the same in every run.
 struct Plan {
     rng: fastrand::Rng,
     cases: usize,
@@ -174,7 +175,7 @@ fn kept(folder: &str) -> Vec<(String, Case)> {
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         let name = |case: &Case| format!("{}: {} {}", path.display(), case.why, case.source);
-        found.extend(told::read(&path).unwrap().into_iter().map(|case| (name(&case), case)));
+        found.extend(shorthand::read(&path).unwrap().into_iter().map(|case| (name(&case), case)));
     }
     found
 }
@@ -195,6 +196,6 @@ fn controllers_leave_what_real_ones_leave() {
 }
 
 #[test]
-fn what_once_differed_is_the_same_now() {
+fn kept_cases_get_equal_answers() {
     all_the_same(&Bench::start(), &kept("cases"));
 }

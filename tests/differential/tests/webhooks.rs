@@ -1,19 +1,20 @@
-//! Admission webhooks: asked by the simulator as by a real API server, and what they say is told
-//! alike.
+//! Admission webhooks: the simulator asks them as a real API server does, and reports their
+//! answers alike.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use std::path::PathBuf;
 
 use innkeeper_controlplane::{ControlPlane, Options};
-use innkeeper_differential_tests::case::Place;
 use innkeeper_differential_tests::hooks::{Hooks, PATHS, answer};
-use innkeeper_differential_tests::real::{Real, Server};
-use innkeeper_differential_tests::{run, told};
+use innkeeper_differential_tests::place::Place;
+use innkeeper_differential_tests::real::Real;
+use innkeeper_differential_tests::server::Server;
+use innkeeper_differential_tests::{run, shorthand};
 use innkeeper_simulator::Simulator;
 
 #[test]
-fn webhooks_are_asked_and_heeded_as_by_a_real_server() {
+fn webhooks_are_called_and_obeyed_as_by_a_real_server() {
     let cluster = ControlPlane::start(&Options::default()).unwrap();
     let real = Real::connect(cluster.kubeconfig(), false).unwrap();
     let simulated = Simulator::new(1, "2026-01-01T00:00:00Z".parse().unwrap());
@@ -24,7 +25,7 @@ fn webhooks_are_asked_and_heeded_as_by_a_real_server() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("webhooks.yaml");
     let text = std::fs::read_to_string(file).unwrap();
     let text = text.replace("{url}", &hooks.url).replace("{ca}", &hooks.bundle);
-    let cases = told::parse(&text).unwrap();
+    let cases = shorthand::parse(&text).unwrap();
     assert!(!cases.is_empty(), "there are no cases");
     let mut found = Vec::new();
     for (index, case) in cases.iter().enumerate() {

@@ -43,29 +43,29 @@ pub fn fuzz_entry(data: &[u8]) {
         [(false, false), (false, true), (true, false), (true, true)]
     {
         let grants = Grants { cross_namespace, finalizers, ..Grants::default() };
-        let wish = DesiredState::read(&desired, &MANIFEST, &primary, grants);
+        let state = DesiredState::read(&desired, &MANIFEST, &primary, grants);
         let second = DesiredState::read(&again, &MANIFEST, &primary, grants);
-        assert_eq!(wish, second, "reading is not stable");
+        assert_eq!(state, second, "reading is not stable");
         // Whatever is accepted without grants is accepted with them, and gives the same.
-        let least = least.get_or_insert_with(|| wish.clone());
-        match (&*least, &wish) {
-            (Ok(least), Ok(wish)) => assert_eq!(least, wish),
+        let least = least.get_or_insert_with(|| state.clone());
+        match (&*least, &state) {
+            (Ok(least), Ok(state)) => assert_eq!(least, state),
             (Ok(_), Err(refusal)) => panic!("refused where more is allowed: {refusal}"),
             (Err(refusal), _) => assert!(refusal.to_string().len() < 8_192, "{refusal}"),
         }
-        if let Ok(wish) = wish {
-            accepted(&wish, &desired, &primary, grants);
+        if let Ok(state) = state {
+            accepted(&state, &desired, &primary, grants);
         }
     }
 }
 
-fn accepted(wish: &DesiredState, desired: &Desired, primary: &Primary, grants: Grants) {
-    assert_eq!(wish.objects.len(), desired.objects.len());
-    let targets: BTreeSet<&ObjectRef> = wish.objects.iter().map(|one| &one.object_ref).collect();
-    assert_eq!(targets.len(), wish.objects.len(), "an object is there twice");
-    let ranks: Vec<_> = wish.objects.iter().map(|one| order::sort_key(&one.object_ref)).collect();
+fn accepted(state: &DesiredState, desired: &Desired, primary: &Primary, grants: Grants) {
+    assert_eq!(state.objects.len(), desired.objects.len());
+    let targets: BTreeSet<&ObjectRef> = state.objects.iter().map(|one| &one.object_ref).collect();
+    assert_eq!(targets.len(), state.objects.len(), "an object is there twice");
+    let ranks: Vec<_> = state.objects.iter().map(|one| order::sort_key(&one.object_ref)).collect();
     assert!(ranks.is_sorted(), "the objects are not in order");
-    for wanted in &wish.objects {
+    for wanted in &state.objects {
         complete(wanted, primary, grants);
     }
 }

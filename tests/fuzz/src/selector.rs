@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use innkeeper_core::selector::{LabelSelector, Operator, Requirement};
 use innkeeper_core::{Labels, Selector};
 
-/// Values beside those that a selector names.
+/// Values other than those that a selector names.
 const VALUES: [&str; 6] = ["", "a", "-", "0", "7", "9223372036854775807"];
 
 /// Reads two selectors, one a line. What is read is printed as it was, matches what a naive reading

@@ -160,7 +160,7 @@ impl Arena {
     /// Ends the operator and starts another one on the same cluster.
     pub async fn restart(self) -> Self {
         let simulator = self.lab.simulator().clone();
-        assert!(self.lab.end().await, "the operator ends when it is told to");
+        assert!(self.lab.end().await, "the operator ends on request");
         let mut setup = Setup::new(8);
         setup.modules = Modules::OfCluster;
         let lab = Lab::on(simulator, &Guests::new().unwrap(), setup).await.unwrap();
@@ -201,7 +201,7 @@ impl Arena {
     /// Stops the operator; the simulated cluster stays.
     pub async fn end(self) -> Simulator {
         let simulator = self.lab.simulator().clone();
-        assert!(self.lab.end().await, "the operator ends when it is told to");
+        assert!(self.lab.end().await, "the operator ends on request");
         simulator
     }
 
@@ -259,7 +259,7 @@ impl Arena {
         if let Err(error) = waited {
             let modules =
                 self.lab.api().list("/apis/innkeeper.dev/v1alpha1/modules").await.unwrap();
-            let modules: Vec<String> = modules.iter().map(told).collect();
+            let modules: Vec<String> = modules.iter().map(describe).collect();
             panic!("{error}; it is {:#}; {}", object["status"], modules.join("; "));
         }
         condition(&object, type_).unwrap()["message"].as_str().unwrap_or_default().to_owned()
@@ -286,7 +286,7 @@ impl Arena {
 }
 
 /// The conditions of a Module that are not as they should be, in one line.
-fn told(module: &Value) -> String {
+fn describe(module: &Value) -> String {
     let conditions = module["status"]["conditions"].as_array().into_iter().flatten();
     let bad = conditions
         .filter(|one| one["status"] != "True" && one["type"] != "Held" && one["type"] != "Blocked");

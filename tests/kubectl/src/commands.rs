@@ -197,7 +197,7 @@ pub const COMMANDS: &[&str] = &[
     "scale deployment none --replicas=1",
     "autoscale deployment front --min=1 --max=3",
     "get deployment front -o 'jsonpath={.spec.replicas}'",
-    // What controllers would have said, said by hand.
+    // The status that controllers would have written, written by the test.
     "patch deployment front --subresource=status --type=merge --patch-file=front-status.json",
     "get deployments",
     "rollout status deployment/front --timeout=20s",

@@ -20,7 +20,7 @@ static REPLACED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", "TIME"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC", "TIME"),
         (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d \+0000", "TIME"),
-        // A client that is told to end a watch does not always know that it was.
+        // A client that is asked to end a watch does not always know that it was.
         (r"(?m)^[EWI]\d{4} .*very short watch.*\n", ""),
         (r"10\.96\.\d+\.\d+", "ADDRESS"),
         (r"127\.0\.0\.1:\d+", "SERVER"),

@@ -15,21 +15,21 @@ use similar::TextDiff;
 const FORGET_REPAIRS: &str =
     "delete events --all-namespaces --field-selector reason=ClusterIPNotAllocated";
 
-/// What one side told.
-struct Told {
+/// What one side answered.
+struct Transcript {
     commands: Vec<Printed>,
     watches: Vec<Vec<String>>,
     documents: Vec<Value>,
 }
 
 /// Both sides, each asked once for all tests.
-static TOLD: LazyLock<[Told; 2]> = LazyLock::new(|| {
-    let real = thread::spawn(|| tell(Side::real().unwrap()));
-    let simulated = tell(Side::simulated().unwrap());
+static TRANSCRIPTS: LazyLock<[Transcript; 2]> = LazyLock::new(|| {
+    let real = thread::spawn(|| record(Side::real().unwrap()));
+    let simulated = record(Side::simulated().unwrap());
     [real.join().unwrap(), simulated]
 });
 
-fn tell(mut side: Side) -> Told {
+fn record(mut side: Side) -> Transcript {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("manifests");
     side.settle_in("watched", &folder).unwrap();
     let mut watches = Vec::new();
@@ -50,7 +50,7 @@ fn tell(mut side: Side) -> Told {
     let commands = COMMANDS.iter().map(run).collect();
     let document = |path: &&str| serde_json::from_str(&side.raw(path).unwrap()).unwrap();
     let documents = DOCUMENTS.iter().map(document).collect();
-    Told { commands, watches, documents }
+    Transcript { commands, watches, documents }
 }
 
 /// What differs, for people.
@@ -64,24 +64,25 @@ fn difference(what: &str, real: &str, simulated: &str) -> String {
 
 #[test]
 fn kubectl_prints_the_same_for_a_real_cluster_and_a_simulated_one() {
-    let [real, simulated] = &*TOLD;
+    let [real, simulated] = &*TRANSCRIPTS;
     let mut different = Vec::new();
     for ((line, real), simulated) in COMMANDS.iter().zip(&real.commands).zip(&simulated.commands) {
         if real == simulated {
             continue;
         }
-        let mut told = vec![format!("$ kubectl {line}")];
+        let mut lines = vec![format!("$ kubectl {line}")];
         if real.code != simulated.code {
-            told.push(format!("exit status: real {:?}, simulated {:?}", real.code, simulated.code));
+            lines
+                .push(format!("exit status: real {:?}, simulated {:?}", real.code, simulated.code));
         }
         for (what, one, other) in
             [("output", &real.out, &simulated.out), ("error", &real.error, &simulated.error)]
         {
             if one != other {
-                told.push(difference(what, one, other));
+                lines.push(difference(what, one, other));
             }
         }
-        different.push(told.join("\n"));
+        different.push(lines.join("\n"));
     }
     let (count, of) = (different.len(), COMMANDS.len());
     assert!(different.is_empty(), "{count} of {of} commands differ:\n{}", different.join("\n"));
@@ -91,8 +92,8 @@ fn kubectl_prints_the_same_for_a_real_cluster_and_a_simulated_one() {
 }
 
 #[test]
-fn what_is_watched_is_told_alike() {
-    let [real, simulated] = &*TOLD;
+fn watches_show_the_same_events_on_both_servers() {
+    let [real, simulated] = &*TRANSCRIPTS;
     for ((watch, real), simulated) in WATCHES.iter().zip(&real.watches).zip(&simulated.watches) {
         assert_eq!(real, simulated, "{}", watch.0);
     }
@@ -100,14 +101,14 @@ fn what_is_watched_is_told_alike() {
 
 #[test]
 fn every_type_is_published_as_the_real_server_publishes_it() {
-    let [real, simulated] = &*TOLD;
+    let [real, simulated] = &*TRANSCRIPTS;
     for ((path, real), simulated) in DOCUMENTS.iter().zip(&real.documents).zip(&simulated.documents)
     {
         let schemas = simulated["components"]["schemas"].as_object().unwrap();
         assert!(schemas.len() > 2, "{path} has {} types", schemas.len());
         for (name, schema) in schemas {
             let mut published = real["components"]["schemas"][name].clone();
-            // Of types that all groups have, the groups are not told.
+            // Of types that all groups have, the groups are not shown.
             if schema.get("x-kubernetes-group-version-kind").is_none() {
                 published.as_object_mut().unwrap().remove("x-kubernetes-group-version-kind");
             }

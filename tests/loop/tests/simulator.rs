@@ -133,7 +133,7 @@ async fn play(seed: u64) -> Vec<String> {
     assert!(get(&simulator, DEPLOYMENT).is_none(), "what it owned is collected");
     assert!(get(&simulator, SERVICE).is_none());
 
-    assert!(lab.end().await, "the operator ends when it is told to");
+    assert!(lab.end().await, "the operator ends on request");
     simulator.log()
 }
 

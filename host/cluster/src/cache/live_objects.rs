@@ -88,7 +88,7 @@ impl LiveObjects {
 
     /// Adds an object in place of the cached one of its key.
     pub(super) fn insert(&mut self, object: Arc<Object>, cached: Option<&Object>) {
-        let before = cached.map(Object::makers).unwrap_or_default();
+        let before = cached.map(Object::owner_and_writer_uids).unwrap_or_default();
         let after = object.owner_and_writer_uids();
         for uid in before.difference(&after) {
             self.owned.remove(uid, &object.key);

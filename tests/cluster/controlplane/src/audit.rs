@@ -21,7 +21,7 @@ pub(crate) const POLICY: &str = r#"{
 /// A reader of the audit log. Cheap to clone; each reading starts from the file.
 ///
 /// An event may be written a moment after the client has its answer, so wait for what
-/// should be there; that something is *not* there can be said after the wait only.
+/// should be there; a test can assert that something is *not* there only after the wait.
 #[derive(Clone, Debug)]
 pub struct AuditLog {
     path: PathBuf,

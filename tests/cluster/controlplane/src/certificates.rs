@@ -27,7 +27,7 @@ const SERVER_NAMES: [&str; 7] = [
 const CLIENTS: [(&str, &str, Option<&str>); 6] = [
     ("admin", "admin", Some("system:masters")),
     ("controller-manager", "system:kube-controller-manager", None),
-    // What a node beside the control plane needs (crate `innkeeper-node`).
+    // What a node of the control plane needs (crate `innkeeper-node`).
     ("kubelet", "system:node:node", Some("system:nodes")),
     ("scheduler", "system:kube-scheduler", None),
     ("proxy", "system:kube-proxy", None),

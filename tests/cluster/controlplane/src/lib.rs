@@ -13,7 +13,7 @@
 //!
 //! # Where the programs come from
 //!
-//! See [`Programs`]: `KUBEBUILDER_ASSETS` first, else the Go program beside this
+//! See [`Programs`]: `KUBEBUILDER_ASSETS` first, else the Go program next to this
 //! crate, built once and kept in the user's cache folder.
 //!
 //! # Guarantees
@@ -31,20 +31,26 @@
 //! soon. Clients for tests are in `innkeeper-cluster-tests`.
 
 mod audit;
+mod background;
 mod certificates;
 mod error;
+mod flags;
 mod kubeconfig;
+mod options;
 mod plane;
 mod port;
 mod process;
 mod programs;
 mod readiness;
+mod running;
 mod watchdog;
 
 pub use audit::{AuditEvent, AuditFilter, AuditLog};
+pub use background::Background;
 pub use error::Error;
 pub use kubeconfig::Kubeconfig;
-pub use plane::{Background, ControlPlane, NodeSide, Options};
+pub use options::{NodeSide, Options};
+pub use plane::ControlPlane;
 pub use port::free_address;
 pub use process::{Process, by, command_line, tail};
 pub use programs::{GoProgram, Programs, cache_folder};

@@ -1,4 +1,4 @@
-//! Ports for programs that have to be told theirs.
+//! Ports for programs that do not choose one themselves.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_free_port_is_none_that_outgoing_connections_get() {
+    fn free_port_is_outside_the_range_of_outgoing_connections() {
         let address = free_address(Ipv4Addr::LOCALHOST).unwrap();
         assert!(PORTS.contains(&address.port()), "{address}");
         let held = TcpListener::bind(address).unwrap();

@@ -53,7 +53,7 @@ impl Process {
         &self.name
     }
 
-    /// Ends it as [`Self::end`] does, and runs it anew with the same arguments; it goes on in its
+    /// Ends it as [`Self::end`] does, and runs it again with the same arguments; it goes on in its
     /// log.
     pub fn restart(&mut self, bound: Duration) -> Result<(), Error> {
         self.end(bound);

@@ -21,14 +21,14 @@ const SOURCES: [&str; 3] = ["main.go", "go.mod", "go.sum"];
 pub enum Programs {
     /// A folder with one executable each, as `setup-envtest` makes it.
     Assets(PathBuf),
-    /// One executable that is told by its first argument which program it should be.
+    /// One executable whose first argument names the program that it should be.
     One(PathBuf),
 }
 
 impl Programs {
     /// `KUBEBUILDER_ASSETS` if it is set, else the program of this repository from the
     /// user's cache, built first if it is not there yet (about 8 minutes with 2 cores,
-    /// needs Go). `say` is told before something takes long.
+    /// needs Go). `say` gets a line before something takes long.
     pub fn find(say: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         match env::var_os("KUBEBUILDER_ASSETS") {
             Some(folder) if !folder.is_empty() => Ok(Self::Assets(folder.into())),
@@ -98,13 +98,13 @@ pub struct GoProgram<'a> {
     pub what: &'a str,
     /// The folder with `main.go`, `go.mod` and `go.sum`.
     pub source: &'a Path,
-    /// What to do besides installing Go if there is none; may be empty.
+    /// What to do instead of installing Go if there is none; may be empty.
     pub instead: &'a str,
 }
 
 impl GoProgram<'_> {
     /// Its path in the user's cache, where it is kept by the digest of its sources; built first
-    /// if it is not there yet (about 8 minutes with 2 cores, needs Go). `say` is told before.
+    /// if it is not there yet (about 8 minutes with 2 cores, needs Go). `say` gets a line before.
     pub fn find(&self, say: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         let mut digest = Sha256::new();
         for name in SOURCES {
@@ -135,7 +135,7 @@ impl GoProgram<'_> {
         Ok(program)
     }
 
-    /// Builds to a name beside `program` and renames, so that a build that is cut short
+    /// Builds to a name next to `program` and renames, so that a build that is cut short
     /// leaves nothing that looks ready.
     fn build(&self, program: &Path) -> Result<(), Error> {
         let unfinished = program.with_extension("unfinished");
@@ -143,7 +143,7 @@ impl GoProgram<'_> {
             .split_once('.')
             .and_then(|(major, rest)| Some((major, rest.split_once('.')?.0)))
             .unwrap_or(("1", "0"));
-        // Without these, clients are told v0.0.0 and refuse features by version.
+        // Without these, clients see v0.0.0 and refuse features by version.
         let package = "k8s.io/component-base/version";
         let flags = format!(
             "-s -w -X {package}.gitVersion=v{KUBERNETES} -X {package}.gitMajor={major} \

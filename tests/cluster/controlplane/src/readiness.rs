@@ -13,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// GET `path` from the server at `address`, whose certificate is signed by `ca_pem`.
-/// `Ok` if it answers 200; else what it said, as text for people.
+/// `Ok` if it answers 200; else its answer, as text for people.
 pub(crate) fn get(address: SocketAddr, ca_pem: &str, path: &str) -> Result<(), String> {
     try_get(address, ca_pem, path).map_err(|error| error.to_string())
 }

@@ -49,7 +49,7 @@ fn processes_of(folder: &Path) -> usize {
 }
 
 #[test]
-fn it_is_the_version_it_says_and_logs_a_write_by_user_verb_and_resource() {
+fn control_plane_reports_its_version_and_logs_writes_by_user_verb_and_resource() {
     let mut plane = ControlPlane::start(&Options::default()).unwrap();
     let version = kubectl(plane.kubeconfig(), &["get", "--raw", "/version"]);
     assert!(version.contains(r#""gitVersion": "v1."#), "{version}");
@@ -75,7 +75,7 @@ fn it_is_the_version_it_says_and_logs_a_write_by_user_verb_and_resource() {
 }
 
 #[test]
-fn with_the_controller_manager_children_go_with_their_owner() {
+fn children_are_collected_with_their_owner_when_the_controller_manager_runs() {
     let options = Options { controller_manager: true, ..Options::default() };
     let plane = ControlPlane::start(&options).unwrap();
     let config = plane.kubeconfig();
@@ -87,7 +87,7 @@ fn with_the_controller_manager_children_go_with_their_owner() {
 }
 
 #[test]
-fn in_the_background_it_outlives_the_starter_until_it_is_ended() {
+fn background_control_plane_outlives_its_starter_until_it_is_ended() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("cluster");
     let background = Background::at(&folder);

@@ -36,7 +36,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of these files. The layer is not compressed: it goes to a registry beside the node.
+    /// Of these files. The layer is not compressed: it goes to a registry on the same machine.
     pub fn new(tree: &Tree, run: &Run) -> Result<Self> {
         let mut layer = Vec::new();
         tree.write(&mut layer)?;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_files_run_the_same_way_are_the_same_image() {
+    fn image_digest_is_equal_when_files_and_run_are_equal() {
         let mut tree = Tree::new();
         tree.text("/a", 0o644, "a");
         let run = Run { command: vec!["/a".to_owned()], ..Run::default() };

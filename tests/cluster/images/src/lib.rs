@@ -5,7 +5,7 @@
 //! | [`Tree`] | the files of an image; programs come with the libraries that they need |
 //! | [`Image`] | a tree and how to run it, as the OCI image format has it |
 //! | [`Registry`] | where images are pushed to, over plain HTTP |
-//! | [`Sources`] | where programs are looked for: the machine, and what was unpacked beside it |
+//! | [`Sources`] | where programs are looked for: the machine, and the unpacked packages |
 //! | [`recipes`] | the images that Innkeeper and its tests need |
 //!
 //! # Guarantees

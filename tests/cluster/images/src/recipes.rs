@@ -21,7 +21,7 @@ pub const PAUSE: &str = "innkeeper.test/pause:1";
 /// An image that a test may ask for, with the name by which manifests of the sources ask for it.
 type Recipe = (&'static str, fn(&Sources) -> Result<Image>);
 
-/// All that a node of the tests can pull, besides [`PAUSE`] and [`innkeeper`].
+/// All that a node of the tests can pull, in addition to [`PAUSE`] and [`innkeeper`].
 pub const RECIPES: [Recipe; 6] = [
     ("busybox:latest", busybox),
     ("nginx:latest", nginx),

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_lies_where_a_node_asks_for_it() {
+    fn pushed_image_lies_where_a_node_asks_for_it() {
         let is = |name: &str, repository: &str, tag: &str| {
             assert_eq!(place(name), (repository.to_owned(), tag.to_owned()), "{name}");
         };

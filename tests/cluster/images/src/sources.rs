@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::Tree;
 
-/// Folders of programs, beside those of `PATH`: an ordinary user's `PATH` lacks some.
+/// Folders of programs, in addition to those of `PATH`: an ordinary user's `PATH` lacks some.
 const FOLDERS: [&str; 9] = [
     "usr/local/sbin",
     "usr/local/bin",
@@ -65,7 +65,7 @@ impl Sources {
         self.unpacked.as_deref()
     }
 
-    /// Where the loader looks for libraries besides its usual folders.
+    /// Where the loader looks for libraries in addition to its usual folders.
     pub fn library_path(&self) -> Option<String> {
         let root = self.unpacked.as_ref()?;
         let triple = format!("{}-linux-gnu", env::consts::ARCH);
@@ -91,8 +91,8 @@ impl Sources {
             command.env("LD_LIBRARY_PATH", path);
         }
         let output = command.output().context("running ldd")?;
-        // It fails for a program without libraries, which is none to worry about; what is not
-        // found is told on standard output.
+        // It fails for a program without libraries, which is none to worry about; ldd names
+        // a library that it does not find on standard output.
         for library in libraries(&String::from_utf8_lossy(&output.stdout))? {
             tree.copy(self.in_image(&library), &library)?;
         }
@@ -107,9 +107,9 @@ impl Sources {
 }
 
 /// The libraries that `ldd` names, as in `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x...)`.
-fn libraries(said: &str) -> Result<BTreeSet<PathBuf>> {
+fn libraries(output: &str) -> Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
-    for line in said.lines() {
+    for line in output.lines() {
         if line.contains("=> not found") {
             bail!("a library is missing: {}", line.trim());
         }
@@ -129,11 +129,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_libraries_are_those_with_a_path_and_one_that_is_missing_is_told() {
-        let said = "/usr/bin/a:\n\tlinux-vdso.so.1 (0x00007f)\n\tlibz.so.1 => /lib/libz.so.1 (0x00007f)\n\
+    fn libraries_are_those_with_a_path_and_a_missing_one_is_an_error() {
+        let output = "/usr/bin/a:\n\tlinux-vdso.so.1 (0x00007f)\n\tlibz.so.1 => /lib/libz.so.1 (0x00007f)\n\
                     \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n/usr/bin/b:\n\tnot a dynamic executable\n";
         let paths: Vec<String> =
-            libraries(said).unwrap().iter().map(|path| path.display().to_string()).collect();
+            libraries(output).unwrap().iter().map(|path| path.display().to_string()).collect();
         assert_eq!(paths, ["/lib/libz.so.1", "/lib64/ld-linux-x86-64.so.2"]);
         let error = libraries("\tlibz.so.1 => not found\n").unwrap_err().to_string();
         assert_eq!(error, "a library is missing: libz.so.1 => not found");

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use tar::{Builder, EntryType, Header};
 
-/// Files, folders and links by their path in the image. All belong to root unless told otherwise.
+/// Files, folders and links by their path in the image. All belong to root unless another owner is
+/// given.
 #[derive(Clone, Debug, Default)]
 pub struct Tree {
     // Sorted, with every folder before what lies in it.
@@ -103,7 +104,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Users and their groups of the same name and number, beside root.
+    /// Users and their groups of the same name and number, in addition to root.
     pub fn users(&mut self, users: &[(&str, u32, &str)]) {
         let mut passwd = vec!["root:x:0:0:root:/root:/bin/sh\n".to_owned()];
         let mut group = vec!["root:x:0:\n".to_owned()];
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_making_and_the_times_of_files_do_not_matter() {
+    fn archive_is_equal_whatever_the_order_and_times_of_its_files() {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("a");
         fs::write(&source, "a").unwrap();

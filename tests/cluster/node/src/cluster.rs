@@ -17,7 +17,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts both, and returns when the node is ready. The controller manager always runs. `say`
-    /// is told before something takes long.
+    /// gets a line before something takes long.
     ///
     /// # Errors
     /// What is missing, by name, and what to do; or the program that failed and the end of its

@@ -105,7 +105,7 @@ fn remove_below(folder: &Path) -> std::io::Result<()> {
 fn hierarchies() -> Result<Vec<PathBuf>> {
     let root = Path::new(ROOT);
     if root.join("cgroup.controllers").exists() {
-        // Whoever runs the machine has usually done so; where it fails, kubelet says what is
+        // The machine's administrator has usually done so; where it fails, kubelet says what is
         // missing.
         let _ = fs::write(root.join("cgroup.subtree_control"), CONTROLLERS);
         return Ok(vec![root.to_owned()]);

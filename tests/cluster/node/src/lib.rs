@@ -1,4 +1,4 @@
-//! A real Kubernetes node on this machine, beside a control plane of `innkeeper-controlplane`:
+//! A real Kubernetes node on this machine, for a control plane of `innkeeper-controlplane`:
 //! containerd, runc, CNI, a registry, kubelet, kube-proxy, scheduler and cluster DNS. For tests
 //! and for `cargo xtask cluster up --node`. Needs Linux and root.
 //!
@@ -13,7 +13,7 @@
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`Packages`] | the programs that are not ours: those of the machine, or Debian's, unpacked beside it |
+//! | [`Packages`] | the programs that are not ours: those of the machine, or Debian's, unpacked into a cache folder |
 //! | [`Machine`] | namespaces of the kernel in which a node runs, and the cable to the host |
 //! | [`Node`] | the programs of a node in a machine, and their settings |
 //! | [`Cluster`] | a control plane and its node, for as long as the value lives |
@@ -23,7 +23,7 @@
 //!
 //! - All processes of a node run in one PID namespace, whose first process is ended by its pid: the
 //!   kernel then ends all others, and with them go mounts, interfaces and rules of the firewall.
-//! - All state lies in one folder, which is removed. Beside it there are one network interface
+//! - All state lies in one folder, which is removed. Outside of it there are one network interface
 //!   and one folder per hierarchy of control groups, both named `innkeeper-<number>`.
 //! - Nodes do not see each other: the same addresses and ports are used in each.
 //! - Nothing is installed, and no setting of the machine is changed.

@@ -34,10 +34,10 @@ impl Link {
                 link.raise(pid)?;
                 return Ok(link);
             }
-            let said = String::from_utf8_lossy(&output.stderr);
+            let stderr = String::from_utf8_lossy(&output.stderr);
             // Making an interface is atomic: the name is the claim to the number.
-            if !said.contains("File exists") {
-                bail!("the network interface {name} cannot be made: {}", said.trim());
+            if !stderr.contains("File exists") {
+                bail!("the network interface {name} cannot be made: {}", stderr.trim());
             }
         }
         bail!("{MOST} nodes run on this machine: end one with `cargo xtask cluster down`")
@@ -82,7 +82,7 @@ impl Link {
         Ipv4Addr::new(198, 18, self.number, 2)
     }
 
-    /// What the node must do besides: pods reach the host by the node's address.
+    /// What the node must do in addition: pods reach the host by the node's address.
     pub(crate) fn firewall() -> String {
         format!(
             "table ip innkeeper {{\n  chain out {{\n    type nat hook postrouting priority 100;\n    \

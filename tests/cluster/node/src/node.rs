@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(50);
 pub(crate) const NAME: &str = "node";
 
 /// All programs of a node: those of packages, unpacked where they are not installed, and the path
-/// of our own, built first if it is not in the user's cache folder. `say` is told before.
+/// of our own, built first if it is not in the user's cache folder. `say` gets a line before.
 ///
 /// # Errors
 /// What is missing, by name, and what to do.

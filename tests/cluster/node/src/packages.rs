@@ -26,7 +26,7 @@ const NODE: [(&str, &str); 12] = [
     ("unshare", "util-linux"),
 ];
 
-/// What images are made of, beside that.
+/// What images are made of, in addition to that.
 const IMAGES: [(&str, &str); 5] = [
     ("find", "findutils"),
     ("flock", "util-linux"),
@@ -44,7 +44,7 @@ pub struct Packages {
 
 impl Packages {
     /// All that a node and its images need. Where a program is missing, Debian's packages are
-    /// downloaded and unpacked into the user's cache folder, once. `say` is told before.
+    /// downloaded and unpacked into the user's cache folder, once. `say` gets a line before.
     ///
     /// # Errors
     /// The packages that are missing, if this is not root on a Debian.
@@ -173,7 +173,7 @@ fn download(archives: &Path, packages: &[&str]) -> Result<()> {
     run(apt.env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
-/// Runs `command`; an error has what it said.
+/// Runs `command`; an error has its output.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = format!(
         "{} {}",
@@ -183,8 +183,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     let output =
         command.stdin(Stdio::null()).output().with_context(|| format!("running {line}"))?;
     if !output.status.success() {
-        let said = [output.stdout, output.stderr].concat();
-        bail!("`{line}` failed ({}): {}", output.status, String::from_utf8_lossy(&said).trim());
+        let text = [output.stdout, output.stderr].concat();
+        bail!("`{line}` failed ({}): {}", output.status, String::from_utf8_lossy(&text).trim());
     }
     Ok(())
 }

@@ -144,8 +144,8 @@ config_path = "{}"
         )
     }
 
-    /// What a cluster's installer makes besides: the Service of DNS, its rights, and the class of
-    /// volumes.
+    /// What a cluster's installer makes in addition: the Service of DNS, its rights, and the class
+    /// of volumes.
     fn objects(&self) -> String {
         let address = self.address;
         format!(

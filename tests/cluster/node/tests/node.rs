@@ -1,7 +1,7 @@
 //! A node runs pods, and leaves nothing behind. Needs root; `cargo xtask test` runs these.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by it")]
-#![allow(clippy::print_stdout, reason = "what takes long is told")]
+#![allow(clippy::print_stdout, reason = "the test prints what takes long")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -122,13 +122,13 @@ fn who_a_pod_is(cluster: &Cluster) -> String {
     cluster.node().push("quay.io/example/asks:latest", &image).unwrap();
     let config = cluster.plane().kubeconfig();
     kubectl(config, &["run", "asks", "--image=quay.io/example/asks:latest", "--restart=Never"]);
-    let said = wait_until("the pod ends", || {
+    let log = wait_until("the pod ends", || {
         match &*kubectl(config, &["get", "pod", "asks", "-o", "jsonpath={.status.phase}"]) {
             "Succeeded" | "Failed" => Ok(kubectl(config, &["logs", "asks"])),
             other => Err(other.to_owned()),
         }
     });
-    said.trim().to_owned()
+    log.trim().to_owned()
 }
 
 /// The page that the Service gives to a pod that asks for it by name.
@@ -228,7 +228,7 @@ fn pods_run_and_are_reached_and_reach_the_api_server_and_nothing_is_left_at_the_
 
 #[test]
 #[ignore = "needs root: cargo xtask test runs it"]
-fn two_nodes_side_by_side_do_not_meet() {
+fn two_nodes_at_the_same_time_are_isolated() {
     let _alone = alone();
     let (one, two) = (start(), start());
     assert_ne!(one.node().address(), two.node().address());
@@ -258,7 +258,7 @@ fn two_nodes_side_by_side_do_not_meet() {
 
 #[test]
 #[ignore = "needs root: cargo xtask test runs it"]
-fn in_the_background_it_outlives_the_starter_and_what_a_crash_leaves_is_cleared_away() {
+fn background_node_outlives_its_starter_and_leftovers_of_a_crash_are_removed() {
     let _alone = alone();
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("cluster");
@@ -291,7 +291,7 @@ fn in_the_background_it_outlives_the_starter_and_what_a_crash_leaves_is_cleared_
 #[test]
 #[ignore = "the other half of a_killed_test_leaves_nothing_behind"]
 fn a_test_that_is_killed() {
-    // Whoever runs all that is ignored runs this too.
+    // A run of all ignored tests runs this too.
     let Some(path) = std::env::var_os("INNKEEPER_KILLED_TEST") else { return };
     let cluster = start();
     apply(cluster.plane().kubeconfig(), WEB);

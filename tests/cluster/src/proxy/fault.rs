@@ -17,7 +17,7 @@ pub enum Fault {
     LoseRequest,
     /// Forwarded and carried out; the connection is cut instead of an answer.
     LoseResponse,
-    /// Forwarded only when the proxy is told [`super::Proxy::let_go`].
+    /// Forwarded only after a call of [`super::Proxy::let_go`].
     Delay,
 }
 

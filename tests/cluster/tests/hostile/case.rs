@@ -9,54 +9,55 @@ use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
 /// Status, reason and a part of the message of a condition.
-pub(crate) type Told = (&'static str, &'static str, &'static str);
+pub(crate) type Expected = (&'static str, &'static str, &'static str);
 
 /// Where the host says what it makes of a guest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Answer {
     /// In the Module's condition `Loaded`: the guest never runs.
-    Module(Told),
+    Module(Expected),
     /// In the Module's condition `Ready`: its spec is refused.
-    Spec(Told),
+    Spec(Expected),
     /// In the primary's condition `Synced`.
-    Primary(Told),
+    Primary(Expected),
 }
 
 /// One misbehaviour: a module of its own with an account, a namespace and a primary of its own.
+#[derive(Clone)]
 pub(crate) struct Case {
     /// What it does; the name of the module, of its account and of its primary.
     pub(crate) name: &'static str,
     /// The guest; gzip if it is large.
     pub(crate) component: Vec<u8>,
-    /// What the Module's spec says beside source, account and namespace.
+    /// What the Module's spec says in addition to source, account and namespace.
     pub(crate) spec: Value,
     /// Where its primary is, if not in a namespace of its own.
     pub(crate) namespace: Option<&'static str>,
-    /// The rules of its account in that namespace, beside [`rights`].
+    /// The rules of its account in that namespace, in addition to [`rights`].
     pub(crate) rules: Vec<Value>,
     /// What is in the namespace before.
     pub(crate) before: Vec<Value>,
     /// What the host answers.
     pub(crate) answer: Answer,
-    /// What its account may have written with success beside status and Events: resource and
-    /// name.
+    /// What its account may have written with success in addition to status and Events: resource
+    /// and name.
     pub(crate) writes: &'static [(&'static str, &'static str)],
 }
 
 impl Case {
     /// A guest whose answer the host must give in the primary's status.
-    pub(crate) fn runs(name: &'static str, guest: &Tiny, told: Told) -> Self {
-        Self::new(name, guest.component(), Answer::Primary(told))
+    pub(crate) fn runs(name: &'static str, guest: &Tiny, expected: Expected) -> Self {
+        Self::new(name, guest.component(), Answer::Primary(expected))
     }
 
     /// A component that never becomes a guest.
-    pub(crate) fn is_refused(name: &'static str, component: Vec<u8>, told: Told) -> Self {
-        Self::new(name, component, Answer::Module(told))
+    pub(crate) fn is_refused(name: &'static str, component: Vec<u8>, expected: Expected) -> Self {
+        Self::new(name, component, Answer::Module(expected))
     }
 
     /// A Module that is refused before its guest is read.
-    pub(crate) fn is_misplaced(name: &'static str, guest: &Tiny, told: Told) -> Self {
-        Self::new(name, guest.component(), Answer::Spec(told))
+    pub(crate) fn is_misplaced(name: &'static str, guest: &Tiny, expected: Expected) -> Self {
+        Self::new(name, guest.component(), Answer::Spec(expected))
     }
 
     fn new(name: &'static str, component: Vec<u8>, answer: Answer) -> Self {
@@ -91,8 +92,8 @@ impl Case {
         self
     }
 
-    /// With this in the namespace before.
-    pub(crate) fn beside(mut self, object: Value) -> Self {
+    /// With this object in the namespace before.
+    pub(crate) fn given(mut self, object: Value) -> Self {
         self.before.push(object);
         self
     }

@@ -1,5 +1,5 @@
 //! Hostile guests on a real API server: what the host answers to each, and that a good module
-//! beside them works all the while.
+//! keeps working at the same time.
 //!
 //! Each misbehaviour is a module of its own, with an account, a namespace and a primary of its
 //! own; all of them go on misbehaving until the end. What a guest may do within a call is shown in
@@ -8,19 +8,26 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 #![allow(clippy::print_stdout, reason = "what the host answered, shown when a test fails")]
 
+mod answers;
 mod case;
 mod cases;
+mod components;
+mod guests;
 mod neighbour;
+mod objects;
+mod resources;
+mod statuses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use case::{Answer, Case};
 use innkeeper_cluster_tests::stage::{MODULES, SOON, message, says};
 use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};
-use neighbour::{Reactions, kib, memory_returns};
 use serde_json::{Value, json};
+
+use case::{Answer, Case};
+use neighbour::{Reactions, kib, memory_returns};
 
 const HOSTILE: Kind = Kind::new("hostile.example.dev/v1", "Hostile");
 const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
@@ -82,9 +89,9 @@ async fn begin(stage: &Stage, case: &Case) -> Result<()> {
 async fn answered(stage: &Stage, case: &Case) -> Result<()> {
     let home = case.home();
     let (at, type_, (status, reason, part)) = match case.answer {
-        Answer::Module(told) => ((Kind::MODULE, "", case.name), "Loaded", told),
-        Answer::Spec(told) => ((Kind::MODULE, "", case.name), "Ready", told),
-        Answer::Primary(told) => ((HOSTILE, home.as_str(), case.name), "Synced", told),
+        Answer::Module(expected) => ((Kind::MODULE, "", case.name), "Loaded", expected),
+        Answer::Spec(expected) => ((Kind::MODULE, "", case.name), "Ready", expected),
+        Answer::Primary(expected) => ((HOSTILE, home.as_str(), case.name), "Synced", expected),
     };
     let what = format!("{}: {} says {type_}={status} {reason}", case.name, at.0);
     let object =
@@ -95,7 +102,7 @@ async fn answered(stage: &Stage, case: &Case) -> Result<()> {
     ensure!(text.contains(part), "{}: {part:?} is not in {shown:?}", case.name);
     ensure!(text.len() <= 8 << 10, "{}: the message has {} bytes", case.name, text.len());
     if let (Answer::Primary(("False", reason, _)), false) = (case.answer, is_of_objects(case)) {
-        // What fails as a whole is said of the module too.
+        // The module reports a failure of the whole answer too.
         stage.module_says(case.name, "Healthy", "False", reason).await?;
     }
     Ok(())
@@ -134,7 +141,7 @@ async fn good_goes_on(stage: &Stage, host: &Host, step: usize, during: &str) -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() -> Result<()> {
+async fn every_misbehaviour_is_answered_and_a_good_module_goes_on() -> Result<()> {
     let mut cases = cases::all();
     let stage = Stage::new().await?;
     for object in [definition()].iter().chain(&sees_definitions()) {
@@ -164,11 +171,11 @@ async fn every_misbehaviour_is_answered_and_a_good_module_goes_on_beside_it() ->
         begin(&stage, case).await?;
         answered(&stage, case).await?;
         let took = good_goes_on(&stage, &host, index + 1, case.name).await?;
-        reactions.beside(case.name, took);
+        reactions.during(case.name, took);
     }
     answered(&stage, &bomb).await?;
     let took = good_goes_on(&stage, &host, cases.len() + 1, bomb.name).await?;
-    reactions.beside(bomb.name, took);
+    reactions.during(bomb.name, took);
     cases.push(bomb);
 
     only_what_is_theirs_was_written(&stage, &cases, mark)?;
@@ -233,68 +240,79 @@ fn only_what_is_theirs_was_written(stage: &Stage, cases: &[Case], mark: u64) -> 
 
 /// Of each kind that a hostile guest wanted, there is what was there before and no more.
 async fn nothing_else_is_there(stage: &Stage, cases: &[Case]) -> Result<()> {
-    let names = |objects: &[Value]| -> BTreeSet<String> {
-        objects
-            .iter()
-            .map(|one| one["metadata"]["name"].as_str().unwrap_or_default().to_owned())
-            .collect()
-    };
     for case in cases.iter().filter(|case| case.namespace.is_none()) {
-        let home = case.home();
-        let mut expected: BTreeSet<String> = ["kube-root-ca.crt".to_owned()].into();
-        expected.extend(case.writes.iter().map(|(_, name)| (*name).to_owned()));
-        for object in &case.before {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            // A Settings has its child.
-            expected.insert(if object["kind"] == SETTINGS.kind {
-                format!("{name}-x")
-            } else {
-                name.to_owned()
-            });
-        }
-        ensure!(
-            names(&stage.admin.list(Kind::CONFIG_MAP, &home).await?).is_subset(&expected),
-            "{}: ConfigMaps beyond {expected:?}",
-            case.name
-        );
-        let role: BTreeSet<String> = [format!("guest-{}", case.name)].into();
-        for kind in [ROLE, ROLE_BINDING] {
-            ensure!(
-                names(&stage.admin.list(kind, &home).await?) == role,
-                "{}: a {kind}",
-                case.name
-            );
-        }
-        ensure!(stage.admin.list(Kind::SECRET, &home).await?.is_empty(), "{}: a Secret", case.name);
+        home_holds_what_the_case_may_have(stage, case).await?;
     }
-    // What others had is as it was.
-    let text = |namespace: &'static str, name: &'static str| async move {
-        anyhow::Ok(stage.admin.must_get(Kind::CONFIG_MAP, namespace, name).await?["data"].clone())
-    };
-    assert_eq!(text("hostile-child-of-another", "others-x").await?, json!({"text": "theirs"}));
-    assert_eq!(text("hostile-object-of-nobody", "found").await?, json!({"a": "theirs"}));
-    assert_eq!(text("hostile-key-twice", "odd").await?, json!({"a": "last"}));
-    ensure!(stage.admin.get(Kind::NAMESPACE, "", "evil").await?.is_none(), "the namespace evil");
+    objects_of_others_are_as_they_were(stage).await?;
+    nothing_is_outside_of_the_homes(stage).await?;
+    modules_and_their_sources_are_untouched(stage, cases).await
+}
+
+fn names(objects: &[Value]) -> BTreeSet<String> {
+    let name = |one: &Value| one["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    objects.iter().map(name).collect()
+}
+
+async fn home_holds_what_the_case_may_have(stage: &Stage, case: &Case) -> Result<()> {
+    let home = case.home();
+    let mut expected: BTreeSet<String> = ["kube-root-ca.crt".to_owned()].into();
+    expected.extend(case.writes.iter().map(|(_, name)| (*name).to_owned()));
+    for object in &case.before {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        // A Settings has its child.
+        let is_settings = object["kind"] == SETTINGS.kind;
+        expected.insert(if is_settings { format!("{name}-x") } else { name.to_owned() });
+    }
     ensure!(
-        stage.admin.get(Kind::CRD, "", "evils.evil.example.dev").await?.is_none(),
-        "a definition"
+        names(&stage.admin.list(Kind::CONFIG_MAP, &home).await?).is_subset(&expected),
+        "{}: ConfigMaps beyond {expected:?}",
+        case.name
     );
-    ensure!(
-        stage.admin.get(Kind::CONFIG_MAP, "default", "evil").await?.is_none(),
-        "a ConfigMap in default"
-    );
-    // Modules and their sources: nobody but this test has touched them.
+    let role: BTreeSet<String> = [format!("guest-{}", case.name)].into();
+    for kind in [ROLE, ROLE_BINDING] {
+        let found = names(&stage.admin.list(kind, &home).await?);
+        ensure!(found == role, "{}: a {kind}", case.name);
+    }
+    ensure!(stage.admin.list(Kind::SECRET, &home).await?.is_empty(), "{}: a Secret", case.name);
+    Ok(())
+}
+
+async fn objects_of_others_are_as_they_were(stage: &Stage) -> Result<()> {
+    for (namespace, name, data) in [
+        ("hostile-child-of-another", "others-x", json!({"text": "theirs"})),
+        ("hostile-object-of-nobody", "found", json!({"a": "theirs"})),
+        ("hostile-key-twice", "odd", json!({"a": "last"})),
+    ] {
+        let found = stage.admin.must_get(Kind::CONFIG_MAP, namespace, name).await?;
+        assert_eq!(found["data"], data, "{namespace}/{name}");
+    }
+    Ok(())
+}
+
+async fn nothing_is_outside_of_the_homes(stage: &Stage) -> Result<()> {
+    for (kind, namespace, name) in [
+        (Kind::NAMESPACE, "", "evil"),
+        (Kind::CRD, "", "evils.evil.example.dev"),
+        (Kind::CONFIG_MAP, "default", "evil"),
+    ] {
+        let found = stage.admin.get(kind, namespace, name).await?;
+        ensure!(found.is_none(), "{kind} {namespace}/{name} is there");
+    }
+    Ok(())
+}
+
+/// Nobody but this test, and the host with its snapshots, has written Modules and sources.
+async fn modules_and_their_sources_are_untouched(stage: &Stage, cases: &[Case]) -> Result<()> {
     let modules = stage.admin.list(Kind::MODULE, "").await?;
     ensure!(modules.len() == cases.len() + 1, "{} modules", modules.len());
     for object in modules.iter().chain(&stage.admin.list(Kind::CONFIG_MAP, MODULES).await?) {
         let entries = object["metadata"]["managedFields"].as_array().context("managedFields")?;
         for entry in entries.iter().filter(|entry| entry["subresource"] != "status") {
             let manager = entry["manager"].as_str().unwrap_or_default();
-            // The host keeps copies of what serves.
-            let is_copy = object["metadata"]["labels"]["innkeeper.dev/copy-of"].is_string();
+            let is_snapshot = object["metadata"]["labels"]["innkeeper.dev/copy-of"].is_string();
             ensure!(
                 ["test", "kube-controller-manager"].contains(&manager)
-                    || is_copy && manager == "innkeeper",
+                    || is_snapshot && manager == "innkeeper",
                 "{manager} wrote {}",
                 object["metadata"]["name"]
             );
@@ -368,11 +386,11 @@ async fn logs_are_bounded_and_the_hosts_own(host: &Host) -> Result<()> {
     let mut flood = 0;
     for line in host.log() {
         ensure!(!line.contains("panicked"), "{line}");
-        let said: Value =
+        let entry: Value =
             serde_json::from_str(&line).with_context(|| format!("no line of the host: {line}"))?;
-        ensure!(said["module"] != "forged", "a guest forged {line}");
-        if said["guest"] == true && said["module"] == "log-flood" {
-            flood += said["message"].as_str().unwrap_or_default().len() + 1;
+        ensure!(entry["module"] != "forged", "a guest forged {line}");
+        if entry["guest"] == true && entry["module"] == "log-flood" {
+            flood += entry["message"].as_str().unwrap_or_default().len() + 1;
         }
     }
     // Each run may write so much, and that the rest is cut.

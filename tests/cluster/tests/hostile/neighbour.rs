@@ -1,4 +1,4 @@
-//! What hostile modules cost a good one beside them: the time until its changes reach the cluster,
+//! What hostile modules cost a good one: the time until its changes reach the cluster,
 //! and memory of the host after they are gone.
 
 use std::fmt::Write as _;
@@ -15,11 +15,11 @@ const GONE_WITHIN: Duration = Duration::from_mins(3);
 /// of it back is counted at the allocator, in tests/hostile/tests/memory.rs.
 const KEPT_KIB_MAX: u64 = 128 << 10;
 
-/// How long changes of the good module took to reach the cluster, alone and beside each case.
+/// How long changes of the good module took to reach the cluster, alone and during each case.
 #[derive(Default)]
 pub(crate) struct Reactions {
     alone: Vec<Duration>,
-    beside: Vec<(String, Duration)>,
+    during: Vec<(String, Duration)>,
 }
 
 impl Reactions {
@@ -29,21 +29,21 @@ impl Reactions {
     }
 
     /// Notes a change that was made while a case went on.
-    pub(crate) fn beside(&mut self, case: &str, took: Duration) {
-        self.beside.push((case.to_owned(), took));
+    pub(crate) fn during(&mut self, case: &str, took: Duration) {
+        self.during.push((case.to_owned(), took));
     }
 
     /// The figures for docs/benchmarks.md: never asserted, since the machine is shared with the API
     /// server and with other tests.
     pub(crate) fn summary(&mut self) -> String {
         self.alone.sort();
-        self.beside.sort_by_key(|(_, took)| *took);
+        self.during.sort_by_key(|(_, took)| *took);
         let alone = self.alone.get(self.alone.len() / 2).copied().unwrap_or_default();
         let ratio = |took: Duration| took.as_secs_f64() / alone.as_secs_f64().max(1e-9);
         let mut text = format!("a change of the good module alone: {} ms", alone.as_millis());
         for (percent, what) in [(50, "p50"), (99, "p99"), (100, "most")] {
-            let index = (self.beside.len() * percent / 100).min(self.beside.len() - 1);
-            if let Some((case, took)) = self.beside.get(index) {
+            let index = (self.during.len() * percent / 100).min(self.during.len() - 1);
+            if let Some((case, took)) = self.during.get(index) {
                 // A String takes any text.
                 let _ =
                     write!(text, "; {what} {} ms = {:.1} ({case})", took.as_millis(), ratio(*took));

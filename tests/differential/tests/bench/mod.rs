@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::Request;
 use innkeeper_controlplane::{ControlPlane, Options};
-use innkeeper_differential_tests::case::{Case, Place, Step};
-use innkeeper_differential_tests::real::{Real, Reply, Server};
+use innkeeper_differential_tests::case::{Case, Step};
+use innkeeper_differential_tests::custom::{definition, ruled_definition};
+use innkeeper_differential_tests::place::Place;
+use innkeeper_differential_tests::real::Real;
 use innkeeper_differential_tests::run::{Difference, run};
-use innkeeper_differential_tests::shapes::{definition, ruled_definition, subjects};
+use innkeeper_differential_tests::server::{Reply, Server};
+use innkeeper_differential_tests::subjects::subjects;
 use innkeeper_differential_tests::types::Types;
 use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
@@ -18,7 +21,7 @@ use serde_json::{Value, json};
 /// How long a definition may take until it is served.
 const BOUND: Duration = Duration::from_mins(2);
 /// Random cases in one namespace, one after the other: a list looks at all that is there. They are
-/// the same ones whoever runs them, and however fast.
+/// the same ones in every run, and however fast.
 pub(crate) const TOGETHER: usize = 25;
 /// Who writes Events on a real server even if nobody asks for any: it looks after the addresses of
 /// Services, and an address that it has not seen yet is one that is missing.
@@ -144,7 +147,7 @@ impl Lane<'_> {
         own.map(|event| format!("{}: {}", event["reason"], event["message"]))
     }
 
-    /// Runs a case. `seen` is told each step with the real answer.
+    /// Runs a case. `seen` gets each step with the real answer.
     pub(crate) fn run(
         &mut self,
         case: &Case,

@@ -2,115 +2,14 @@
 //! what others have stored.
 
 use innkeeper_hostile_tests::{
-    Arena, Attack, GROUP, MODULES, RBAC, SOON, block_on, condition, guest, manifest,
+    Arena, Attack, GROUP, MODULES, RBAC, block_on, condition, guest, manifest,
 };
 use serde_json::{Value, json};
 
-const DEFINED: &str = "defined.example.dev";
-const CRD: &str =
-    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.defined.example.dev";
-
-/// A definition of things with this schema of their spec.
-fn things(spec: &Value) -> Value {
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("things.{DEFINED}")},
-        "spec": {"group": DEFINED, "scope": "Namespaced",
-            "names": {"kind": "Thing", "plural": "things"},
-            "versions": [{"name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}]}})
-}
-
-fn object_of(properties: &Value) -> Value {
-    json!({"type": "object", "properties": properties})
-}
-
-fn size_and_color() -> Value {
-    object_of(&json!({"size": {"type": "integer"}, "color": {"type": "string"}}))
-}
-
-fn grown() -> Value {
-    object_of(
-        &json!({"size": {"type": "integer"}, "color": {"type": "string"}, "shape": {"type": "string"}}),
-    )
-}
-
-/// A module whose guest describes these definitions.
-fn attack(name: &str, definitions: &[Value]) -> Attack {
-    let mut manifest = manifest(&[]);
-    manifest["crds"] = json!(definitions);
-    Attack::new(name, &guest(&manifest, &json!({})))
-        .spec(json!({"allowedCRDGroups": [DEFINED]}))
-        .has_all_rights()
-}
-
-/// Gives a module that is installed another component.
-async fn push(arena: &Arena, attack: &Attack) {
-    for object in attack.objects().iter().filter(|one| one["kind"] == "ConfigMap") {
-        arena.apply(object).await;
-    }
-    // What the Module says then is of this component and not of the one before.
-    arena.pass(20).await;
-}
-
-/// An arena in which the module `things` has installed a definition, and a thing is stored.
-async fn arena_with(definition: &Value, spec: &Value) -> Arena {
-    let arena = Arena::start(&[]).await;
-    arena.install(&attack("things", std::slice::from_ref(definition))).await;
-    arena.module_says("things", "Ready", "True", "RevisionActive").await;
-    arena.apply(&thing("a", spec)).await;
-    arena
-}
-
-async fn arena() -> Arena {
-    arena_with(&things(&size_and_color()), &json!({"size": 3, "color": "red"})).await
-}
-
-fn thing(name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": format!("{DEFINED}/v1"), "kind": "Thing",
-        "metadata": {"name": name, "namespace": "attack-things"}, "spec": spec})
-}
-
-async fn stored(arena: &Arena, name: &str) -> Option<Value> {
-    arena.get(&format!("/apis/{DEFINED}/v1/namespaces/attack-things/things/{name}")).await
-}
-
-/// Waits until the installed definition names this place.
-async fn until_installed(arena: &Arena, place: &str) {
-    let is_there = arena
-        .lab()
-        .until(&format!("the definition has {place}"), SOON, async |api| {
-            Ok(api.get(CRD).await?.unwrap_or_default().pointer(place).is_some())
-        })
-        .await;
-    is_there.unwrap();
-}
-
-const SHAPE: &str = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/shape";
-
-/// Pushes a definition and expects that it is held, that nothing is written, and that no approval
-/// helps; gives the message.
-async fn is_held(arena: &Arena, definition: &Value) -> String {
-    let before = arena.get(CRD).await.unwrap();
-    push(arena, &attack("things", std::slice::from_ref(definition))).await;
-    let message = arena.module_says("things", "Blocked", "True", "CRDIncompatible").await;
-    let module = arena.module("things").await;
-    let digest = module["status"]["candidate"]["digest"].clone();
-    let approve = json!({"metadata": {"annotations": {"innkeeper.dev/approve": digest}}});
-    arena.merge("/apis/innkeeper.dev/v1alpha1/modules/things", &approve).await;
-    arena.pass(30).await;
-    arena.module_says("things", "Blocked", "True", "CRDIncompatible").await;
-    assert_eq!(arena.get(CRD).await.unwrap()["spec"], before["spec"]);
-    // What is stored can be read whole, and written.
-    let thing = stored(arena, "a").await.unwrap();
-    arena
-        .merge(
-            &format!("/apis/{DEFINED}/v1/namespaces/attack-things/things/a"),
-            &json!({"metadata": {"labels": {"touched": "yes"}}}),
-        )
-        .await;
-    assert_eq!(stored(arena, "a").await.unwrap()["spec"], thing["spec"]);
-    message
-}
+use crate::things::{
+    CRD, DEFINED, SHAPE, arena, arena_with, attack, grown, push, size_and_color, stored, things,
+    until_installed,
+};
 
 /// Pushes a definition and expects that its component is refused with these words.
 async fn is_refused(arena: &Arena, definition: &Value, words: &str) {
@@ -214,117 +113,6 @@ fn a_definition_that_grows_is_installed_and_shown_in_the_preview() {
 }
 
 #[test]
-fn the_storage_version_does_not_move_to_one_without_a_stored_field() {
-    block_on(async {
-        let arena = arena().await;
-        let mut moved = things(&size_and_color());
-        moved["spec"]["versions"][0]["storage"] = json!(false);
-        let mut second =
-            things(&object_of(&json!({"size": {"type": "integer"}})))["spec"]["versions"][0]
-                .clone();
-        second["name"] = json!("v2");
-        moved["spec"]["versions"].as_array_mut().unwrap().push(second);
-        let message = is_held(&arena, &moved).await;
-        assert!(
-            message
-                .contains("version v2 would be stored and takes less than v1: .spec.color is gone"),
-            "{message}"
-        );
-        // Nor is it served beside it: whoever writes by it would lose the color.
-        moved["spec"]["versions"][0]["storage"] = json!(true);
-        moved["spec"]["versions"][1]["storage"] = json!(false);
-        let message = is_held(&arena, &moved).await;
-        assert!(message.contains("version v2 would be served"), "{message}");
-    });
-}
-
-#[test]
-fn a_logical_keyword_or_rule_that_blocks_what_is_stored_is_held() {
-    block_on(async {
-        let arena = arena().await;
-        for (keyword, value) in [
-            ("not", json!({"required": ["size"]})),
-            ("allOf", json!([{"required": ["shape"]}])),
-            ("anyOf", json!([{"required": ["shape"]}])),
-            ("oneOf", json!([{"required": ["size"]}, {"required": ["color"]}])),
-            ("maxProperties", json!(1)),
-            ("x-kubernetes-validations", json!([{"rule": "self.size > 100"}])),
-        ] {
-            let mut spec = grown();
-            spec[keyword] = value;
-            let message = is_held(&arena, &things(&spec)).await;
-            assert!(message.contains(".spec has a"), "{keyword}: {message}");
-        }
-    });
-}
-
-#[test]
-fn a_type_under_preserve_unknown_fields_is_held() {
-    block_on(async {
-        let mut spec = size_and_color();
-        spec["x-kubernetes-preserve-unknown-fields"] = json!(true);
-        let arena = arena_with(&things(&spec), &json!({"shape": {"sides": 3}})).await;
-        spec["properties"]["shape"] = json!({"type": "string"});
-        let mut typed = things(&spec);
-        typed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] =
-            json!({"type": "object"});
-        let message = is_held(&arena, &typed).await;
-        assert!(message.contains(".spec.shape has another type"), "{message}");
-    });
-}
-
-#[test]
-fn a_default_that_makes_one_member_too_many_is_held() {
-    block_on(async {
-        let mut spec = size_and_color();
-        spec["maxProperties"] = json!(2);
-        let arena = arena_with(&things(&spec), &json!({"size": 3, "color": "red"})).await;
-        spec["properties"]["shape"] = json!({"type": "string", "default": "round"});
-        let message = is_held(&arena, &things(&spec)).await;
-        assert!(message.contains(".spec.shape has a new default"), "{message}");
-    });
-}
-
-#[test]
-fn a_definition_that_grows_is_held_when_a_stored_object_does_not_fit() {
-    block_on(async {
-        let arena = arena().await;
-        arena.apply(&thing("b", &json!({"size": 9}))).await;
-        // An administrator narrows the definition; what is stored stays.
-        let narrow = |spec: Value| {
-            let mut spec = spec;
-            spec["properties"]["size"]["maximum"] = json!(5);
-            things(&spec)
-        };
-        arena.apply(&narrow(size_and_color())).await;
-        let message = is_held(&arena, &narrow(grown())).await;
-        assert!(
-            message.contains("Thing attack-things/b: .spec.size is more than maximum"),
-            "{message}"
-        );
-        // As soon as the object fits, the definition is installed.
-        let small = json!({"spec": {"size": 5}});
-        arena.merge(&format!("/apis/{DEFINED}/v1/namespaces/attack-things/things/b"), &small).await;
-        until_installed(&arena, SHAPE).await;
-    });
-}
-
-#[test]
-fn a_stored_object_beyond_the_first_page_of_a_list_is_checked() {
-    block_on(async {
-        let arena = arena().await;
-        for index in 0..120 {
-            arena.apply(&thing(&format!("b{index}"), &json!({"size": 1}))).await;
-        }
-        arena.apply(&thing("z", &json!({"size": -1}))).await;
-        let mut scaled = things(&size_and_color());
-        scaled["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}});
-        let message = is_held(&arena, &scaled).await;
-        assert!(message.contains("Thing attack-things/z: .spec.size"), "{message}");
-    });
-}
-
-#[test]
 fn a_module_that_may_not_write_a_definition_that_stays_serves_all_the_same() {
     block_on(async {
         let arena = arena().await;
@@ -350,20 +138,6 @@ fn a_module_that_may_not_write_a_definition_that_stays_serves_all_the_same() {
         arena.module_says("reader", "Ready", "True", "RevisionActive").await;
         push(&arena, &reader(&grown())).await;
         arena.module_says("reader", "Ready", "False", "CRDForbidden").await;
-    });
-}
-
-#[test]
-fn a_scale_that_a_stored_object_does_not_fit_is_held() {
-    block_on(async {
-        let arena = arena_with(&things(&size_and_color()), &json!({"size": -1})).await;
-        let mut scaled = things(&size_and_color());
-        scaled["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}});
-        let message = is_held(&arena, &scaled).await;
-        assert!(
-            message.contains("Thing attack-things/a: .spec.size is not a replica count"),
-            "{message}"
-        );
     });
 }
 
@@ -474,45 +248,6 @@ fn a_group_below_a_granted_one_is_not_granted() {
         arena.module_says("things", "Ready", "False", "CRDGroupNotAllowed").await;
         let path = format!("{}/things.sub.{DEFINED}", CRD.rsplit_once('/').unwrap().0);
         assert!(arena.get(&path).await.is_none());
-    });
-}
-
-/// What an account may that is to install definitions, but has no right in the whole cluster.
-fn may_install(name: &str) -> [Value; 2] {
-    let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
-        "metadata": {"name": format!("installs-{name}")},
-        "rules": [{"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
-            "verbs": ["get", "create", "patch"]}]});
-    let binding = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
-        "metadata": {"name": format!("installs-{name}")},
-        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": format!("installs-{name}")},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": MODULES}]});
-    [role, binding]
-}
-
-fn attack_in_its_namespace(definition: &Value) -> Attack {
-    let mut manifest = manifest(&[]);
-    manifest["crds"] = json!([definition]);
-    Attack::new("things", &guest(&manifest, &json!({})))
-        .spec(json!({"allowedCRDGroups": [DEFINED]}))
-}
-
-#[test]
-fn a_definition_is_not_changed_when_its_objects_cannot_be_listed() {
-    block_on(async {
-        let arena = Arena::start(&may_install("things")).await;
-        arena.install(&attack_in_its_namespace(&things(&size_and_color()))).await;
-        arena.module_says("things", "Ready", "True", "RevisionActive").await;
-        push(&arena, &attack_in_its_namespace(&things(&grown()))).await;
-        let message = arena.module_says("things", "Ready", "False", "CRDForbidden").await;
-        assert!(message.contains("may not list things"), "{message}");
-        assert!(arena.get(CRD).await.unwrap().pointer(SHAPE).is_none());
-        // With the right in its namespaces it is.
-        let rights = attack_in_its_namespace(&things(&grown())).may(&["list"], DEFINED, "things");
-        for object in rights.objects().iter().filter(|one| one["kind"] == "Role") {
-            arena.apply(object).await;
-        }
-        until_installed(&arena, SHAPE).await;
     });
 }
 

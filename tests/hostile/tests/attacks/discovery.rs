@@ -7,35 +7,7 @@ use innkeeper_lab::Content;
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
-/// A kind as a manifest declares it.
-fn kind(api_version: &str, kind: &str, plural: &str, scope: &str) -> Value {
-    json!({"apiVersion": api_version, "kind": kind, "plural": plural, "scope": scope})
-}
-
-/// A manifest that reads these kinds.
-fn reading(reads: &[Value]) -> Value {
-    let mut manifest = manifest(&[]);
-    manifest["reads"] = json!(reads);
-    manifest
-}
-
-/// A manifest with another primary.
-fn of_primary(primary: Value, owned: &[Value]) -> Value {
-    let mut manifest = manifest(owned);
-    manifest["primary"] = primary;
-    manifest
-}
-
-/// The definition of a kind in a group of its own.
-fn definition(kind: &str, plural: &str, scope: &str) -> Value {
-    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.late.example.dev")},
-        "spec": {"group": "late.example.dev", "scope": scope,
-            "names": {"kind": kind, "plural": plural},
-            "versions": [{"name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any}}}}]}})
-}
+use crate::kinds::{definition, kind, namespace, of_primary, reading, requests, secret, wants};
 
 const DEFINITION: &str =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.late.example.dev";
@@ -44,35 +16,9 @@ fn foo() -> Value {
     kind("late.example.dev/v1", "Foo", "foos", "Namespaced")
 }
 
-fn secret(namespace: &str, name: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
-        "data": {"key": "aHVudGVyMmh1bnRlcjI="}})
-}
-
-fn namespace(name: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-}
-
-/// What a guest wants: these objects, as they are.
-fn wants(objects: &[Value]) -> Value {
-    let objects: Vec<Value> = objects.iter().map(|one| json!({ "object": one })).collect();
-    json!({ "objects": objects })
-}
-
 fn config_map(namespace: &str, name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": name, "namespace": namespace}, "data": {"a": "b"}})
-}
-
-/// The requests of an attack's account whose method or path holds this part.
-fn requests(arena: &Arena, account: &str, part: &str) -> Vec<String> {
-    let user = format!("{MODULES}:{account} ");
-    let mut log = arena.log();
-    log.retain(|line| {
-        let head = line.split(" Query ").next().unwrap_or_default();
-        line.contains(&user) && head.contains(part)
-    });
-    log
 }
 
 async fn delete(arena: &Arena, path: &str) {
@@ -374,170 +320,6 @@ fn of_two_modules_with_one_group_the_honest_one_goes_on() {
         arena.module_says("one", "KindsAvailable", "True", "AllKindsServed").await;
         arena.primary_says("one", "Synced", "True", "Applied").await;
         assert_eq!(requests(&arena, "two", "/foos"), Vec::<String>::new());
-    });
-}
-
-#[test]
-fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
-    block_on(async {
-        let arena = Arena::start(&[
-            definition("Wide", "wides", "Cluster"),
-            namespace("innkeeper-system"),
-            namespace("victim"),
-        ])
-        .await;
-        let primary = kind("late.example.dev/v1", "Wide", "wides", "Cluster");
-        let owned = [
-            kind("v1", "Namespace", "namespaces", "Cluster"),
-            kind("v1", "ServiceAccount", "serviceaccounts", "Namespaced"),
-            kind("coordination.k8s.io/v1", "Lease", "leases", "Namespaced"),
-            kind("apiregistration.k8s.io/v1", "APIService", "apiservices", "Cluster"),
-        ];
-        let object = |api_version: &str, kind: &str, namespace: &str, name: &str| {
-            let mut object = json!({"apiVersion": api_version, "kind": kind,
-                "metadata": {"name": name, "labels": {"evil": "true"}}});
-            if !namespace.is_empty() {
-                object["metadata"]["namespace"] = namespace.into();
-            }
-            object
-        };
-        let evil = [
-            ("component", object("v1", "ConfigMap", MODULES, "component")),
-            ("account", object("v1", "ServiceAccount", MODULES, "evil")),
-            ("lease", object("coordination.k8s.io/v1", "Lease", "innkeeper-system", "innkeeper")),
-            (
-                "service",
-                object("apiregistration.k8s.io/v1", "APIService", "", "v1alpha1.innkeeper.dev"),
-            ),
-            ("modules", object("v1", "Namespace", "", MODULES)),
-            ("system", object("v1", "Namespace", "", "innkeeper-system")),
-        ];
-        for (name, object) in evil {
-            for policy in [json!([]), json!(["merge"])] {
-                let name = format!("{name}{}", policy.as_array().unwrap().len());
-                let desired = json!({"objects": [{"object": object, "policy": policy}]});
-                let guest = guest(&of_primary(primary.clone(), &owned), &desired);
-                let spec = json!({"namespaces": [], "allowCrossNamespace": true,
-                    "selector": {"matchLabels": {"for": name}}});
-                arena.install(&Attack::new(&name, &guest).has_all_rights().spec(spec)).await;
-                arena
-                    .apply(&json!({"apiVersion": "late.example.dev/v1", "kind": "Wide",
-                        "metadata": {"name": name, "labels": {"for": name}}}))
-                    .await;
-                let message = arena.module_says(&name, "Healthy", "False", "ReservedObject").await;
-                assert!(message.contains("belongs to Innkeeper itself"), "{message}");
-                let mut writes = requests(&arena, &name, "PATCH ");
-                writes.retain(|line| !line.contains("/wides/"));
-                assert_eq!(writes, Vec::<String>::new());
-            }
-        }
-        let labels = |object: Option<Value>| object.unwrap()["metadata"]["labels"]["evil"].clone();
-        let namespace = arena.get(&format!("/api/v1/namespaces/{MODULES}")).await;
-        assert_eq!(labels(namespace), Value::Null);
-    });
-}
-
-#[test]
-fn what_lies_in_innkeepers_own_namespaces_is_no_modules_primary() {
-    block_on(async {
-        let arena = Arena::start(&[namespace("innkeeper-system"), namespace(MODULES)]).await;
-        let desired = wants(&[json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": "evil"}})]);
-        let guest = guest(&manifest(&[]), &desired);
-        for home in ["innkeeper-system", MODULES] {
-            let primary = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
-                "metadata": {"name": "first", "namespace": home}});
-            arena.apply(&primary).await;
-            let name = format!("in-{home}");
-            let spec = json!({"namespaces": [home]});
-            arena.install(&Attack::new(&name, &guest).spec(spec).has_all_rights()).await;
-            let message = arena.module_says(&name, "Ready", "False", "InvalidSpec").await;
-            assert!(message.contains("belongs to Innkeeper itself"), "{message}");
-        }
-        // A module of all namespaces reconciles what lies elsewhere.
-        let all = Attack::new("all", &guest).spec(json!({"namespaces": []})).has_all_rights();
-        arena.install(&all).await;
-        arena.primary_says("all", "Synced", "True", "Applied").await;
-        for home in ["innkeeper-system", MODULES] {
-            let path = format!("/api/v1/namespaces/{home}/configmaps/evil");
-            assert_eq!(arena.get(&path).await, None);
-            for name in ["all", &format!("in-{home}")] {
-                let mut writes = requests(&arena, name, "PATCH ");
-                writes.retain(|line| line.contains(&format!("/namespaces/{home}/")));
-                assert_eq!(writes, Vec::<String>::new());
-            }
-        }
-    });
-}
-
-#[test]
-fn the_key_of_the_digests_is_read_by_no_module() {
-    block_on(async {
-        let arena = Arena::start(&[
-            namespace("innkeeper-system"),
-            secret("innkeeper-system", "innkeeper-digest-key"),
-        ])
-        .await;
-        let secrets = kind("v1", "Secret", "secrets", "Namespaced");
-        // By spec.secretNames, with a primary beside it.
-        let spec = json!({"namespaces": [], "secretNames": ["innkeeper-digest-key"]});
-        let guest_ = guest(&reading(std::slice::from_ref(&secrets)), &wants(&[]));
-        arena.install(&Attack::new("grants", &guest_).has_all_rights().spec(spec)).await;
-        arena
-            .apply(&json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
-                "metadata": {"name": "first", "namespace": "innkeeper-system"}}))
-            .await;
-        arena.module_says("grants", "KindsAvailable", "True", "AllKindsServed").await;
-        // By a primary that is a Secret itself: each one is reconciled, but for that one.
-        arena.apply(&secret("default", "other")).await;
-        let decorates = json!({"name": "hostile", "version": "1.0.0", "primary": secrets,
-            "owned": [{"kind": secrets, "merges": true}]});
-        let merge = |namespace: &str, name: &str| {
-            let object = json!({"apiVersion": "v1", "kind": "Secret",
-                "metadata": {"name": name, "namespace": namespace, "labels": {"seen": "true"}}});
-            json!({"object": object, "policy": ["merge"]})
-        };
-        let desired = json!({"objects": [merge("innkeeper-system", "innkeeper-digest-key")]});
-        let attack = Attack::new("primary", &guest(&decorates, &desired)).has_all_rights();
-        let spec = json!({"namespaces": [], "allowCrossNamespace": true});
-        arena.install(&attack.spec(spec)).await;
-        arena.module_says("primary", "Healthy", "False", "ReservedObject").await;
-        arena.pass(60).await;
-        for name in ["grants", "primary"] {
-            let found = requests(&arena, name, "/namespaces/innkeeper-system/secrets/");
-            assert_eq!(found, Vec::<String>::new(), "{name}");
-        }
-        let path = "/api/v1/namespaces/innkeeper-system/secrets/innkeeper-digest-key";
-        let key = arena.get(path).await.unwrap();
-        assert_eq!(key["metadata"].get("labels"), None);
-    });
-}
-
-#[test]
-fn a_module_of_namespaces_leaves_innkeepers_own_alone_and_takes_the_others() {
-    block_on(async {
-        let arena = Arena::start(&[namespace("innkeeper-system"), namespace("web")]).await;
-        let namespaces = kind("v1", "Namespace", "namespaces", "Cluster");
-        let manifest = json!({"name": "hostile", "version": "1.0.0", "primary": namespaces,
-            "owned": [{"kind": namespaces, "merges": true}], "finalizer": ""});
-        let attack = Attack::new("wide", &guest(&manifest, &wants(&[]))).has_all_rights();
-        arena.install(&attack.spec(json!({"namespaces": []}))).await;
-        arena.module_says("wide", "KindsAvailable", "True", "AllKindsServed").await;
-        arena.pass(60).await;
-        let finalizers = async |name: &str| {
-            let object = arena.get(&format!("/api/v1/namespaces/{name}")).await.unwrap();
-            object["metadata"]["finalizers"].clone()
-        };
-        assert_ne!(finalizers("web").await, Value::Null);
-        for name in ["innkeeper-system", MODULES] {
-            assert_eq!(finalizers(name).await, Value::Null, "{name}");
-            let path = format!("/namespaces/{name}");
-            let mut writes = requests(&arena, "wide", &path);
-            writes.retain(|line| line.starts_with("PATCH"));
-            assert_eq!(writes, Vec::<String>::new());
-        }
-        let module = arena.module("wide").await;
-        assert_eq!(condition(&module, "Healthy").unwrap()["status"], "True", "{module:#}");
     });
 }
 

@@ -23,7 +23,7 @@ async fn reported(arena: &Arena, namespace: &str) -> usize {
 }
 
 #[test]
-fn a_primary_is_reconciled_within_a_second_beside_a_flood_of_another_namespace() {
+fn primary_is_reconciled_within_a_second_during_a_flood_of_another_namespace() {
     block_on(async {
         let arena = Arena::start(&[namespace("quiet")]).await;
         // A burst of 100 writes, and five a second beyond it: as 3,000 primaries of three writes

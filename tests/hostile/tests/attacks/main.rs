@@ -3,16 +3,26 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 mod baseline;
+mod consent;
 mod definitions;
 mod discovery;
+mod events;
 mod fairness;
+mod finalizers;
+mod kinds;
+mod leak;
+mod log;
+mod objects;
 mod old_names;
 mod outer_look;
 mod output;
+mod own_namespaces;
 mod ownership;
 mod schemas;
 mod second_look;
 mod secrets;
+mod stored_objects;
+mod things;
 mod third_look;
 mod versions;
 mod write_rate;

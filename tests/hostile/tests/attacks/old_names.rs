@@ -1,4 +1,4 @@
-//! A Module with a field of an older release is refused, and told the new name.
+//! A Module with a field of an older release is refused with a message that names the new field.
 
 use innkeeper_hostile_tests::{Arena, block_on};
 use innkeeper_lab::ApiFailure;

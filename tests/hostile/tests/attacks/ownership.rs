@@ -1,79 +1,18 @@
 //! Objects, labels and finalizers of others.
 
-use std::time::Duration;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use innkeeper_hostile_tests::{
-    Arena, Attack, GROUP, MODULES, RBAC, block_on, condition, guest, manifest,
-};
-use innkeeper_lab::Content;
-use innkeeper_tiny_guests::{TIME, Tiny};
+use innkeeper_hostile_tests::{Arena, Attack, GROUP, RBAC, block_on, guest, manifest};
 use serde_json::{Value, json};
+
+use crate::objects::{SOON, apply_as, attack, claims, config_map, desires, replace, semver};
 
 /// The annotation on a primary that lets it adopt.
 const ADOPT_ANNOTATION: &str = "innkeeper.dev/adopt";
+
 /// The annotation on an object whose kind holds data and that may be deleted all the same.
 const ALLOW_DELETION_ANNOTATION: &str = "innkeeper.dev/allow-deletion";
+
 /// The label on an object that outlives its primary.
 const RETAINED_FOR_LABEL: &str = "innkeeper.dev/retained-for";
-/// How much virtual time a new version has to be served, and its answer to be carried out.
-const SOON: Duration = Duration::from_mins(2);
-
-/// A claim, as an owned kind.
-fn claims() -> Value {
-    json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-        "plural": "persistentvolumeclaims", "scope": "Namespaced"})
-}
-
-/// The kind of the primaries, as an owned kind.
-fn hostiles() -> Value {
-    json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile", "plural": "hostiles",
-        "scope": "Namespaced"})
-}
-
-/// A major version as a semantic version.
-fn semver(major: &str) -> String {
-    format!("{major}.0.0")
-}
-
-/// A guest that owns ConfigMaps, claims and its own kind, and desires these objects.
-fn desires(version: &str, objects: &Value) -> Tiny {
-    let mut manifest = manifest(&[claims(), hostiles()]);
-    manifest["version"] = semver(version).into();
-    guest(&manifest, &json!({ "objects": objects }))
-}
-
-/// An attack whose next version serves at once, and whose account may write claims and primaries.
-fn attack(name: &str, guest: &Tiny) -> Attack {
-    let all = ["get", "list", "watch", "create", "patch", "update", "delete"];
-    Attack::new(name, guest)
-        .spec(json!({"rollout": {"strategy": "Immediate", "rollbackWindow": "0s"}}))
-        .may(&all, "", "persistentvolumeclaims")
-        .may(&all, GROUP, "hostiles")
-        .may(&all, "apps", "statefulsets")
-}
-
-/// Replaces the guest of an attack, and waits until the new version serves and had its say.
-async fn replace(arena: &Arena, name: &str, version: &str, guest: &Tiny) {
-    let source = format!("/api/v1/namespaces/{MODULES}/configmaps/{name}");
-    let data = json!({"binaryData": {"guest.wasm": BASE64.encode(guest.component())}});
-    arena.merge(&source, &data).await;
-    let what = format!("version {version} of {name} serves");
-    let path = format!("/apis/innkeeper.dev/v1alpha1/modules/{name}");
-    let serves = arena.lab().until(&what, SOON, async |api| {
-        let module = api.get(&path).await?.unwrap_or_default();
-        Ok(module["status"]["guest"]["version"] == semver(version))
-    });
-    serves.await.unwrap();
-    arena.pass(30).await;
-}
-
-/// Writes by server-side apply under any name of a field manager, as an administrator.
-async fn apply_as(arena: &Arena, manager: &str, path: &str, object: &Value) {
-    let path = format!("{path}?fieldManager={}&force=true", manager.replace('/', "%2F"));
-    arena.lab().api().send("PATCH", &path, Content::Apply, object).await.unwrap();
-}
 
 /// An object that outlives its primary.
 fn kept() -> Value {
@@ -94,10 +33,6 @@ fn claim(home: &str, labels: &Value) -> Value {
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
 }
 
-fn config_map(name: &str) -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
-}
-
 /// What a guest merges into an object of somebody else.
 fn merged(kind: &str, name: &str, metadata: &Value) -> Value {
     let mut object = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
@@ -113,7 +48,7 @@ async fn is_untouched(arena: &Arena, path: &str, uid: &Value) {
     let object = arena.get(path).await;
     assert!(object.is_some(), "{path} is deleted");
     let metadata = &object.unwrap()["metadata"];
-    assert_eq!(metadata["uid"], *uid, "{path} was made anew");
+    assert_eq!(metadata["uid"], *uid, "{path} was created again");
     assert_eq!(metadata["deletionTimestamp"], Value::Null, "{path} is being deleted");
     assert_eq!(metadata["ownerReferences"], Value::Null, "{path} is owned: {metadata}");
 }
@@ -130,8 +65,8 @@ fn claim_of_a_tenant_survives_a_guest_that_labels_wants_and_drops_it() {
         let uid = arena.get(&path).await.unwrap()["metadata"]["uid"].clone();
         let merges = merged("PersistentVolumeClaim", "data", &json!({ "labels": label }));
         replace(&arena, "retain", "2", &desires("2", &json!([merges]))).await;
-        let told = arena.primary_says("retain", "Synced", "False", "MalformedObject").await;
-        assert!(told.contains("innkeeper.dev/retained-for"), "{told}");
+        let message = arena.primary_says("retain", "Synced", "False", "MalformedObject").await;
+        assert!(message.contains("innkeeper.dev/retained-for"), "{message}");
         is_untouched(&arena, &path, &uid).await;
 
         // An earlier version of the host has let the guest do it.
@@ -170,8 +105,8 @@ fn guest_that_annotates_its_primary_adopts_nothing() {
         theirs["data"] = json!({"whose": "theirs"});
         arena.apply(&theirs).await;
         let uid = arena.get(path).await.unwrap()["metadata"]["uid"].clone();
-        let told = arena.primary_says("adopt", "Synced", "False", "MalformedObject").await;
-        assert!(told.contains(ADOPT_ANNOTATION), "{told}");
+        let message = arena.primary_says("adopt", "Synced", "False", "MalformedObject").await;
+        assert!(message.contains(ADOPT_ANNOTATION), "{message}");
 
         // An earlier version of the host has let it do so, or another module's guest has done it.
         let primary = arena.primary("adopt").await;
@@ -265,8 +200,8 @@ fn claim_that_a_stateful_set_made_from_a_labelled_template_is_not_retained() {
     });
 }
 
-#[test]
-fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
+/// Objects with metadata that is not the guest's to give, by name, and a part of the refusal.
+fn foreign_metadata() -> Vec<(&'static str, Value, &'static str)> {
     let own = |metadata: Value| {
         let mut object = config_map("made");
         object["metadata"] = metadata;
@@ -276,7 +211,7 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
     let into = |metadata: Value| merged("ConfigMap", "theirs", &metadata);
     let owner = json!([{"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile", "name": "x",
         "uid": "x", "controller": true, "blockOwnerDeletion": true}]);
-    let cases = [
+    vec![
         ("retained", into(json!({"labels": {RETAINED_FOR_LABEL: "x"}})), "belongs to the host"),
         (
             "deletable",
@@ -323,7 +258,12 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
             "metadata": {"name": "made"}, "status": "x"}}),
             "status belongs",
         ),
-    ];
+    ]
+}
+
+#[test]
+fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
+    let cases = foreign_metadata();
     block_on(async {
         let arena = Arena::start(&[]).await;
         for (name, object, _) in &cases {
@@ -333,8 +273,8 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
             arena.apply(&theirs).await;
         }
         for (name, _, expected) in &cases {
-            let told = arena.primary_says(name, "Synced", "False", "MalformedObject").await;
-            assert!(told.contains(expected), "{name}: {told}");
+            let message = arena.primary_says(name, "Synced", "False", "MalformedObject").await;
+            assert!(message.contains(expected), "{name}: {message}");
             let maps = format!("/api/v1/namespaces/attack-{name}/configmaps");
             assert!(arena.get(&format!("{maps}/made")).await.is_none(), "{name}");
             let theirs = arena.get(&format!("{maps}/theirs")).await.unwrap();
@@ -342,75 +282,6 @@ fn metadata_that_is_not_the_guests_is_refused_and_nothing_is_written() {
             let is_ours = |one: &&Value| one["manager"].as_str().unwrap().starts_with("innkeeper/");
             assert_eq!(managers.iter().find(is_ours), None, "{name}");
         }
-    });
-}
-
-#[test]
-fn finalizer_on_an_object_needs_the_grant_of_the_module() {
-    block_on(async {
-        let arena = Arena::start(&[]).await;
-        let mut object = config_map("made");
-        object["metadata"]["finalizers"] = json!(["example.com/slow"]);
-        let guest = desires("1", &json!([{"object": object}]));
-        let granted = Attack::new("granted", &guest).spec(json!({"allowFinalizers": true}));
-        arena.install(&granted.may(&["get", "list", "watch"], "", "persistentvolumeclaims")).await;
-        arena.primary_says("granted", "Synced", "True", "Applied").await;
-        let made = arena.get("/api/v1/namespaces/attack-granted/configmaps/made").await.unwrap();
-        assert_eq!(made["metadata"]["finalizers"], json!(["example.com/slow"]));
-    });
-}
-
-#[test]
-fn guest_that_names_a_finalizer_of_another_module_is_not_served() {
-    block_on(async {
-        let arena = Arena::start(&[]).await;
-        for (name, finalizer) in [
-            ("other-module", "innkeeper.dev/victim"),
-            ("of-kubernetes", "kubernetes.io/pvc-protection"),
-            ("of-nobody", "example.com/cleanup"),
-        ] {
-            let mut manifest = manifest(&[]);
-            manifest["finalizer"] = finalizer.into();
-            arena.install(&Attack::new(name, &guest(&manifest, &json!({})))).await;
-            let told = arena.module_says(name, "Loaded", "False", "FinalizerNotGranted").await;
-            assert!(told.contains(finalizer), "{told}");
-            assert_eq!(arena.primary(name).await["metadata"]["finalizers"], Value::Null);
-        }
-        let mut manifest = manifest(&[]);
-        manifest["finalizer"] = format!("cleanup.{GROUP}/done").into();
-        arena.install(&attack("own-domain", &guest(&manifest, &json!({})))).await;
-        arena.primary_says("own-domain", "Synced", "True", "Applied").await;
-        let finalizers = arena.primary("own-domain").await["metadata"]["finalizers"].clone();
-        assert_eq!(finalizers, json!([format!("cleanup.{GROUP}/done")]));
-    });
-}
-
-#[test]
-fn finalizer_that_another_module_wrote_too_stays_when_a_module_is_done() {
-    block_on(async {
-        let arena = Arena::start(&[]).await;
-        let mut manifest = manifest(&[]);
-        let name = format!("cleanup.{GROUP}/done");
-        manifest["finalizer"] = name.as_str().into();
-        let done = guest(&manifest, &json!({"finalized": true}));
-        arena.install(&attack("first", &done)).await;
-        arena.primary_says("first", "Synced", "True", "Applied").await;
-        let path = format!("/apis/{GROUP}/v1/namespaces/attack-first/hostiles/first");
-        let claimed = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
-            "metadata": {"name": "first", "finalizers": [name]}});
-        apply_as(&arena, "innkeeper/victim/finalizer", &path, &claimed).await;
-        arena.lab().api().delete(&path).await.unwrap();
-        arena.pass(60).await;
-        let held = arena.get(&path).await.expect("the other module has not had its say");
-        assert_eq!(held["metadata"]["finalizers"], json!([name]));
-        let managers = held["metadata"]["managedFields"].to_string();
-        assert!(!managers.contains("innkeeper/first/finalizer"), "given up: {managers}");
-
-        let released = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
-            "metadata": {"name": "first", "finalizers": []}});
-        apply_as(&arena, "innkeeper/victim/finalizer", &path, &released).await;
-        arena.pass(10).await;
-        assert!(arena.get(&path).await.is_none(), "nobody holds it any more");
     });
 }
 
@@ -496,91 +367,6 @@ fn object_that_terminates_when_it_is_wanted_is_left_until_it_is_gone() {
         assert_eq!(left["metadata"]["finalizers"], json!(["example.com/slow"]));
         arena.merge(path, &json!({"metadata": {"finalizers": null}})).await;
         arena.pass(10).await;
-        assert_eq!(arena.get(path).await.unwrap()["data"], json!({"a": "b"}), "made anew");
-    });
-}
-
-#[test]
-fn annotation_beyond_kubernetes_limit_is_told_and_harms_nobody_else() {
-    block_on(async {
-        let arena = Arena::start(&[]).await;
-        let mut object = config_map("huge");
-        object["metadata"]["annotations"] = json!({"example.com/text": "x".repeat(300 << 10)});
-        arena.install(&attack("huge", &desires("1", &json!([{"object": object}])))).await;
-        arena.install(&attack("small", &desires("1", &json!([{"object": config_map("a")}])))).await;
-        arena.primary_says("small", "Synced", "True", "Applied").await;
-        arena.pass(30).await;
-        let primary = arena.primary("huge").await;
-        let synced = condition(&primary, "Synced").unwrap();
-        assert_eq!(synced["status"], "False", "{synced}");
-        assert!(synced["message"].as_str().unwrap().len() <= 5_000, "{synced}");
-    });
-}
-
-#[test]
-fn events_of_a_guest_are_cut_and_their_reasons_are_words() {
-    block_on(async {
-        let arena = Arena::start(&[]).await;
-        let says = |events: Value| guest(&manifest(&[]), &json!({ "events": events }));
-        let event = |reason: &str, message: &str| json!({"reason": reason, "message": message});
-        let long = "m".repeat(7_000);
-        arena.install(&Attack::new("long", &says(json!(vec![event("Long", &long); 32])))).await;
-        arena.primary_says("long", "Synced", "True", "Applied").await;
-        let path = "/apis/events.k8s.io/v1/namespaces/attack-long/events";
-        let events = arena.lab().api().list(path).await.unwrap();
-        let notes: Vec<_> = events.iter().filter(|one| one["reason"] == "Long").collect();
-        assert_eq!(notes.len(), 1, "the same is written once");
-        assert_eq!(notes[0]["note"].as_str().unwrap().len(), 1_024);
-
-        for (name, events) in [
-            ("flood", json!(vec![event("Flood", &"m".repeat(100_000)); 32])),
-            ("control", json!([event("\u{1b}[2J", "x")])),
-            ("newline", json!([event("A\nB", "x")])),
-            ("wide", json!([event(&"W".repeat(129), "x")])),
-        ] {
-            arena.install(&Attack::new(name, &says(events))).await;
-            let told = arena.primary_says(name, "Synced", "False", "MalformedStatus").await;
-            assert!(!told.contains(|c: char| c.is_control()), "{told:?}");
-            let path = format!("/apis/events.k8s.io/v1/namespaces/attack-{name}/events");
-            for one in arena.lab().api().list(&path).await.unwrap() {
-                assert_eq!(one["reason"], "MalformedStatus", "{one}");
-            }
-        }
-    });
-}
-
-#[test]
-fn memory_of_events_returns_with_the_primaries_and_with_the_module() {
-    block_on(async {
-        let arena = Arena::start(&[]).await;
-        // Another reason each second, about each primary.
-        let events = json!({"events": [{"reason": format!("At{TIME}"), "message": "m".repeat(1_000)}],
-            "requeueAfterSeconds": 1});
-        let flood = guest(&manifest(&[]), &events).timed();
-        arena.install(&Attack::new("flood", &flood)).await;
-        let hostiles = format!("/apis/{GROUP}/v1/namespaces/attack-flood/hostiles");
-        let remembered = || arena.lab().running().operator().remembered_events();
-        let primary = |name: String| {
-            json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Hostile",
-            "metadata": {"name": name, "namespace": "attack-flood"}})
-        };
-        // The Module's own Events are remembered for the host.
-        arena.primary_says("flood", "Synced", "True", "Applied").await;
-        for round in 0..5 {
-            for index in 0..4 {
-                arena.apply(&primary(format!("p{index}-{round}"))).await;
-            }
-            arena.pass(10).await;
-            assert!(remembered() >= 5, "each primary has Events: {}", remembered());
-            for index in 0..4 {
-                arena.lab().api().delete(&format!("{hostiles}/p{index}-{round}")).await.unwrap();
-            }
-            arena.pass(5).await;
-            assert!(remembered() <= 2, "round {round}: {} are remembered", remembered());
-        }
-        let before = remembered();
-        arena.lab().api().delete("/apis/innkeeper.dev/v1alpha1/modules/flood").await.unwrap();
-        arena.pass(5).await;
-        assert_eq!(remembered(), before - 1, "the module's last primary is still there");
+        assert_eq!(arena.get(path).await.unwrap()["data"], json!({"a": "b"}), "created again");
     });
 }

@@ -128,7 +128,7 @@ fn object_that_a_controller_made_for_a_decorated_primary_is_neither_changed_nor_
         let second = decorator("2.0.0", &sets, &owned, &json!([]));
         replace(&arena, "child", "2.0.0", &second).await;
         let now = arena.get(path).await.unwrap();
-        assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"], "deleted and made anew");
+        assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"], "deleted and created again");
     });
 }
 
@@ -149,14 +149,14 @@ fn object_that_another_module_made_for_the_same_primary_is_a_conflict() {
         let first = decorator("1.0.0", &hostiles, &maps, &json!([{"object": taken}]));
         let mut spec = at_once();
         spec["namespaces"] = json!(["attack-victim"]);
-        arena.install(&Attack::new("beside", &first).spec(spec).has_all_rights()).await;
-        arena.module_says("beside", "Serving", "True", "RevisionActive").await;
+        arena.install(&Attack::new("sibling", &first).spec(spec).has_all_rights()).await;
+        arena.module_says("sibling", "Serving", "True", "RevisionActive").await;
         arena.pass(60).await;
         assert_eq!(arena.get(path).await.unwrap()["data"], json!({"a": "b"}), "taken by force");
         let second = decorator("2.0.0", &hostiles, &maps, &json!([]));
-        replace(&arena, "beside", "2.0.0", &second).await;
+        replace(&arena, "sibling", "2.0.0", &second).await;
         let now = arena.get(path).await.unwrap();
-        assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"], "deleted and made anew");
+        assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"], "deleted and created again");
     });
 }
 
@@ -356,7 +356,7 @@ fn object_that_is_wanted_in_another_version_of_its_kind_is_not_deleted() {
         let (_, second) = of_doubles("moved", "2.0.0", &json!([double("v2", 2)]));
         replace(&arena, "moved", "2.0.0", &second).await;
         let now = arena.get(path).await.unwrap();
-        assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"], "deleted and made anew");
+        assert_eq!(now["metadata"]["uid"], before["metadata"]["uid"], "deleted and created again");
         assert_eq!(now["spec"]["size"], 2);
         let (_, third) = of_doubles("moved", "3.0.0", &json!([]));
         replace(&arena, "moved", "3.0.0", &third).await;

@@ -25,14 +25,14 @@ fn config_map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
 }
 
-/// A good module beside the attack.
+/// A good module at the same time as the attack.
 async fn neighbour(arena: &Arena) {
     let good = guest(&manifest(&[]), &json!({"objects": [{"object": config_map("made")}]}));
     arena.install(&Attack::new("good", &good)).await;
     arena.primary_says("good", "Synced", "True", "Applied").await;
 }
 
-/// A good module beside the attack still repairs what somebody deletes.
+/// A good module at the same time as the attack still repairs what somebody deletes.
 async fn neighbour_works(arena: &Arena) {
     let path = "/api/v1/namespaces/attack-good/configmaps/made";
     arena.lab().api().delete(path).await.unwrap();

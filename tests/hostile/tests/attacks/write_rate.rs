@@ -135,8 +135,8 @@ fn a_primary_of_nine_hundred_writes_delays_no_other_namespace_and_is_completed()
         assert_eq!(synced(&arena, "quiet", "first").await, Some(applied()));
         let of_big = made(&arena, "attack-writes", "big-").await;
         assert!((100..150).contains(&of_big), "{of_big}");
-        let told = synced(&arena, "attack-writes", "big-00").await;
-        assert_eq!(told, Some(("False".to_owned(), "WriteRateLimited".to_owned())));
+        let condition = synced(&arena, "attack-writes", "big-00").await;
+        assert_eq!(condition, Some(("False".to_owned(), "WriteRateLimited".to_owned())));
 
         // A change in the other namespace is answered as soon.
         let path = "/api/v1/namespaces/quiet/configmaps/small-1";
@@ -186,7 +186,7 @@ fn ten_large_primaries_share_the_rate_and_delay_no_other_namespace() {
 }
 
 #[test]
-fn a_first_run_beside_ten_namespaces_that_use_up_the_module_begins_within_a_second() {
+fn first_run_begins_within_a_second_while_ten_namespaces_use_up_the_rate() {
     block_on(async {
         let mut namespaces: Vec<String> = (0..10).map(|number| format!("busy-{number}")).collect();
         namespaces.push("quiet".to_owned());
@@ -229,7 +229,7 @@ fn refused_objects_of_a_large_primary_are_sent_once_in_a_round_and_keep_no_other
         assert_eq!([sent(0), sent(75), sent(refused - 1)], [1, 1, 1]);
         arena.pass(22).await;
         assert_eq!(made(&arena, "attack-writes", "big-").await, objects - refused);
-        let told = synced(&arena, "attack-writes", "big-00").await.unwrap();
-        assert_eq!((&*told.0, &*told.1), ("False", "Invalid"));
+        let condition = synced(&arena, "attack-writes", "big-00").await.unwrap();
+        assert_eq!((&*condition.0, &*condition.1), ("False", "Invalid"));
     });
 }

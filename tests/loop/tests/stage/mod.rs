@@ -63,7 +63,7 @@ impl Stage {
 
     /// Tells the operator to end, and waits for it.
     pub(crate) async fn end(self) -> Scripted {
-        assert!(self.running.end().await, "the operator ends when it is told to");
+        assert!(self.running.end().await, "the operator ends on request");
         self.server
     }
 }

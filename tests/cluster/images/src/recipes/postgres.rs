@@ -13,7 +13,7 @@ const VERSION: &str = "15";
 /// The user and group `postgres`, as the well-known image numbers them.
 const POSTGRES: u32 = 999;
 
-/// What scripts in and around the image use, beside the programs of PostgreSQL.
+/// What scripts in and around the image use, in addition to the programs of PostgreSQL.
 const PROGRAMS: [&str; 38] = [
     "basename", "bash", "cat", "chmod", "chown", "cp", "cut", "date", "dirname", "env", "expr",
     "find", "flock", "grep", "head", "id", "ln", "ls", "mkdir", "mktemp", "mv", "printenv",

@@ -1,4 +1,5 @@
-//! What noisy modules cost a calm one: how long its changes take beside them, as ratios in one run.
+//! What noisy modules cost a calm one: how long its changes take while they run, as
+//! ratios in one run.
 //!
 //! A module is noisy because its primaries change all the time. These changes alone load the API
 //! server, which shares the machine: so each is measured without a module first, and what the
@@ -13,7 +14,8 @@ use innkeeper_cluster_tests::{Kind, eventually};
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
-use crate::{BENCH, Bench, quantile, say};
+use crate::bench::{BENCH, Bench};
+use crate::figures::{quantile, say};
 
 const NOISE: Kind = Kind::new("noise.innkeeper.dev/v1", "Noise");
 
@@ -28,7 +30,7 @@ const WRITES_AT_ONCE: f64 = 4000.0;
 /// How many of the busy module's resources are changed at once, without a pause.
 const CHANGED_AT_ONCE: usize = 4;
 
-/// Measures the calm module alone, beside each noisy one, and alone again.
+/// Measures the calm module alone, next to each noisy one, and alone again.
 pub(crate) async fn measure(bench: &Bench) -> Result<()> {
     let admin = &bench.stage.admin;
     let crds = admin.apply(&definition().to_string()).await?;
@@ -39,16 +41,16 @@ pub(crate) async fn measure(bench: &Bench) -> Result<()> {
 
     let endless =
         Tiny::default().manifest(MANIFEST).on_reconcile("(loop $for_ever (br $for_ever))");
-    beside(bench, "a module whose runs do not end", "endless", &endless, alone).await?;
+    next_to(bench, "a module whose runs do not end", "endless", &endless, alone).await?;
     let trapping = Tiny::default().manifest(MANIFEST).on_reconcile("unreachable");
-    beside(bench, "a module whose runs trap", "trapping", &trapping, alone).await?;
-    beside_a_busy_one(bench, alone).await?;
+    next_to(bench, "a module whose runs trap", "trapping", &trapping, alone).await?;
+    next_to_a_busy_one(bench, alone).await?;
     latency(bench, "alone again", &[("alone", alone)]).await?;
     Ok(())
 }
 
-/// Beside a module of a tiny guest.
-async fn beside(
+/// Next to a module of a tiny guest.
+async fn next_to(
     bench: &Bench,
     what: &str,
     name: &str,
@@ -66,19 +68,19 @@ async fn beside(
     // Each change of a primary runs it at once, whatever its backoff is.
     let changes = Changes::begin(bench, NOISE, &namespace, PRIMARIES, "n", 3);
     let without =
-        latency(bench, "beside changes that nobody cares for", &[("alone", alone)]).await?;
+        latency(bench, "next to changes that nobody cares for", &[("alone", alone)]).await?;
     let spec = json!({ "namespaces": [namespace] });
     stage.module_of_bytes(name, &guest.component(), &spec).await?;
     stage.ready(name).await?;
     let compared = [("alone", alone), ("without the module", without)];
-    latency(bench, &format!("beside {what}"), &compared).await?;
+    latency(bench, &format!("next to {what}"), &compared).await?;
     changes.end(what).await?;
     admin.delete(Kind::MODULE, "", name).await?;
     admin.until_gone(MANY, (Kind::MODULE, "", name)).await
 }
 
-/// Beside a module of the same guest whose resources change without a pause.
-async fn beside_a_busy_one(bench: &Bench, alone: (f64, f64)) -> Result<()> {
+/// Next to a module of the same guest whose resources change without a pause.
+async fn next_to_a_busy_one(bench: &Bench, alone: (f64, f64)) -> Result<()> {
     let (stage, admin) = (&bench.stage, &bench.stage.admin);
     let namespace = admin.namespace("busy").await?;
     for index in 0..PRIMARIES {
@@ -90,11 +92,11 @@ async fn beside_a_busy_one(bench: &Bench, alone: (f64, f64)) -> Result<()> {
     let what = "a module whose resources change all the time";
     let changes = Changes::begin(bench, BENCH, &namespace, PRIMARIES, "b", 5);
     let without =
-        latency(bench, "beside changes that nobody cares for", &[("alone", alone)]).await?;
+        latency(bench, "next to changes that nobody cares for", &[("alone", alone)]).await?;
     stage.module("busy", "bench-guest", &json!({ "namespaces": [namespace] })).await?;
     stage.ready("busy").await?;
     let compared = [("alone", alone), ("without the module", without)];
-    latency(bench, &format!("beside {what}"), &compared).await?;
+    latency(bench, &format!("next to {what}"), &compared).await?;
     // From then on it may write so much a second as its Module says.
     eventually("it has written what it may at once", MANY, async || {
         let host = bench.host()?;
@@ -106,7 +108,7 @@ async fn beside_a_busy_one(bench: &Bench, alone: (f64, f64)) -> Result<()> {
         Ok(if written > WRITES_AT_ONCE { Ok(()) } else { Err(format!("{written}")) })
     })
     .await?;
-    latency(bench, &format!("beside {what}, when its writes are bounded"), &compared).await?;
+    latency(bench, &format!("next to {what}, when its writes are bounded"), &compared).await?;
     changes.end(what).await
 }
 

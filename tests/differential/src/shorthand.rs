@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::{Case, Step};
 use crate::expect::Expect;
-use crate::real::Failure;
+use crate::server::Failure;
 
 /// The kinds that can be named in short, with their API versions, and whether they are in a
 /// namespace.
@@ -51,13 +51,13 @@ const KINDS: [(&str, &str, &str, bool); 24] = [
 /// A case in short.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Told {
+struct ShorthandCase {
     /// What is asserted, in a sentence.
     why: String,
     /// The test of others that asserts it.
     #[serde(default)]
     source: String,
-    steps: Vec<ToldStep>,
+    steps: Vec<ShorthandStep>,
 }
 
 /// A request in short. `do` is a verb (`create`, `apply`, `update`, `merge`, `json`, `strategic`,
@@ -66,7 +66,7 @@ struct Told {
 /// MANAGER`, `force`, `as USER`, `in NAMESPACE`, `settled`, `?QUERY`. A body of an object need not
 /// say its kind and name. A request must be accepted, unless a code is given.
 #[derive(Debug, Deserialize)]
-struct ToldStep {
+struct ShorthandStep {
     r#do: String,
     #[serde(default)]
     body: Value,
@@ -105,18 +105,19 @@ pub fn read(path: &Path) -> Result<Vec<Case>, Failure> {
 pub fn parse(text: &str) -> Result<Vec<Case>, Failure> {
     let mut value: serde_yaml_ng::Value = serde_yaml_ng::from_str(text)?;
     value.apply_merge()?;
-    let told: Vec<Told> = serde_yaml_ng::from_value(value)?;
-    told.into_iter()
-        .map(|told| {
-            let steps: Result<Vec<Step>, Failure> = told.steps.into_iter().map(step).collect();
-            let steps = steps.map_err(|error| format!("{}: {error}", told.why))?;
-            Ok(Case { why: told.why, source: told.source, steps })
+    let cases: Vec<ShorthandCase> = serde_yaml_ng::from_value(value)?;
+    cases
+        .into_iter()
+        .map(|case| {
+            let steps: Result<Vec<Step>, Failure> = case.steps.into_iter().map(step).collect();
+            let steps = steps.map_err(|error| format!("{}: {error}", case.why))?;
+            Ok(Case { why: case.why, source: case.source, steps })
         })
         .collect()
 }
 
-fn step(told: ToldStep) -> Result<Step, Failure> {
-    let ToldStep { r#do: text, mut body, edit, until, plain, expect } = told;
+fn step(step: ShorthandStep) -> Result<Step, Failure> {
+    let ShorthandStep { r#do: text, mut body, edit, until, plain, expect } = step;
     let mut expect: Expect = serde_json::from_value(expect.into())?;
     let mut words = text.split_whitespace();
     let verb = words.next().ok_or("there is no verb")?;
@@ -192,7 +193,7 @@ fn step(told: ToldStep) -> Result<Step, Failure> {
     step.path = path;
     content_type.clone_into(&mut step.content_type);
     step.body = body;
-    step.about = format!("told: {verb} {plural}");
+    step.about = format!("in short: {verb} {plural}");
     step.expect = Some(expect);
     Ok(step)
 }

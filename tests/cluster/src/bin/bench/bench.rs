@@ -1,0 +1,298 @@
+//! The host under measurement, its resources, and what is done with them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use innkeeper_cluster_tests::stage::{HOST, SOON};
+use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Options, Stage, eventually};
+use kube::api::{Api, DynamicObject};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use serde_json::{Value, json};
+
+use crate::figures::{quantile, requests, say, usage};
+
+/// The custom resource of the guest `bench`.
+pub(crate) const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
+const LABEL: &str = "bench.example.com/version";
+
+/// Measures the host on a control plane of its own.
+#[derive(Parser)]
+pub(crate) struct Arguments {
+    /// Custom resources.
+    #[arg(long, default_value_t = 1000)]
+    pub(crate) resources: usize,
+    /// Changes, and drifts, whose latency is measured one by one.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) samples: usize,
+    /// Swaps of the guest.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) swaps: usize,
+    /// Only what noisy modules cost their neighbour.
+    #[arg(long)]
+    pub(crate) neighbours: bool,
+}
+
+pub(crate) struct Bench {
+    pub(crate) arguments: Arguments,
+    pub(crate) stage: Stage,
+    pub(crate) host: Option<Host>,
+    pub(crate) namespace: String,
+    /// The replicas of the next change: never the same twice.
+    pub(crate) next: AtomicUsize,
+}
+
+impl Bench {
+    pub(crate) async fn new(arguments: Arguments) -> Result<Self> {
+        let stage =
+            Stage::with(Options { controller_manager: false, ..Options::default() }).await?;
+        let namespace = stage.admin.namespace("bench").await?;
+        let spec = json!({"allowedCRDGroups": ["bench.innkeeper.dev"], "namespaces": [namespace]});
+        stage.module("bench", "bench-guest", &spec).await?;
+        let host = stage.host().await?;
+        stage.ready("bench").await?;
+        stage.quiet(Duration::from_secs(2)).await?;
+        let usage = usage(host.pid())?;
+        say(&format!("start: {:.2} CPU s; idle {:.1} MiB", usage.cpu_s, usage.rss_mib));
+        Ok(Self { arguments, stage, host: Some(host), namespace, next: AtomicUsize::new(1000) })
+    }
+
+    pub(crate) fn host(&self) -> Result<&Host> {
+        self.host.as_ref().context("the host is stopped")
+    }
+
+    fn resource(&self, index: usize, replicas: usize) -> String {
+        json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
+            "metadata": {"name": format!("b{index:05}"), "namespace": self.namespace},
+            "spec": {"image": "example.com/app:1", "replicas": replicas}})
+        .to_string()
+    }
+
+    /// Applies all resources, eight at a time.
+    async fn apply_all(&self, replicas: usize) -> Result<()> {
+        stream::iter(0..self.arguments.resources)
+            .map(|index| async move { self.stage.admin.apply(&self.resource(index, replicas)).await })
+            .buffer_unordered(8)
+            .try_collect::<Vec<_>>()
+            .await
+            .map(drop)
+    }
+
+    async fn measured(&self, what: &str, work: impl Future<Output = Result<()>>) -> Result<()> {
+        let audit = self.stage.plane.audit()?;
+        let mark = audit.mark()?;
+        let pid = self.host()?.pid();
+        let before = usage(pid)?;
+        let started = Instant::now();
+        work.await?;
+        self.quiet().await?;
+        let after = usage(pid)?;
+        let (count, conflicts, by) = requests(&self.stage, mark)?;
+        #[expect(clippy::cast_precision_loss, reason = "small counts")]
+        let each = count as f64 / self.arguments.resources as f64;
+        say(&format!(
+            "{what}: {each:.3} requests a resource, {conflicts} answered 409; {:.2} CPU s; {:.1} MiB; {:.1} s in all",
+            after.cpu_s - before.cpu_s,
+            after.rss_mib,
+            started.elapsed().as_secs_f64(),
+        ));
+        for (request, count) in by {
+            say(&format!("    {count:6} {request}"));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn create(&self) -> Result<()> {
+        self.measured("create", async {
+            self.apply_all(1).await?;
+            self.synced().await
+        })
+        .await
+    }
+
+    pub(crate) async fn change(&self) -> Result<()> {
+        self.measured("change each once", async {
+            self.apply_all(2).await?;
+            self.synced().await
+        })
+        .await
+    }
+
+    async fn synced(&self) -> Result<()> {
+        self.stage.all_synced(BENCH, &self.namespace, self.arguments.resources).await
+    }
+
+    async fn quiet(&self) -> Result<()> {
+        self.stage.quiet(Duration::from_secs(2)).await
+    }
+
+    /// Every Deployment as it changes: name, replicas, and whether it has the new version's label.
+    fn deployments(&self) -> tokio::sync::mpsc::UnboundedReceiver<(String, Value, bool, Instant)> {
+        let gvk = kube::api::GroupVersionKind::gvk("apps", "v1", "Deployment");
+        let resource = kube::api::ApiResource::from_gvk(&gvk);
+        let client = self.stage.admin.client().clone();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, &self.namespace, &resource);
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let mut objects = watcher(api, watcher::Config::default()).applied_objects().boxed();
+            while let Ok(Some(object)) = objects.try_next().await {
+                let name = object.metadata.name.clone().unwrap_or_default();
+                let labels = object.metadata.labels.clone().unwrap_or_default();
+                let replicas = object.data["spec"]["replicas"].clone();
+                if sender
+                    .send((name, replicas, labels.contains_key(LABEL), Instant::now()))
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        });
+        receiver
+    }
+
+    pub(crate) async fn latency(&self) -> Result<()> {
+        let mut times = self.change_one_by_one().await?;
+        say(&format!(
+            "change to Deployment: p50 {:.1} ms, p99 {:.1} ms ({} changes, the client's write included)",
+            quantile(&mut times, 0.5),
+            quantile(&mut times, 0.99),
+            times.len()
+        ));
+        self.quiet().await
+    }
+
+    /// Changes one resource after the other; gives how long each took to reach its Deployment.
+    pub(crate) async fn change_one_by_one(&self) -> Result<Vec<Duration>> {
+        let mut seen = self.deployments();
+        let mut times = Vec::new();
+        for sample in 0..self.arguments.samples {
+            let index = sample % self.arguments.resources;
+            let replicas = self.next.fetch_add(1, Ordering::Relaxed);
+            let patch = json!({"spec": {"replicas": replicas}});
+            let name = format!("b{index:05}");
+            let started = Instant::now();
+            self.stage.admin.merge(BENCH, &self.namespace, &name, "bench", &patch).await?;
+            times.push(wait(&mut seen, &name, |value, _| *value == replicas).await? - started);
+        }
+        Ok(times)
+    }
+
+    pub(crate) async fn drift(&self) -> Result<()> {
+        let mut seen = self.deployments();
+        let audit = self.stage.plane.audit()?;
+        let mark = audit.mark()?;
+        let mut times = Vec::new();
+        for sample in 0..self.arguments.samples {
+            let name = format!("b{:05}", sample % self.arguments.resources);
+            let at = (Kind::DEPLOYMENT, self.namespace.as_str(), name.as_str());
+            let wanted =
+                self.stage.admin.must_get(at.0, at.1, at.2).await?["spec"]["replicas"].clone();
+            let patch = json!({"spec": {"replicas": 7}});
+            let started = Instant::now();
+            self.stage.admin.merge(at.0, at.1, at.2, "somebody", &patch).await?;
+            wait(&mut seen, &name, |value, _| *value == 7).await?;
+            times.push(wait(&mut seen, &name, |value, _| *value == wanted).await? - started);
+        }
+        self.quiet().await?;
+        let (count, _, _) = requests(&self.stage, mark)?;
+        #[expect(clippy::cast_precision_loss, reason = "small counts")]
+        let each = count as f64 / times.len() as f64;
+        say(&format!(
+            "drift repair: p50 {:.1} ms, p99 {:.1} ms; {each:.2} requests each",
+            quantile(&mut times, 0.5),
+            quantile(&mut times, 0.99)
+        ));
+        Ok(())
+    }
+
+    pub(crate) async fn restart(&mut self) -> Result<()> {
+        if let Some(host) = self.host.take() {
+            host.stop(Duration::from_secs(10)).await?;
+        }
+        let mark = self.stage.plane.audit()?.mark()?;
+        let started = Instant::now();
+        let host = self.stage.host().await?;
+        #[expect(clippy::cast_precision_loss, reason = "small counts")]
+        let wanted = self.arguments.resources as f64;
+        eventually("all have been worked on", 10 * SOON, async || {
+            let done = host.metric("controller_runtime_reconcile_total", &[]).await?.unwrap_or(0.0);
+            Ok(if done >= wanted { Ok(()) } else { Err(format!("{done} of {wanted}")) })
+        })
+        .await?;
+        let took = started.elapsed().as_secs_f64();
+        self.quiet().await?;
+        let usage = usage(host.pid())?;
+        let writes: Vec<String> = self
+            .stage
+            .plane
+            .audit()?
+            .since(mark, &AuditFilter::new().writes().user(HOST))?
+            .into_iter()
+            .filter(|event| !event.resource.starts_with("selfsubject"))
+            .map(|event| format!("{} {}", event.verb, event.uri))
+            .collect();
+        say(&format!(
+            "restart: {} needless writes; {:.2} CPU s; {:.1} MiB; all worked on after {took:.1} s",
+            writes.len(),
+            usage.cpu_s,
+            usage.rss_mib
+        ));
+        for write in writes.iter().take(5) {
+            say(&format!("    {write}"));
+        }
+        self.host = Some(host);
+        Ok(())
+    }
+
+    /// From the update of the ConfigMap to the first write by the new version.
+    pub(crate) async fn swap(&self) -> Result<()> {
+        let mut seen = self.deployments();
+        let mut times = Vec::new();
+        for swap in 0..self.arguments.swaps {
+            let labelled = swap % 2 == 0;
+            let component = if labelled { "bench-labelled" } else { "bench-guest" };
+            while seen.try_recv().is_ok() {}
+            let started = Instant::now();
+            self.stage.push("bench", component).await?;
+            let first = tokio::time::timeout(SOON, async {
+                while let Some((_, _, has, at)) = seen.recv().await {
+                    if has == labelled {
+                        return Some(at);
+                    }
+                }
+                None
+            });
+            times.push(first.await?.context("the watch ended")? - started);
+            self.quiet().await?;
+        }
+        say(&format!(
+            "swap, from the ConfigMap to the first write by the new version: p50 {:.0} ms, p99 {:.0} ms ({} swaps, {} resources)",
+            quantile(&mut times, 0.5),
+            quantile(&mut times, 0.99),
+            times.len(),
+            self.arguments.resources
+        ));
+        Ok(())
+    }
+}
+
+async fn wait(
+    seen: &mut tokio::sync::mpsc::UnboundedReceiver<(String, Value, bool, Instant)>,
+    name: &str,
+    is: impl Fn(&Value, bool) -> bool,
+) -> Result<Instant> {
+    let found = tokio::time::timeout(SOON, async {
+        while let Some((found, replicas, labelled, at)) = seen.recv().await {
+            if found == name && is(&replicas, labelled) {
+                return Some(at);
+            }
+        }
+        None
+    });
+    found
+        .await
+        .with_context(|| format!("Deployment {name} does not follow"))?
+        .context("the watch ended")
+}

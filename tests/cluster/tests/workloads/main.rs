@@ -1,0 +1,14 @@
+//! The simulator's controllers compared with the real ones: the same objects, the same words about
+//! their Pods, and the same outcomes. The story makes the volumes of claims: the real controllers
+//! make none.
+//!
+//! The control plane of the tests has no nodes, so the story says on both sides what a kubelet
+//! would; the simulator's own is turned off.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
+mod claims;
+mod lines;
+mod pods;
+mod sets;
+mod world;
