@@ -1,0 +1,9 @@
+//! The operator on the simulator, in virtual time: what a user sees of it is objects, conditions,
+//! Events, metrics and the requests that it sends.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+#![allow(clippy::panic, reason = "a test may fail by it")]
+
+mod reconcile;
+mod schedule;
+mod support;
