@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 #![allow(clippy::panic, reason = "a test may fail by it")]
 
+mod apply;
+mod finalizer;
+mod policies;
 mod reconcile;
 mod schedule;
 mod support;

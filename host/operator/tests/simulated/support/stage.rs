@@ -137,6 +137,17 @@ impl Stage {
         sent.iter().filter(|one| one.user == ACCOUNT && one.is_write()).map(Sent::line).collect()
     }
 
+    /// The reads and writes of single objects in the namespace of the primaries, by the module
+    /// since the last call.
+    pub(crate) fn requests_for_objects(&self) -> Vec<String> {
+        let sent = self.proxy.take();
+        let is_one = |line: &String| line.contains('/') && !line.contains("/events");
+        let sent = sent.iter().filter(|one| {
+            one.user == ACCOUNT && one.path.contains(&format!("/namespaces/{NAMESPACE}/"))
+        });
+        sent.map(Sent::line).filter(is_one).collect()
+    }
+
     /// How many runs of the guest ended with an outcome.
     pub(crate) fn runs(&self) -> u64 {
         self.metric("innkeeper_guest_call_duration_seconds_count", "")
@@ -293,10 +304,14 @@ impl Stage {
 
     /// Waits until the Module is gone.
     pub(crate) async fn until_module_gone(&self) {
-        let gone = async |api: &Api| Ok(api.get(MODULE_PATH).await?.is_none());
-        let waited = self.lab.until("the Module is gone", LIMIT, gone).await;
-        if let Err(error) = waited {
-            panic!("{error}; its status is {:#}", self.module().await["status"]);
+        self.until_gone(MODULE_PATH).await;
+    }
+
+    /// Waits until the object at a path is gone.
+    pub(crate) async fn until_gone(&self, path: &str) {
+        let gone = async |api: &Api| Ok(api.get(path).await?.is_none());
+        if let Err(error) = self.lab.until(&format!("{path} is gone"), LIMIT, gone).await {
+            panic!("{error}; it is {:#}", self.get(path).await.unwrap_or_default());
         }
     }
 
@@ -380,9 +395,9 @@ pub(crate) fn definition(kind: &str, plural: &str) -> Value {
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": status}}}}]}})
 }
 
-/// An object in the namespace of the primaries, unless it names another.
+/// An object in the namespace of the primaries, unless it is a definition.
 fn in_namespace(mut object: Value) -> Value {
-    if object["metadata"]["namespace"].is_null() {
+    if object["kind"] != "CustomResourceDefinition" {
         object["metadata"]["namespace"] = json!(NAMESPACE);
     }
     object
