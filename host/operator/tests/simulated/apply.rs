@@ -23,6 +23,55 @@ fn both(a: &str, b: &str) -> Value {
 }
 
 #[test]
+fn write_names_its_manager_and_what_it_expects_to_be_there() {
+    block_on(async {
+        // Given a primary with an object, and a ConfigMap of an administrator.
+        let stage = Setup::new(Script::new()).object(config_map("theirs", "1")).start().await;
+        let merged = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs"},
+            "data": {"ours": "1"}});
+        let spec = |value: &str| {
+            complete(&json!({"objects": [{"object": config_map("a", value)},
+                {"object": merged, "policy": ["merge"]}]}))
+        };
+
+        // When the object is created, changed and deleted.
+        stage.create("one", &spec("1")).await;
+        stage.settle().await;
+        let uid = |object: Option<Value>| object.unwrap()["metadata"]["uid"].clone();
+        let uid_of_a = uid(stage.config_map("a").await);
+        let uid_of_theirs = uid(stage.config_map("theirs").await);
+        stage.set_spec("one", &spec("2")).await;
+        stage.settle().await;
+        stage.set_spec("one", &complete(&json!({}))).await;
+        stage.settle().await;
+
+        // Then each write of an object names the primary in its manager, and carries a guard.
+        let sent = stage.sent_writes();
+        let manager =
+            format!("innkeeper%2Fscripts%2F{}", text(&uid(Some(stage.primary("one").await))));
+        let of = |line: &str| {
+            let found: Vec<&Sent> = sent.iter().filter(|one| one.line() == line).collect();
+            assert!(found.iter().all(|one| one.method == "DELETE" || one.query.contains(&manager)));
+            found
+        };
+        let [create, change] = of("apply configmaps/a")[..] else { panic!("{sent:#?}") };
+        assert_eq!(create.body["metadata"]["resourceVersion"], "1", "nothing is there");
+        assert_eq!(change.body["metadata"]["uid"], uid_of_a, "this object is there");
+        let [merge, unmerge] = of("apply configmaps/theirs")[..] else { panic!("{sent:#?}") };
+        for request in [merge, unmerge] {
+            assert_eq!(request.body["metadata"]["uid"], uid_of_theirs);
+            assert!(!request.query.contains("force=true"), "{}", request.query);
+        }
+        let [delete] = of("delete configmaps/a")[..] else { panic!("{sent:#?}") };
+        assert_eq!(delete.body["preconditions"]["uid"], uid_of_a);
+    });
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+#[test]
 fn conflict_is_followed_by_a_read_and_another_try_in_the_same_second() {
     block_on(async {
         // Given a module, and an API server that answers the first create by a conflict.

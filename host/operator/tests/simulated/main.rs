@@ -7,6 +7,9 @@
 mod apply;
 mod finalizer;
 mod policies;
+mod preview;
 mod reconcile;
+mod restart;
 mod schedule;
 mod support;
+mod teardown;

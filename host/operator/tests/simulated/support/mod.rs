@@ -8,7 +8,7 @@ mod stage;
 pub(crate) use proxy::{Reply, Sent, refusal};
 pub(crate) use script::Script;
 pub(crate) use stage::{
-    GROUP, NAMESPACE, Setup, Stage, condition, config_map_path, definition, primary_path, rights,
+    GROUP, NAMESPACE, Setup, Stage, condition, config_map_path, definition, primary_path,
 };
 
 use std::collections::BTreeMap;

@@ -133,8 +133,14 @@ impl Stage {
     /// The requests by which the module has written since the last call, as in
     /// `apply configmaps/a`.
     pub(crate) fn writes(&self) -> Vec<String> {
-        let sent = self.proxy.take();
-        sent.iter().filter(|one| one.user == ACCOUNT && one.is_write()).map(Sent::line).collect()
+        self.sent_writes().iter().map(Sent::line).collect()
+    }
+
+    /// The same requests whole.
+    pub(crate) fn sent_writes(&self) -> Vec<Sent> {
+        let mut sent = self.proxy.take();
+        sent.retain(|one| one.user == ACCOUNT && one.is_write());
+        sent
     }
 
     /// The reads and writes of single objects in the namespace of the primaries, by the module
@@ -172,11 +178,6 @@ impl Stage {
     /// Lets virtual time pass until nothing is written any more.
     pub(crate) async fn settle(&self) {
         self.lab.settle(LIMIT).await.unwrap();
-    }
-
-    /// Lets virtual time pass until this holds.
-    pub(crate) async fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        self.lab.until(what, LIMIT, async |_| Ok(holds())).await.unwrap();
     }
 
     /// Applies an object as an administrator.
@@ -264,6 +265,21 @@ impl Stage {
         self.until_condition(&primary_path(name), type_, status, reason).await
     }
 
+    /// The Module, if it is there.
+    pub(crate) async fn find_module(&self) -> Option<Value> {
+        self.get(MODULE_PATH).await
+    }
+
+    /// The message of the Event about the Module that has this reason.
+    pub(crate) async fn module_event(&self, reason: &str) -> String {
+        let events = self.api().list("/api/v1/events").await.unwrap();
+        let about = events.iter().filter(|event| event["involvedObject"]["kind"] == "Module");
+        let reasons: Vec<&Value> = about.clone().map(|event| &event["reason"]).collect();
+        let found = about.clone().find(|event| event["reason"] == reason);
+        let found = found.unwrap_or_else(|| panic!("no Event {reason}, but {reasons:?}"));
+        found["message"].as_str().unwrap_or_default().to_owned()
+    }
+
     /// The Module.
     pub(crate) async fn module(&self) -> Value {
         self.get(MODULE_PATH).await.unwrap()
@@ -347,6 +363,16 @@ impl Stopped {
         Api::simulated(self.simulator.clone())
     }
 
+    /// Deletes the Module.
+    pub(crate) async fn delete_module(&self) {
+        self.api().delete(MODULE_PATH).await.unwrap();
+    }
+
+    /// Lays a merge patch over the object at a path, as an administrator.
+    pub(crate) async fn merge_at(&self, path: &str, change: &Value) {
+        self.api().send("PATCH", path, Content::MergePatch, change).await.unwrap();
+    }
+
     /// Starts another operator on the same cluster.
     pub(crate) async fn start(self) -> Stage {
         let Self { simulator, proxy } = self;
@@ -408,7 +434,7 @@ fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
 }
 
 /// The module's account with its role.
-pub(crate) fn rights(further: &[Value]) -> Vec<Value> {
+fn rights(further: &[Value]) -> Vec<Value> {
     let mut rules = vec![
         rule(GROUP, "scripts", &["get", "list", "watch", "patch"]),
         rule(GROUP, "scripts/status", &["patch"]),
