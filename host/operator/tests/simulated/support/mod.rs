@@ -6,9 +6,9 @@ mod script;
 mod stage;
 
 pub(crate) use proxy::{Reply, Sent, refusal};
-pub(crate) use script::Script;
+pub(crate) use script::{GROUP, Script};
 pub(crate) use stage::{
-    GROUP, NAMESPACE, Setup, Stage, condition, config_map_path, definition, primary_path,
+    NAMESPACE, Setup, Stage, condition, config_map_path, definition, primary_path,
 };
 
 use std::collections::BTreeMap;

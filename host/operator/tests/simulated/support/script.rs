@@ -4,7 +4,8 @@
 use innkeeper_tiny_guests::{READ_RESULT, Tiny, get, reader};
 use serde_json::{Value, json};
 
-use super::stage::GROUP;
+/// The group of the primaries.
+pub(crate) const GROUP: &str = "test.example.dev";
 
 /// Where the outcome is that the guest gives.
 const OUTCOME: usize = 1_200;
@@ -135,58 +136,64 @@ impl Script {
     /// The guest as a component.
     pub(crate) fn component(&self) -> Vec<u8> {
         let mut texts = Texts::default();
-        let mut code = String::new();
+        let mut steps: Vec<String> = Vec::new();
+        if self.reads {
+            steps.push(get());
+        }
         for (place, needle, desired) in &self.rules {
             let found = match place {
                 Place::Observed => found_in_observed(&mut texts, needle),
-                Place::Read => {
-                    let (at, length) = texts.add(needle);
-                    format!(
-                        "(if (result i32) (i32.load8_u (i32.const {READ_RESULT}))
-                            (then (i32.const 0))
-                            (else (call $find (i32.load offset=4 (i32.const {READ_RESULT}))
-                                (i32.load offset=8 (i32.const {READ_RESULT}))
-                                (i32.const {at}) (i32.const {length}))))"
-                    )
-                }
+                Place::Read => found_in_read(&mut texts, needle),
             };
             let (at, length) = texts.add(&desired.to_string());
-            code += &format!(
+            steps.push(format!(
                 "(if {found} (then (return (call $give (i32.const 0) (i32.const {at}) (i32.const {length})))))"
-            );
+            ));
         }
-        let member = |texts: &mut Texts, name: &str, case: u8| {
-            let found = found_in_observed(texts, &format!("\"{name}\":{{"));
-            format!(
-                "(local.set $i {found})
-                 (if (local.get $i) (then
-                     (local.set $i (i32.sub (local.get $i) (i32.const 1)))
-                     (return (call $give (i32.const {case}) (local.get $i) (call $size (local.get $i))))))"
-            )
-        };
         let deleting = found_in_observed(&mut texts, "\"deleting\":true");
-        code += &format!("(if {deleting} (then {}))", member(&mut texts, "finalizing", 0));
+        let finalizing = give_member(&mut texts, "finalizing", 0);
+        steps.push(format!("(if {deleting} (then {finalizing}))"));
         let trap = found_in_observed(&mut texts, "\"trap\":true");
-        code += &format!("(if {trap} (then (unreachable)))");
+        steps.push(format!("(if {trap} (then (unreachable)))"));
         for (name, case) in MEMBERS {
-            code += &member(&mut texts, name, case);
+            steps.push(give_member(&mut texts, name, case));
         }
         let (at, length) = texts.add("{}");
-        code += &format!("(call $give (i32.const 0) (i32.const {at}) (i32.const {length}))");
+        steps.push(format!("(call $give (i32.const 0) (i32.const {at}) (i32.const {length}))"));
 
-        let mut tiny = Tiny::default();
-        if self.reads {
-            tiny = reader();
-            code = format!("{} {code}", get());
-        }
+        let tiny = if self.reads { reader() } else { Tiny::default() };
         let tiny = tiny
             .manifest(&self.manifest.to_string())
             .with(&FUNCTIONS.replace("OUTCOME", &OUTCOME.to_string()))
-            .answers(&code);
+            .answers(&steps.concat());
         texts.all.iter().fold(tiny, |tiny, (at, text)| tiny.data(*at, text)).component()
     }
 }
 
+/// Whether the last read has an answer that contains this text.
+fn found_in_read(texts: &mut Texts, needle: &str) -> String {
+    let (at, length) = texts.add(needle);
+    format!(
+        "(if (result i32) (i32.load8_u (i32.const {READ_RESULT}))
+            (then (i32.const 0))
+            (else (call $find (i32.load offset=4 (i32.const {READ_RESULT}))
+                (i32.load offset=8 (i32.const {READ_RESULT}))
+                (i32.const {at}) (i32.const {length}))))"
+    )
+}
+
+/// Gives the object that is the value of the first member of this name, if there is one.
+fn give_member(texts: &mut Texts, name: &str, case: u8) -> String {
+    let found = found_in_observed(texts, &format!("\"{name}\":{{"));
+    format!(
+        "(local.set $i {found})
+         (if (local.get $i) (then
+             (local.set $i (i32.sub (local.get $i) (i32.const 1)))
+             (return (call $give (i32.const {case}) (local.get $i) (call $size (local.get $i))))))"
+    )
+}
+
+/// Whether the observed document contains this text.
 fn found_in_observed(texts: &mut Texts, needle: &str) -> String {
     let (at, length) = texts.add(needle);
     format!(

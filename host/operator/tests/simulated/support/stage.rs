@@ -10,10 +10,8 @@ use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
 
 use super::proxy::{Proxy, Sent};
-use super::script::Script;
+use super::script::{GROUP, Script};
 
-/// The group of the primaries.
-pub(crate) const GROUP: &str = "test.example.dev";
 /// The namespace of the primaries; the scripted guest reads the ConfigMap `cm` there.
 pub(crate) const NAMESPACE: &str = "ns";
 /// The name of the module and of its ServiceAccount.
