@@ -279,3 +279,90 @@ fn primary_without_a_finalizer_is_gone_with_its_objects_and_runs_no_more() {
         assert_eq!(stage.runs(), before);
     });
 }
+
+#[test]
+fn deleted_primary_whose_guest_traps_stays_and_is_retried_until_it_is_finalized() {
+    block_on(async {
+        // Given a primary whose guest traps.
+        let stage = Stage::start(Script::new().finalizes()).await;
+        stage.create("one", &finalizing(&json!({"finalized": true}))).await;
+        stage.settle().await;
+        stage.set_spec("one", &json!({"trap": true})).await;
+        stage.settle().await;
+        stage.writes();
+
+        // When it is deleted, then it stays, and its object too.
+        stage.delete("one").await;
+        stage.until_primary("one", "Synced", "False", "GuestTrapped").await;
+        stage.pass(60).await;
+        assert!(stage.has_primary("one").await);
+        assert!(stage.config_map("a").await.is_some());
+        let writes = stage.writes();
+        assert!(writes.iter().all(|line| line == "apply scripts/one/status"), "{writes:?}");
+
+        // When the guest does no longer, then the primary is finalized.
+        stage.set_spec("one", &finalizing(&json!({"finalized": true}))).await;
+        stage.until_gone(&primary_path("one")).await;
+        assert_eq!(stage.writes(), ["delete configmaps/a", "patch scripts/one"]);
+    });
+}
+
+#[test]
+fn finalized_primary_takes_its_objects_and_merged_fields_with_it_and_leaves_its_orphans() {
+    block_on(async {
+        // Given a primary with an object, an orphan, and fields merged into a foreign object.
+        let setup = Setup::new(Script::new().finalizes()).object(config_map("theirs", "1"));
+        let stage = setup.start().await;
+        let merged = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "theirs"}, "data": {"ours": "1"}});
+        let objects = json!({"objects": [
+            {"object": config_map("a", "1")},
+            {"object": config_map("orphan", "1"), "policy": ["orphan"]},
+            {"object": merged, "policy": ["merge"]}]});
+        let spec = json!({"complete": objects, "finalizing": {"finalized": true}});
+        stage.create("one", &spec).await;
+        stage.until_primary("one", "Synced", "True", "Applied").await;
+        let orphan = stage.config_map("orphan").await.unwrap();
+        stage.settle().await;
+        stage.writes();
+
+        // When it is deleted.
+        stage.delete("one").await;
+        stage.settle().await;
+
+        // Then the object is deleted, the fields are unmerged, and the orphan is not touched.
+        let mut writes = stage.writes();
+        assert_eq!(writes.pop().unwrap(), "patch scripts/one");
+        writes.sort();
+        assert_eq!(writes, ["apply configmaps/theirs", "delete configmaps/a"]);
+        assert_eq!(stage.config_map("a").await, None);
+        assert_eq!(stage.config_map("theirs").await.unwrap()["data"], json!({"value": "1"}));
+        assert_eq!(stage.config_map("orphan").await.unwrap(), orphan);
+    });
+}
+
+#[test]
+fn finalizer_of_the_revision_before_is_replaced_by_that_of_the_active_one() {
+    block_on(async {
+        // Given a primary with the finalizer of the first revision.
+        let stage = Stage::start(Script::new().finalizes()).await;
+        stage.create("one", &finalizing(&json!({"finalized": true}))).await;
+        stage.settle().await;
+        let finalizers = async || stage.primary("one").await["metadata"]["finalizers"].clone();
+        assert_eq!(finalizers().await, json!([FINALIZER]));
+
+        // When a revision has a finalizer of another name, then that one replaces it.
+        let other = format!("{GROUP}/cleanup");
+        stage.push(&Script::new().with("finalizer", json!(other))).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.settle().await;
+        assert_eq!(finalizers().await, json!([other]));
+
+        // When a revision has none, then it is removed.
+        stage.push(&Script::new()).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.settle().await;
+        assert_eq!(finalizers().await, Value::Null);
+        assert!(stage.config_map("a").await.is_some());
+    });
+}

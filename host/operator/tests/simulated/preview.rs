@@ -320,3 +320,36 @@ fn candidate_that_would_recreate_an_object_is_held() {
         stage.until_module("Held", "True", "WouldDelete").await;
     });
 }
+
+#[test]
+fn strategy_of_the_module_decides_whether_a_candidate_waits() {
+    block_on(async {
+        // Given a module whose every revision needs an approval.
+        let stage = stage_with_two_objects(json!({})).await;
+        let set = async |rollout: Value| {
+            stage.merge_module(&json!({"spec": {"rollout": rollout}})).await;
+            stage.settle().await;
+        };
+        set(json!({"strategy": "Manual"})).await;
+
+        // When a candidate would change nothing, then it is held all the same.
+        let same = desiring(&[config_map("a", "1"), config_map("b", "1")]);
+        stage.push(&same.with("version", json!("1.1.0"))).await;
+        stage.until_module("Held", "True", "NeedsApproval").await;
+        approve(&stage).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+
+        // When at most 40 % may change, then a candidate that changes one of two is held.
+        set(json!({"strategy": "Guarded", "maxChangedPercent": 40})).await;
+        stage.push(&desiring(&[config_map("a", "2"), config_map("b", "1")])).await;
+        stage.until_module("Held", "True", "WouldExceedChangeLimit").await;
+        assert_eq!(stage.writes(), [""; 0]);
+
+        // When the strategy is Immediate, then a candidate that deletes is activated.
+        set(json!({"strategy": "Immediate"})).await;
+        stage.push(&desiring(&[config_map("a", "3")])).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.settle().await;
+        assert_eq!(stage.config_map("b").await, None);
+    });
+}

@@ -1,9 +1,11 @@
 //! Rounds of one primary: what is written when, and what ends them.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::support::{
-    GROUP, Script, Setup, Stage, block_on, complete, config_map, count, definition, desired,
+    GROUP, Reply, Script, Setup, Stage, block_on, complete, config_map, count, definition, desired,
 };
 
 /// Who may do everything with a kind.
@@ -54,31 +56,6 @@ fn reconcile_sends_three_requests_for_a_new_primary_two_for_a_change_and_none_af
         // When ten minutes pass, then nothing is written.
         stage.pass(600).await;
         assert_eq!(stage.writes(), [""; 0]);
-    });
-}
-
-#[test]
-fn reconcile_repairs_only_the_object_that_another_writer_changed() {
-    block_on(async {
-        // Given a primary with two objects.
-        let stage = Stage::start(Script::new()).await;
-        let spec = complete(&desired(&[config_map("a", "1"), config_map("b", "1")]));
-        stage.create("one", &spec).await;
-        stage.settle().await;
-        stage.writes();
-
-        // When an administrator changes one and deletes the other.
-        stage.apply(&config_map("a", "drift")).await;
-        stage.settle().await;
-        let repair = stage.writes();
-        stage.api().delete("/api/v1/namespaces/ns/configmaps/b").await.unwrap();
-        stage.settle().await;
-
-        // Then each is written once, and the status, which has not changed, is not.
-        assert_eq!(repair, ["apply configmaps/a"]);
-        assert_eq!(stage.writes(), ["apply configmaps/b"]);
-        assert_eq!(stage.config_map("a").await.unwrap()["data"]["value"], "1");
-        assert!(stage.config_map("b").await.is_some());
     });
 }
 
@@ -178,7 +155,7 @@ fn paused_module_writes_nothing_but_finalizes_deleted_primaries() {
 }
 
 #[test]
-fn primary_of_the_same_name_and_another_uid_begins_with_a_fresh_state() {
+fn object_that_is_refused_as_malformed_is_sent_once() {
     block_on(async {
         // Given a primary whose object the API server refuses for good.
         let stage = Stage::start(Script::new()).await;
@@ -186,24 +163,52 @@ fn primary_of_the_same_name_and_another_uid_begins_with_a_fresh_state() {
         malformed["bogus"] = json!(1);
         let spec = complete(&desired(&[malformed]));
         stage.create("one", &spec).await;
-        stage.until_primary("one", "Synced", "False", "Malformed").await;
+        let message = stage.until_primary("one", "Synced", "False", "Malformed").await;
+        assert!(message.contains("bogus"), "{message}");
         assert_eq!(count(&stage.writes())["apply configmaps/a"], 1);
-        // The host remembers the refusal: a change of the primary sends the object no more.
+
+        // When the primary runs again, then the host remembers the answer.
         stage.annotate("one", "example.com/touched", &json!("yes")).await;
         stage.pass(60).await;
         assert_eq!(stage.writes(), [""; 0]);
 
-        // When the primary is deleted and created again before the host learns of it.
-        let before = stage.primary("one").await["metadata"]["uid"].clone();
+        // When another primary desires the same, then the object is sent for that one.
+        stage.create("two", &spec).await;
+        stage.until_primary("two", "Synced", "False", "Malformed").await;
+        assert_eq!(count(&stage.writes())["apply configmaps/a"], 1);
+    });
+}
+
+#[test]
+fn primary_of_the_same_name_and_another_uid_begins_with_a_fresh_state() {
+    block_on(async {
+        // Given a primary with a problem, whose status takes two seconds to write.
+        let stage = Setup::new(Script::new()).object(config_map("a", "theirs")).start().await;
+        let mut is_first = true;
+        stage.proxy().intercept(move |sent| {
+            let is_status = sent.path.ends_with("/status") && sent.path.contains("/scripts/");
+            if is_status && std::mem::take(&mut is_first) {
+                return Reply::Delay(Duration::from_secs(2));
+            }
+            Reply::Forward
+        });
+        let spec = complete(&desired(&[config_map("a", "1")]));
+        stage.create("one", &spec).await;
+        stage.pass(1).await;
+        let before = stage.events("one").await;
+        assert_eq!(before.len(), 1, "{before:?}");
+
+        // When the primary is deleted and created again during that time, so that the next round
+        // finds another uid under the name.
+        let uid = stage.primary("one").await["metadata"]["uid"].clone();
         stage.delete("one").await;
         stage.create("one", &spec).await;
-        assert_ne!(stage.primary("one").await["metadata"]["uid"], before);
-        stage.until_primary("one", "Synced", "False", "Malformed").await;
+        assert_ne!(stage.primary("one").await["metadata"]["uid"], uid);
+        stage.until_primary("one", "Synced", "False", "Conflict").await;
 
-        // Then the object is sent once more, and the status of the new primary is written.
-        let writes = stage.writes();
-        let expected = [("apply configmaps/a", 1), ("apply scripts/one/status", 1)];
-        assert_eq!(count(&writes), expected.into());
+        // Then what was reported about the primary before counts for nothing: the new one has a
+        // status and an Event of its own.
+        assert_eq!(stage.events("one").await.len(), 2);
     });
 }
 

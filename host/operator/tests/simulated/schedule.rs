@@ -210,3 +210,33 @@ fn primary_runs_again_when_an_object_changes_during_the_first_run_that_reads_it(
         assert_eq!(stage.primary("one").await["status"]["read"], "new");
     });
 }
+
+#[test]
+fn all_primaries_run_once_more_when_the_parameters_of_the_module_change() {
+    block_on(async {
+        // Given a module with parameters and two primaries.
+        let script = Script::new()
+            .with("parametersSchema", json!({"type": "object"}))
+            .when("\"parameters\":{\"mode\":\"new\"}", &json!({"status": {"mode": "new"}}))
+            .when("\"kind\":\"Script\"", &json!({"status": {"mode": "old"}}));
+        let stage = Setup::new(script).spec(json!({"parameters": {"mode": "old"}})).start().await;
+        for name in ["one", "two"] {
+            stage.create(name, &json!({})).await;
+            stage.until_primary(name, "Synced", "True", "Applied").await;
+        }
+        stage.settle().await;
+        stage.writes();
+        let before = stage.runs();
+
+        // When the parameters change.
+        stage.merge_module(&json!({"spec": {"parameters": {"mode": "new"}}})).await;
+        stage.settle().await;
+
+        // Then each primary is run once, and its status written once.
+        assert_eq!(stage.runs() - before, 2);
+        let mut writes = stage.writes();
+        writes.sort();
+        assert_eq!(writes, ["apply scripts/one/status", "apply scripts/two/status"]);
+        assert_eq!(stage.primary("two").await["status"]["mode"], "new");
+    });
+}

@@ -216,3 +216,46 @@ fn teardown_that_is_blocked_is_continued_by_the_next_host() {
         assert_eq!(finalizers(&stage, "two").await, Value::Null);
     });
 }
+
+#[test]
+fn module_whose_finalizer_a_user_removes_leaves_its_primaries_as_they_are() {
+    block_on(async {
+        // Given a Module that is being deleted, whose account may not change its primaries.
+        let stage = stage_with_two_primaries().await;
+        stage.revoke("patch", "scripts").await;
+        stage.delete_module().await;
+        stage.pass(120).await;
+
+        // When a user removes its finalizer, as the condition advises.
+        stage.merge_module(&json!({"metadata": {"finalizers": []}})).await;
+        stage.pass(30).await;
+
+        // Then the Module is gone, the primaries keep theirs, and nothing reconciles them.
+        assert_eq!(stage.find_module().await, None);
+        assert_eq!(finalizers(&stage, "one").await, json!([FINALIZER]));
+        let before = stage.runs();
+        stage.writes();
+        stage.set_spec("one", &spec("other")).await;
+        stage.pass(60).await;
+        assert_eq!(stage.runs(), before);
+        assert_eq!(stage.writes(), [""; 0]);
+    });
+}
+
+#[test]
+fn module_that_gives_up_a_namespace_removes_its_finalizer_from_the_primaries_there() {
+    block_on(async {
+        // Given a module of all namespaces with two primaries.
+        let stage = stage_with_two_primaries().await;
+
+        // When it is restricted to another namespace.
+        stage.merge_module(&json!({"spec": {"namespaces": ["default"]}})).await;
+        stage.pass(60).await;
+
+        // Then the finalizer is off the primaries, and their objects stay.
+        for name in ["one", "two"] {
+            assert_eq!(finalizers(&stage, name).await, Value::Null);
+        }
+        assert!(stage.config_map("a").await.is_some() && stage.config_map("b").await.is_some());
+    });
+}
