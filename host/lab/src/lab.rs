@@ -88,6 +88,23 @@ impl Lab {
     /// # Errors
     /// As [`Self::start`].
     pub async fn on(simulator: Simulator, guests: &Guests, setup: Setup) -> Result<Self, LabError> {
+        let env = Env::scripted(setup.seed, simulator.now());
+        let secrets = SecretKey::new(b"lab");
+        let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
+        Self::over(simulator, cluster, guests, setup).await
+    }
+
+    /// The same with an operator whose requests reach the simulator through `cluster`: a test puts
+    /// a proxy there to record requests and to answer some itself.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn over(
+        simulator: Simulator,
+        cluster: Cluster,
+        guests: &Guests,
+        setup: Setup,
+    ) -> Result<Self, LabError> {
         if setup.keep_log {
             simulator.keep_log();
         }
@@ -104,9 +121,6 @@ impl Lab {
                 why: error.to_string(),
             })?;
         }
-        let env = Env::scripted(setup.seed, simulator.now());
-        let secrets = SecretKey::new(b"lab");
-        let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
         let running = RunningOperator::start(cluster, guests, &setup.modules)?;
         let is_module = |object: &&Value| object["kind"] == "Module";
         let modules = match &setup.modules {

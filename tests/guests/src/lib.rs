@@ -40,7 +40,8 @@ pub struct Tiny {
 // Where the texts lie in the guest's memory.
 const DESCRIBE_RESULT: usize = 1024;
 const RECONCILE_RESULT: usize = 1040;
-const READ_RESULT: usize = 1056;
+/// Where the answer of the last read is.
+pub const READ_RESULT: usize = 1056;
 /// Free for a test's own data, up to 2048.
 pub const SCRATCH: usize = 1100;
 const MANIFEST_AT: usize = 2048;

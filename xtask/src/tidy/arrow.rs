@@ -20,7 +20,16 @@ const ARROW: [(&str, &[&str]); 23] = [
     ("innkeeper-modules", &["innkeeper-sandbox", "innkeeper-core"]),
     (
         "innkeeper-operator",
-        &["innkeeper-modules", "innkeeper-cluster", "innkeeper-sandbox", "innkeeper-core"],
+        &[
+            "innkeeper-modules",
+            "innkeeper-cluster",
+            "innkeeper-sandbox",
+            "innkeeper-core",
+            // Its tests run it on the simulator, with guests of their own.
+            "innkeeper-lab",
+            "innkeeper-simulator",
+            "innkeeper-tiny-guests",
+        ],
     ),
     ("innkeeper-toolchain", &[]),
     // None of ours: it must not share their mistakes.

@@ -1,0 +1,16 @@
+//! The operator on the simulator, in virtual time: what a user sees of it is objects, conditions,
+//! Events, metrics and the requests that it sends.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+#![allow(clippy::panic, reason = "a test may fail by it")]
+
+mod apply;
+mod drift;
+mod finalizer;
+mod policies;
+mod preview;
+mod reconcile;
+mod restart;
+mod schedule;
+mod support;
+mod teardown;
