@@ -43,8 +43,8 @@ fn ready(simulator: &Simulator) -> usize {
     items.filter(|one| one["status"]["readyReplicas"] == 1).count()
 }
 
-/// How long this thread has had a core, which is what counts on a machine that has more to do. As
-/// long as Linux says it: in hundredths of a second.
+/// The CPU time of this thread, which counts on a busy machine. On Linux, in hundredths of a
+/// second.
 fn worked() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
     let after_name = text.rsplit(')').next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn measure(what: &str, controllers: Controllers) {
 }
 
 fn main() {
-    // Only `cargo bench` says so.
+    // Only `cargo bench` passes this argument.
     if std::env::args().all(|argument| argument != "--bench") {
         return;
     }

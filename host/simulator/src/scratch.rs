@@ -1,27 +1,26 @@
-//! Memory in which texts are written before it is known how long they are. It is kept: asking for
-//! much and giving it back makes the allocator tidy up each time, which costs more than the
-//! writing.
+//! A reused buffer for texts of unknown length: allocating and freeing large buffers makes the
+//! allocator consolidate memory each time, which costs more than the writing.
 
 use std::cell::RefCell;
 
 use bytes::Bytes;
 use serde::Serialize;
 
-/// More is not kept.
+/// Larger buffers are freed.
 const BYTES_MAX: usize = 1 << 20;
 
 thread_local! {
-    /// One for each that is written while another one is.
+    /// One buffer for each nested write.
     static FREE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Writes something as JSON.
+/// Prints a value as JSON.
 pub(crate) fn json(value: &(impl Serialize + ?Sized), out: &mut Vec<u8>) {
     // A tree whose names are texts can be written, and memory takes it.
     let _ = serde_json::to_writer(out, value);
 }
 
-/// A text that `write` writes.
+/// The text that `write` prints.
 pub(crate) fn text(write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
     let mut scratch = FREE.with(|free| free.borrow_mut().pop()).unwrap_or_default();
     write(&mut scratch);

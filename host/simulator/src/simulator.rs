@@ -23,7 +23,7 @@ use crate::state::cluster::Cluster;
 use crate::state::controller_set::Controllers;
 use crate::state::pod_script::PodScript;
 
-/// Whatever a body can fail with.
+/// Any error of a request body.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A simulated API server. Clones are the same one.
@@ -58,7 +58,7 @@ impl Simulator {
         self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What time it is there.
+    /// The virtual time.
     pub fn now(&self) -> Timestamp {
         self.lock().now()
     }
@@ -103,7 +103,7 @@ impl Simulator {
         self.lock().store.compact();
     }
 
-    /// How many clients watch something.
+    /// The number of open watches.
     pub fn watchers(&self) -> usize {
         self.lock().watchers()
     }
@@ -118,7 +118,7 @@ impl Simulator {
         self.lock().log().to_vec()
     }
 
-    /// Answers a request of the admin, whose body is there.
+    /// Answers a request of the admin with a complete body.
     pub fn request(&self, request: ::http::Request<Bytes>) -> Response<Body> {
         self.request_as(User::admin(), request)
     }

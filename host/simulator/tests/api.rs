@@ -1,4 +1,4 @@
-//! What a client sees of the simulator.
+//! The simulator as a client sees it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -108,7 +108,7 @@ fn watch_begins_after_its_version_and_gets_410_when_that_is_compacted() {
     let events = lines(&mut body);
     assert_eq!(events[0]["type"], "ERROR");
     assert_eq!(events[0]["object"]["code"], 410);
-    // Nothing is known either of a kind of which there was nothing yet.
+    // A kind without any object has no history either.
     let path = format!("/api/v1/namespaces/default/secrets?watch=true&resourceVersion={since}");
     let mut body = ask(&simulator, "GET", &path, "", &Value::Null, "").into_body();
     assert_eq!(lines(&mut body)[0]["object"]["code"], 410);
@@ -258,7 +258,7 @@ fn custom_kind_is_served_and_shown_as_a_table_until_its_definition_is_deleted() 
     assert_eq!(ask(&simulator, "GET", things, "", &Value::Null, "").status(), 404);
 }
 
-/// Some life, all of it logged.
+/// Runs some requests and returns their log.
 fn life(seed: u64) -> Vec<String> {
     let simulator = simulator(seed);
     simulator.keep_log();

@@ -1,4 +1,4 @@
-//! Definitions, and the tokens of accounts: what is not compared with a real server case by case.
+//! Definitions, and tokens of ServiceAccounts: behaviour that no differential case covers.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

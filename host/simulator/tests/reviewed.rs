@@ -1,5 +1,5 @@
-//! What a real API server does that the differential test cannot bring about: compaction, large
-//! documents, Nodes, what the collector says.
+//! Behaviour of a real API server that the differential test cannot cause: compaction, large
+//! documents, Nodes, Events of the collector.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

@@ -1,5 +1,5 @@
-//! Webhooks in process: where they are, and what they are asked about. `tests/differential`
-//! compares them with a real server's.
+//! Webhooks in process: their URLs and their reviews. `tests/differential` compares them with those
+//! of a real server.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -27,8 +27,8 @@ fn post(simulator: &Simulator, path: &str, body: &Value) -> (u16, Value) {
     send(simulator, "POST", path, "application/json", body)
 }
 
-/// A simulator with a webhook behind a Service that allows all, and what it was asked: operation,
-/// resource, subresource, name.
+/// A simulator with a webhook behind a Service that allows all requests, and its calls: operation,
+/// resource, subresource, version, name.
 fn asked(resources: &[&str]) -> (Simulator, Arc<Mutex<Vec<String>>>) {
     let simulator = Simulator::new(1, "2026-11-22T00:00:00Z".parse().unwrap());
     let asked = Arc::new(Mutex::new(Vec::new()));

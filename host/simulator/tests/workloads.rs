@@ -1,4 +1,4 @@
-//! What the controllers of workloads do, on virtual time.
+//! The controllers of workloads, in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -105,7 +105,7 @@ fn new_template_is_rolled_out_within_max_surge_and_max_unavailable() {
         cluster.list(PODS).iter().all(|pod| pod["spec"]["containers"][0]["image"] == "nginx:2")
     );
 
-    // Back: the first set is used again, as revision 3.
+    // Rollback: the first set is used again, as revision 3.
     cluster.apply(&deployment("nginx:1", 4));
     cluster.pass(30);
     assert_eq!(cluster.list(SETS).len(), 2);

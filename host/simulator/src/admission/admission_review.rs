@@ -1,4 +1,4 @@
-//! Builds AdmissionReviews and reads the answers of webhooks.
+//! Builds AdmissionReviews and reads the responses of webhooks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,11 +10,11 @@ use crate::patch;
 use crate::types::kinds;
 use crate::types::status_error::StatusError;
 
-/// What is asked about a request, in a version of its kind.
+/// The AdmissionReview of a request, in a version of its kind.
 pub(crate) fn request(attributes: &Attributes<'_>, version: &str, uid: &str) -> Value {
     let Attributes { context, operation, object, old } = attributes;
     let kind = &context.kind;
-    // A kind that is no resource of its own has one version.
+    // The kind of a subresource has one version.
     let is_part = kind.plural.is_empty();
     let id = |version: &str| {
         let version = if is_part { &kind.version } else { version };
@@ -82,26 +82,26 @@ fn options(context: &RequestContext<'_>, operation: Operation) -> Value {
     options
 }
 
-/// What a webhook wants.
+/// The decision of a webhook.
 pub(crate) struct Verdict {
     /// A JSON patch of the object.
     pub(crate) patch: Option<Vec<u8>>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct WebhookResponse {
-    /// The `Status`, if it refuses.
+    /// The `Status`, if it denies the request.
     pub(crate) denied: Option<Value>,
     pub(crate) patch: Option<Vec<u8>>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads the answer of a webhook.
+/// Reads the response of a webhook.
 ///
 /// # Errors
 ///
-/// What is wrong with the answer.
+/// Why the response is invalid.
 pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<WebhookResponse, String> {
     let response = &review["response"];
     if !response.is_object() {
@@ -150,7 +150,7 @@ pub(crate) fn read(review: &Value, uid: &str, mutating: bool) -> Result<WebhookR
     })
 }
 
-/// The error for a refusal.
+/// The error for a denied request.
 pub(crate) fn denial(name: &str, status: &Value) -> StatusError {
     let mut status_body = status.as_object().cloned().unwrap_or_default();
     let by = format!("admission webhook {name:?} denied the request");

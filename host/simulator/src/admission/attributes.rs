@@ -1,10 +1,10 @@
-//! A write as webhooks are asked about it.
+//! The attributes of a write, as webhooks get them.
 
 use serde_json::Value;
 
 use crate::api::request_context::RequestContext;
 
-/// What is about to happen to an object.
+/// The operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,
@@ -32,7 +32,7 @@ impl Operation {
     }
 }
 
-/// A request as webhooks are asked about it.
+/// A request, as webhooks get it.
 pub(crate) struct Attributes<'a> {
     pub(crate) context: &'a RequestContext<'a>,
     pub(crate) operation: Operation,
@@ -41,7 +41,7 @@ pub(crate) struct Attributes<'a> {
 }
 
 impl Attributes<'_> {
-    /// Group and plural of what is written to: a scale is of another kind than its object.
+    /// Group and plural of the written resource: a scale is of another kind than its object.
     pub(crate) fn resource(&self) -> (&str, &str) {
         let RequestContext { kind, target, .. } = self.context;
         if kind.plural.is_empty() {
@@ -51,7 +51,7 @@ impl Attributes<'_> {
         }
     }
 
-    /// The version in which it is.
+    /// The version of the object.
     pub(crate) fn version(&self) -> &str {
         let RequestContext { kind, target, .. } = self.context;
         if kind.plural.is_empty() { &target.version } else { &kind.version }

@@ -1,4 +1,4 @@
-//! When a webhook is asked: its conditions in CEL.
+//! The match conditions of a webhook, in CEL.
 
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::{Context, Program, Value as Cel};
@@ -9,7 +9,7 @@ use crate::api::request_context::RequestContext;
 use crate::types::crd::cel::{plain, words};
 use crate::types::status_error::StatusError;
 
-/// Whether all conditions hold. One that does not decides, even if others cannot be evaluated.
+/// Whether all conditions hold. A false one decides, even if others cannot be evaluated.
 pub(crate) fn all_hold(
     hook: &Webhook,
     context: &RequestContext<'_>,

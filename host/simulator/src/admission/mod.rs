@@ -1,4 +1,4 @@
-//! Admission: webhooks and the built-in plugins that run before something is stored.
+//! Admission: webhooks and the built-in plugins that run before an object is stored.
 
 pub(crate) mod admission_review;
 pub(crate) mod attributes;

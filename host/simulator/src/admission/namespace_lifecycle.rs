@@ -1,5 +1,5 @@
-//! What the admission plugin NamespaceLifecycle lets through: creates in namespaces that exist and
-//! are not being deleted. The same for definitions.
+//! The admission plugin NamespaceLifecycle: admits creates in namespaces that exist and are not
+//! being deleted. The same for definitions.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::state::cluster::Cluster;
 use crate::types::object::meta;
 use crate::types::status_error::{Named, StatusError};
 
-/// Whether something may be created in a namespace.
+/// Refuses a create in a namespace that is missing or being deleted.
 pub(crate) fn check_namespace_active(
     cluster: &Cluster,
     context: &RequestContext<'_>,
@@ -50,7 +50,7 @@ pub(crate) fn check_namespace_active(
     Err(StatusError::new(403, "Forbidden", message).details(details))
 }
 
-/// Refuses what is to be made of a kind whose definition is being deleted.
+/// Refuses a create of a kind whose definition is being deleted.
 fn check_not_terminating(context: &RequestContext<'_>, name: &str) -> Result<(), StatusError> {
     match &context.kind.custom {
         Some(definition) if definition.terminating => Err(StatusError::refused(

@@ -1,4 +1,4 @@
-//! The admission plugin PersistentVolumeClaimResize: which claims may ask for more.
+//! The admission plugin PersistentVolumeClaimResize: which claims may grow.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::types::status_error::StatusError;
 
 const WHY: &str = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
 
-/// A claim that has its volume may ask for more if its class says that volumes can grow.
+/// A bound claim may grow if its class allows expansion.
 pub(crate) fn check_resize(
     cluster: &Cluster,
     context: &RequestContext<'_>,

@@ -1,4 +1,4 @@
-//! What the admission plugin ServiceAccount checks of new Pods.
+//! The admission plugin ServiceAccount: checks the ServiceAccount of new Pods.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::state::cluster::Cluster;
 use crate::types::object::meta;
 use crate::types::status_error::StatusError;
 
-/// Whether the account that a new Pod names is there. `default` is taken to be: it comes with time.
+/// Refuses a Pod whose ServiceAccount does not exist, except `default`, which a real controller
+/// creates later.
 pub(crate) fn check_service_account(
     cluster: &Cluster,
     context: &RequestContext<'_>,

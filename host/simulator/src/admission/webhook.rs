@@ -1,4 +1,4 @@
-//! One webhook of a configuration, and which requests it wants to see.
+//! One webhook of a configuration, and the requests that it selects.
 
 use serde_json::Value;
 
@@ -10,34 +10,34 @@ use crate::types::selector::Selector;
 #[derive(Clone, Debug)]
 pub(crate) struct Webhook {
     pub(crate) name: String,
-    /// Where it is.
+    /// Its URL.
     pub(crate) url: String,
-    /// The namespace and the name of its Service, if it is reached by one.
+    /// The namespace and the name of its Service, if it has one.
     pub(crate) service: Option<(String, String)>,
-    /// Whether it does not matter if it cannot be asked.
+    /// Whether a failed call is ignored (`failurePolicy`).
     pub(crate) ignored: bool,
-    /// Whether it may be asked about what is not to happen.
+    /// Whether it may be called for a dry run (`sideEffects`).
     pub(crate) dry: bool,
-    /// Whether it wants to see what later ones change.
+    /// Whether it is called again after later changes (`reinvocationPolicy`).
     pub(crate) reinvoked: bool,
     /// Its conditions in CEL: name and expression.
     pub(crate) conditions: Vec<(String, String)>,
     timeout_s: i64,
-    /// `Exact`, or else other versions of a kind mean the same.
+    /// `Exact`; otherwise rules match other versions of a kind too.
     policy: String,
     rules: Vec<Value>,
     namespaces: Selector,
     objects: Selector,
 }
 
-/// How it wants to be asked.
+/// How it is called.
 pub(crate) struct Wanted {
-    /// In which version of the kind.
+    /// The version of the kind in its review.
     pub(crate) version: String,
 }
 
 impl Webhook {
-    /// Those of a configuration, in order.
+    /// The webhooks of a configuration, in order.
     pub(crate) fn all(configuration: &Value) -> Vec<Self> {
         configuration["webhooks"].as_array().into_iter().flatten().map(Self::read).collect()
     }
@@ -81,7 +81,7 @@ impl Webhook {
         format!("failed to call webhook: Post \"{url}?timeout={timeout_s}s\": {why}")
     }
 
-    /// Whether it wants to be asked. `namespace` is that of the object, if there is one.
+    /// Whether it selects the request. `namespace` is that of the object, if it has one.
     pub(crate) fn wants(
         &self,
         attributes: &Attributes<'_>,
@@ -107,7 +107,7 @@ impl Webhook {
     }
 }
 
-/// Whether a rule is about this.
+/// Whether a rule matches the request.
 fn covers(rule: &Value, attributes: &Attributes<'_>, version: &str) -> bool {
     let any = |name: &str, wanted: &str| {
         let list = rule[name].as_array().into_iter().flatten().filter_map(Value::as_str);

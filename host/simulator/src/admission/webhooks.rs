@@ -1,4 +1,4 @@
-//! Calls admission webhooks before something is stored. They answer in process.
+//! Calls admission webhooks before an object is stored. They answer in process.
 
 use std::ops::Deref as _;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::types::status_error::StatusError;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Whether webhooks are to be asked at all.
+/// Whether webhooks are called for this kind at all.
 fn has_webhooks(cluster: &Cluster, context: &RequestContext<'_>, plural: &str) -> bool {
     // Webhooks are not called for webhook configurations.
     cluster.store.has_any(GROUP, plural) && context.kind.group != GROUP
@@ -42,7 +42,7 @@ pub(crate) fn mutate(
     let hooks = webhooks(cluster, "mutatingwebhookconfigurations");
     let old = old.map(ManagedObject::whole);
     let old = old.as_ref();
-    // Those who want to see what later ones change, and those who shall.
+    // The webhooks that may be called again, and those that must.
     let (mut seen, mut again) = (Vec::new(), Vec::new());
     for round in 0..2 {
         for (index, hook) in hooks.iter().enumerate() {
@@ -94,7 +94,7 @@ pub(crate) fn validate(
     }
     let (object, old) = (object.map(ManagedObject::whole), old.map(ManagedObject::whole));
     let attributes = Attributes { context, operation, object: object.as_ref(), old: old.as_ref() };
-    // All are called, whatever the first answers.
+    // All are called, whatever the first one decides.
     let mut refused = None;
     for hook in webhooks(cluster, "validatingwebhookconfigurations") {
         if let Err(error) = call_webhook(cluster, &hook, &attributes, false) {

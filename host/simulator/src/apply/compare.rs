@@ -1,4 +1,4 @@
-//! What differs between two objects.
+//! Compares two objects.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::apply::item;
 use crate::apply::node::{Atom, List, Map, Node};
 use crate::types::value;
 
-/// What is only in the first, what differs, what is only in the second.
+/// The fields that only the first object has, that differ, and that only the second has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) removed: FieldSet,
@@ -27,7 +27,7 @@ impl Comparison {
     }
 }
 
-/// Compares two objects of one schema. `metadata.managedFields` are not looked at.
+/// Compares two objects of one schema, without `metadata.managedFields`.
 pub(crate) fn compare(node: Node<'_>, old: &Value, new: &Value) -> Comparison {
     let mut walk = Walk { path: Vec::new(), result: Comparison::default() };
     walk.compare(node, Some(old), Some(new));
@@ -39,7 +39,7 @@ struct Walk {
     result: Comparison,
 }
 
-/// Both sides of a place; at least one is there.
+/// Both values of a field; at least one exists.
 type Sides<'v> = (Option<&'v Value>, Option<&'v Value>);
 
 impl Walk {
@@ -62,7 +62,7 @@ impl Walk {
         }
     }
 
-    /// Whether the place was compared as a whole.
+    /// Whether the field was compared as a whole.
     fn atom(&mut self, atom: &Atom<'_>, sides: Sides<'_>) -> bool {
         match atom {
             Atom::Scalar(_) => self.leaf(sides),

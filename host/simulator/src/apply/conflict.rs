@@ -11,7 +11,7 @@ use crate::types::status_error::StatusError;
 /// The fields in dispute, by owner.
 pub(crate) type Conflicts = BTreeMap<Manager, FieldSet>;
 
-/// The answer.
+/// The response.
 pub(crate) fn error(conflicts: &Conflicts) -> StatusError {
     let mut causes = Vec::new();
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();

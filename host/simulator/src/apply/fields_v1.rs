@@ -1,5 +1,4 @@
-//! Sets of fields as `fieldsV1` has them, from text and to text: most are read and written without
-//! being looked into.
+//! Parses and prints sets of fields as `fieldsV1`. Most are only parsed and printed again.
 
 use std::fmt;
 
@@ -35,7 +34,7 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// What stands below a step.
+/// The fields below a step.
 struct Below {
     /// Whether the step itself is in the set.
     member: bool,

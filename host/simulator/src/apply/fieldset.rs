@@ -1,4 +1,4 @@
-//! Sets of fields: what a manager owns, and what differs between two objects.
+//! Sets of fields: those that a manager owns, or that differ between two objects.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -109,7 +109,7 @@ pub(crate) fn path_text(path: &[Element]) -> String {
 
 /// A set of fields. A field can be in it without its members.
 ///
-/// Both lists are in the order of their steps: sets are small, and most are read and thrown away.
+/// Both lists are sorted by step: sets are small, and most are parsed and dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
     members: Vec<Element>,
@@ -154,7 +154,7 @@ impl FieldSet {
         &mut self.children[place].1
     }
 
-    /// Puts a path in; the empty path is no field.
+    /// Inserts a path; the empty path is no field.
     pub(crate) fn insert(&mut self, path: &[Element]) {
         match path {
             [] => {}
@@ -163,7 +163,7 @@ impl FieldSet {
         }
     }
 
-    /// Puts a step in, if it is to be a member, and what is below it.
+    /// Inserts a step, if it is to be a member, and the fields below it.
     pub(crate) fn put(&mut self, element: &Element, member: bool, below: Self) {
         if member {
             self.add(element);
@@ -182,7 +182,7 @@ impl FieldSet {
             })
     }
 
-    /// Takes what is in the other out of it.
+    /// Removes the fields of the other set.
     pub(crate) fn subtract(&mut self, other: &Self) {
         if !other.members.is_empty() {
             self.members.retain(|element| !other.has(element));
@@ -195,7 +195,7 @@ impl FieldSet {
         });
     }
 
-    /// Takes what is in the other out of it, and all below that.
+    /// Removes the fields of the other set, and all fields below them.
     pub(crate) fn cut(&mut self, other: &Self) {
         if !other.members.is_empty() {
             self.members.retain(|element| !other.has(element));
@@ -216,7 +216,7 @@ impl FieldSet {
         self.members.binary_search(element).is_ok()
     }
 
-    /// Whether something is in both.
+    /// Whether both have a field in common.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.members.iter().any(|element| other.has(element))
             || self.children.iter().any(|(element, child)| {
@@ -251,19 +251,19 @@ impl FieldSet {
         }
     }
 
-    /// What is in it below a step.
+    /// The fields below a step.
     pub(crate) fn below(&self, element: &Element) -> Option<&Self> {
         self.child(element).filter(|child| !child.is_empty())
     }
 
-    /// What is in either.
+    /// The union.
     pub(crate) fn union(&self, other: &Self) -> Self {
         let mut result = self.clone();
         result.extend(other);
         result
     }
 
-    /// Puts what is in the other in.
+    /// Inserts the fields of the other set.
     pub(crate) fn extend(&mut self, other: &Self) {
         for element in &other.members {
             self.add(element);
@@ -273,7 +273,7 @@ impl FieldSet {
         }
     }
 
-    /// What is in both.
+    /// The intersection.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let both = self.children.iter().filter_map(|(element, child)| {
             let both = child.intersection(other.child(element)?);
@@ -283,14 +283,14 @@ impl FieldSet {
         Self { children: both.collect(), members: members.cloned().collect() }
     }
 
-    /// What is in this and not in the other.
+    /// The difference.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         let mut result = self.clone();
         result.subtract(other);
         result
     }
 
-    /// With the named fields above what is in it, as the schema knows them.
+    /// The set with the named fields above its members, as the schema has them.
     pub(crate) fn with_named(&self, node: Node<'_>) -> Self {
         let mut result = Self { members: self.members.clone(), children: Vec::new() };
         for (element, child) in &self.children {
@@ -318,7 +318,7 @@ impl FieldSet {
         result
     }
 
-    /// What the schema has as one thing is owned as one, if it was owned by parts when it had them.
+    /// Replaces the parts of a field by the field itself where the schema is now atomic.
     pub(crate) fn joined(&self, node: Node<'_>) -> Self {
         let mut result = Self { members: self.members.clone(), children: Vec::new() };
         for (element, child) in &self.children {

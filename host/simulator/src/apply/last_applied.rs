@@ -1,4 +1,4 @@
-//! What kubectl once applied from the client's side, as it noted it down in an annotation.
+//! The last client-side apply of kubectl, as its annotation has it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::apply::node::Node;
 use crate::apply::owned::fields;
 use crate::apply::shape;
 
-/// The manager whose applies know of it.
+/// The field manager whose applies use the annotation.
 pub(crate) const KUBECTL: &str = "kubectl";
 /// The annotation.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -23,8 +23,8 @@ fn noted(object: &Value) -> Option<&str> {
     object["metadata"]["annotations"][ANNOTATION].as_str().filter(|text| !text.is_empty())
 }
 
-/// Of what is in conflict, what kubectl did not apply itself from the client's side. All of it, if
-/// the annotation cannot be read.
+/// The conflicts with fields that no client-side apply of kubectl has set. All conflicts, if the
+/// annotation cannot be parsed.
 pub(crate) fn not_noted(
     node: Node<'_>,
     version: &str,
@@ -39,7 +39,7 @@ pub(crate) fn not_noted(
         .collect()
 }
 
-/// What is noted down and is so still.
+/// The fields of the annotation that still have their values.
 fn allowed(node: Node<'_>, version: &str, live: &Value) -> Option<FieldSet> {
     let noted: Value = serde_json::from_str(noted(live)?).ok()?;
     if noted["apiVersion"] != version || !shape::problems(node, &noted, false).is_empty() {
@@ -50,7 +50,7 @@ fn allowed(node: Node<'_>, version: &str, live: &Value) -> Option<FieldSet> {
     Some(fields(node, &noted).difference(&changed))
 }
 
-/// Notes down what kubectl applied from the server's side, where a note is.
+/// Updates the annotation after a server-side apply of kubectl, if the object has it.
 pub(crate) fn note(object: &mut Value, applied: &Value) {
     if noted(object).is_none() {
         return;
@@ -74,7 +74,7 @@ pub(crate) fn note(object: &mut Value, applied: &Value) {
     }
 }
 
-/// As Go writes JSON: names in order, and what means something in HTML escaped.
+/// Prints JSON as Go does: names sorted, HTML characters escaped.
 fn spell(value: &Value, text: &mut String) {
     match value {
         Value::Object(map) => {

@@ -64,7 +64,7 @@ impl PartialOrd for Manager {
 }
 
 impl Manager {
-    /// The one that makes a request.
+    /// The manager of a request.
     pub(crate) fn new(name: &str, operation: Operation, version: &str, subresource: &str) -> Self {
         let version = if operation == Operation::Apply { "" } else { version };
         Self {
@@ -99,7 +99,7 @@ pub(crate) struct Owned {
     set: Arc<FieldSet>,
     /// The set as `fieldsV1`, once it was written.
     text: OnceLock<Bytes>,
-    /// In which version the fields are named.
+    /// The version of the field names.
     pub(crate) version: String,
     pub(crate) time: Option<String>,
 }
@@ -160,7 +160,7 @@ const UPDATERS_MAX: usize = 10;
 /// Under which name they are joined.
 const ANCIENT: &str = "ancient-changes";
 
-/// Whether the list asks to forget all managers: it is empty, or one empty entry.
+/// Whether the list resets all managers: it is empty, or has one empty entry.
 pub(crate) fn is_reset(list: Option<&Value>) -> bool {
     match list.and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
@@ -171,7 +171,7 @@ pub(crate) fn is_reset(list: Option<&Value>) -> bool {
     }
 }
 
-/// Parses the list. The error is what is wrong with it.
+/// Parses the list. The error says why it is invalid.
 pub(crate) fn decode(list: Option<&Value>) -> Result<Managers, String> {
     let mut managers = Managers::new();
     for (index, entry) in list.and_then(Value::as_array).into_iter().flatten().enumerate() {

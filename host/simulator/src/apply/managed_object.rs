@@ -41,7 +41,7 @@ impl DerefMut for ManagedObject {
 }
 
 impl From<ManagedObject> for Value {
-    /// Without `managedFields`: who writes it says nothing of them.
+    /// Without `managedFields`, which its writer does not give.
     fn from(object: ManagedObject) -> Self {
         object.body
     }
@@ -55,12 +55,12 @@ impl ManagedObject {
         Self::of(whole, Ledger::parsed(list.as_ref()))
     }
 
-    /// An object without `managedFields`, and these.
+    /// An object without `managedFields`, and its `managedFields`.
     pub(crate) fn of(body: Value, ledger: Ledger) -> Self {
         Self { body, ledger, text: OnceLock::new() }
     }
 
-    /// Reads what was written by [`ManagedObject::text`].
+    /// Parses the text of [`ManagedObject::text`].
     pub(crate) fn read(text: &Bytes) -> Self {
         let text_of_it = OnceLock::from(text.clone());
         match serde_json::from_slice::<Parts>(text) {
@@ -69,12 +69,12 @@ impl ManagedObject {
         }
     }
 
-    /// Who owns what.
+    /// The managers and their fields.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// The same object of others.
+    /// The same object with other managers.
     pub(crate) fn set_ledger(&mut self, ledger: Ledger) {
         self.text = OnceLock::new();
         self.ledger = ledger;
@@ -140,7 +140,7 @@ fn listed(metadata: &Map<String, Value>, list: &Ledger, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// What a text is read into.
+/// The target of parsing.
 struct Parts {
     body: Value,
     ledger: Ledger,

@@ -12,10 +12,10 @@ use crate::state::cluster::Cluster;
 use crate::types::object::{copy_meta, meta};
 use crate::types::status_error::{Named, StatusError};
 
-/// A rule about one verb of one thing.
+/// A rule about one verb of one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Single {
-    /// Group, resource, and a name if only that one is meant.
+    /// Group, resource, and a name if the rule has one.
     Object {
         group: String,
         resource: String,
@@ -116,7 +116,7 @@ fn described(missing: &[Single]) -> Vec<String> {
     lines
 }
 
-/// Whether nothing changes but what the garbage collector writes.
+/// Whether only members change that the garbage collector writes.
 fn only_collected(new: &Value, old: &Value) -> bool {
     let mut same = new.clone();
     for name in ["ownerReferences", "finalizers", "managedFields", "resourceVersion"] {
@@ -176,14 +176,14 @@ pub(crate) fn check_escalation(
         return Ok(());
     }
     let Some(rules) = rbac::rules_of(cluster, role, context.namespace()) else {
-        // The server means the role.
+        // The server names the role.
         let named = Named { group: GROUP, what: &context.kind.plural, name };
         return Err(StatusError::not_found(named));
     };
     holds_all(cluster, context.user, context.namespace(), &rules).map_err(|why| forbidden(&why))
 }
 
-/// Whether a user may do all that these rules allow; else in words what he may not.
+/// Whether a user holds all of these rules; otherwise the missing rules in words.
 fn holds_all(
     cluster: &Cluster,
     user: &User,

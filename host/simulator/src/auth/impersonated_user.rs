@@ -25,7 +25,7 @@ impl ImpersonatedUser {
             && self.uid.is_empty()
     }
 
-    /// What has to be allowed: group, resource, subresource, namespace and name of each.
+    /// The permissions to check: group, resource, subresource, namespace and name of each.
     pub(crate) fn parts(&self) -> Vec<[&str; 5]> {
         let mut parts = Vec::new();
         if !self.name.is_empty() {
@@ -60,8 +60,7 @@ impl ImpersonatedUser {
         format!("[{}]", shown.collect::<Vec<_>>().join(" "))
     }
 
-    /// The user that it is. Who names groups names all of them but those that say whether he is
-    /// known.
+    /// The impersonated user. Given groups replace all groups except those of authentication.
     pub(crate) fn user(&self) -> User {
         let mut groups = self.groups.clone();
         if groups.is_empty()
@@ -84,7 +83,7 @@ impl ImpersonatedUser {
     }
 }
 
-/// The namespace and the name of the account that a user is.
+/// The namespace and the name of the ServiceAccount of a user.
 fn account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
     is_account(namespace, name).then_some((namespace, name))

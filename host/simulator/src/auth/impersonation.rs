@@ -7,7 +7,8 @@ use crate::auth::user::User;
 use crate::state::cluster::Cluster;
 use crate::types::status_error::StatusError;
 
-/// As whom a request is done, if its user may act as that one, and in each of his groups.
+/// The user of a request after impersonation, if its sender may impersonate that user and each
+/// group.
 pub(crate) fn effective_user(cluster: &Cluster, request: &Request) -> Result<User, StatusError> {
     let Some(acting) = &request.acting else { return Ok(request.user.clone()) };
     if acting.name.is_empty() {

@@ -16,7 +16,7 @@ pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 /// The group of all authenticated users.
 const AUTHENTICATED: &str = "system:authenticated";
 
-/// What a binding gives to a user.
+/// The rules that a binding grants to a user.
 struct Bound {
     rules: Vec<Value>,
     reason: String,
@@ -56,7 +56,7 @@ const DISCOVERY: [&str; 11] = [
 ];
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
-/// Why a role that is there from the beginning allows something.
+/// The reason for a right of a default role.
 fn from_the_beginning(role: &str, group: &str) -> String {
     format!(
         "RBAC: allowed by ClusterRoleBinding {role:?} of ClusterRole {role:?} to Group {group:?}"
@@ -83,7 +83,7 @@ fn allows(rule: &Value, wanted: &Attributes<'_>) -> bool {
             || texts(rule, "resourceNames").any(|name| name == wanted.name))
 }
 
-/// The objects of a kind in a namespace; none for those of the cluster.
+/// The objects of a kind in a namespace; `None` for cluster-scoped objects.
 fn objects(cluster: &Cluster, plural: &str, namespace: &str) -> Vec<Arc<ManagedObject>> {
     let kind = (GROUP.to_owned(), plural.to_owned());
     let first = (namespace.to_owned(), String::new());
@@ -113,12 +113,12 @@ fn role_allows(
     })
 }
 
-/// Why a user may do something, if he may.
+/// The reason why a request is allowed, or `None`.
 pub(crate) fn granted(cluster: &Cluster, user: &User, wanted: &Attributes<'_>) -> Option<String> {
     if user.is_in("system:masters") {
         return Some(String::new());
     }
-    // Everybody may ask what he may do.
+    // Every user may review their own rights.
     let basic = BASIC
         .iter()
         .any(|(group, resources)| *group == wanted.group && resources.contains(&wanted.resource));
@@ -145,7 +145,7 @@ pub(crate) fn granted(cluster: &Cluster, user: &User, wanted: &Attributes<'_>) -
     None
 }
 
-/// Why a user may ask for a path that is about no object, if he may.
+/// The reason why a non-resource path is allowed, or `None`.
 pub(crate) fn granted_path(
     cluster: &Cluster,
     user: &User,
@@ -179,7 +179,7 @@ pub(crate) fn granted_path(
     })
 }
 
-/// Refuses a path that a user may not ask for.
+/// Refuses a non-resource path that a user may not get.
 pub(crate) fn authorize_path(
     cluster: &Cluster,
     user: &User,
@@ -197,7 +197,7 @@ pub(crate) fn authorize_path(
     Err(StatusError::new(403, "Forbidden", message).details(json!({})))
 }
 
-/// What a user may do in a namespace: rules about objects, and rules about paths.
+/// The rights of a user in a namespace: rules about resources, and rules about paths.
 pub(crate) fn rules(cluster: &Cluster, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
     let (mut objects, mut paths) = (Vec::new(), Vec::new());
     let everything = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
@@ -289,7 +289,7 @@ pub(crate) fn rules_of(
     role.map(|role| role["rules"].as_array().cloned().unwrap_or_default())
 }
 
-/// Refuses what a user may not do.
+/// Refuses a request that a user may not make.
 pub(crate) fn authorize(
     cluster: &Cluster,
     user: &User,

@@ -31,7 +31,7 @@ fn texts(value: &Value) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What is wrong with the time that a token is asked for.
+/// The error in the requested duration of a token.
 fn check_seconds(seconds: i64) -> Result<(), StatusError> {
     let why = if seconds < MIN_S {
         "may not specify a duration less than 10 minutes"
@@ -106,7 +106,7 @@ pub(crate) fn create_token(cluster: &mut Cluster, context: &RequestContext<'_>) 
     Ok(Response::json(201, &answer))
 }
 
-/// What a token is bound to, and what its claims call it.
+/// The object that a token is bound to, and its name in the claims.
 fn bound_to(
     cluster: &Cluster,
     account: &Key,
@@ -145,7 +145,7 @@ fn bound_to(
     Ok(((kind(plural), key, uid.to_owned()), short))
 }
 
-/// Whose token it is, and for whom it was made, as long as it is good.
+/// The ServiceAccount and the audiences of a valid token.
 fn issued<'c>(cluster: &'c Cluster, token: &str) -> Option<(User, &'c [String])> {
     let issued = cluster.tokens.get(token).filter(|issued| issued.ends > cluster.now())?;
     let is_there = issued.bound.iter().all(|(kind, key, uid)| {
@@ -169,7 +169,7 @@ pub(crate) fn token_user(cluster: &Cluster, token: &str) -> Option<User> {
     audiences.iter().any(|one| one == AUDIENCE).then_some(user)
 }
 
-/// The answer of a TokenReview.
+/// The response of a TokenReview.
 pub(crate) fn review_token(cluster: &Cluster, spec: &Value) -> Result<Value, StatusError> {
     let token = spec["token"].as_str().unwrap_or_default();
     if token.is_empty() {

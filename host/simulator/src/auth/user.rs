@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// A user, as authentication found it.
+/// An authenticated user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     pub(crate) name: String,

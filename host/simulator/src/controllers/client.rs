@@ -90,7 +90,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// One of the controller manager, with its own account.
+    /// A controller of the controller manager, with its own ServiceAccount.
     pub(crate) const fn controller(user: &'static str) -> Self {
         Self { user, manager: "kube-controller-manager" }
     }
@@ -104,7 +104,7 @@ impl Client {
 /// The garbage collector.
 pub(crate) const COLLECTOR: Client =
     Client::controller("system:serviceaccount:kube-system:generic-garbage-collector");
-/// What the API server does by itself.
+/// The API server itself.
 pub(crate) const API_SERVER: Client =
     Client { user: "system:apiserver", manager: "kube-apiserver" };
 /// The kubelet of the one node.
@@ -195,7 +195,7 @@ pub(crate) fn delete_in_background(
     call(cluster, client, Verb::Delete, &target(resource, namespace, name, ""), options).is_ok()
 }
 
-/// Writes as a client does, but without texts: what follows the reading of a request is the same.
+/// Writes as a client does, but without texts: the steps after parsing a request are the same.
 fn call(
     cluster: &mut Cluster,
     client: &Client,
@@ -259,7 +259,7 @@ pub(crate) fn after_seconds(cluster: &Cluster, seconds: i64) -> jiff::Timestamp 
     later(cluster.now(), SignedDuration::from_secs(seconds))
 }
 
-/// What is done to an object.
+/// The operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verb {
     Create,

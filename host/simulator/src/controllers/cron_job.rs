@@ -1,4 +1,4 @@
-//! `CronJobs`: Jobs by the clock.
+//! The CronJob controller: creates Jobs on a schedule.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const CLIENT: Client = Client::controller("system:serviceaccount:kube-system:cro
 const COMPONENT: &str = "cronjob-controller";
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
-/// Of more missed times than these only the last is looked for.
+/// With more missed times than this, the controller computes only the last.
 const MISSED_MAX: usize = 10_000;
 
 /// Reconciles one object.
@@ -44,7 +44,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     }
 }
 
-/// Takes Jobs that are over or gone off the list of those that run.
+/// Removes finished and deleted Jobs from the list of active Jobs.
 fn forget_finished(cluster: &mut Cluster, cron: &mut Value, jobs: &[Arc<ManagedObject>]) {
     let active = cron["status"]["active"].as_array().cloned().unwrap_or_default();
     let mut kept = Vec::new();
@@ -195,7 +195,7 @@ fn start_job(cluster: &mut Cluster, cron: &mut Value, due: jiff::Timestamp, zone
                 None => cron["status"]["active"] = json!([reference]),
             }
         }
-        // It was made before.
+        // An earlier run created it.
         Err(why) if why.contains("already exists") => {}
         Err(why) => {
             let message = format!("Error creating job: {why}");

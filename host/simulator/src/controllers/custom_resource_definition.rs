@@ -16,7 +16,7 @@ use crate::types::crd::definition::{Definition, has_condition};
 use crate::types::object::{finalizers, is_terminating, meta, set_finalizers};
 use crate::types::object_key::{Key, KindKey};
 
-/// What the API server calls in the requests that write definitions and custom resources.
+/// The hooks that the API server calls when it writes definitions and custom resources.
 pub(crate) const HOOKS: DefinitionHooks = DefinitionHooks {
     written: establish,
     removed,
@@ -56,21 +56,21 @@ fn set_condition(
     changes
 }
 
-/// The names that others of the group have: of resources, and of kinds.
+/// The names that other definitions of the group have: of resources, and of kinds.
 #[derive(Default)]
 struct Taken {
     resources: BTreeSet<String>,
     kinds: BTreeSet<String>,
 }
 
-/// Why a name cannot be had, if it cannot.
+/// Why a name is not available, or `None`.
 fn taken(wanted: &Value, accepted: &Value, used: &BTreeSet<String>) -> Option<String> {
     let name = wanted.as_str().unwrap_or_default();
     (name != accepted.as_str().unwrap_or_default() && used.contains(name))
         .then(|| format!("{name:?} is already in use"))
 }
 
-/// The names that a definition gets of those that it asks for, and why not all, if so.
+/// The accepted names of a definition, and why it did not get all.
 fn names(object: &Value, used: &Taken) -> (Value, Option<(&'static str, String)>) {
     let (wanted, accepted) = (&object["spec"]["names"], &object["status"]["acceptedNames"]);
     let mut given = accepted.clone();
@@ -104,7 +104,7 @@ fn names(object: &Value, used: &Taken) -> (Value, Option<(&'static str, String)>
     (given, conflict)
 }
 
-/// Gives a definition its names, and serves what it defines.
+/// Accepts the names of a definition, and serves its kinds.
 pub(crate) fn establish(cluster: &mut Cluster, object: &Value) {
     let name = meta(object, "name").to_owned();
     let Some(stored) = cluster.object(&DEFINITIONS.key(), &key_of(&name)) else { return };
@@ -112,7 +112,7 @@ pub(crate) fn establish(cluster: &mut Cluster, object: &Value) {
     if stored["spec"]["names"] != stored["status"]["acceptedNames"]
         && accept_names(cluster, &mut stored)
     {
-        // The write of the status comes here again.
+        // The write of the status calls this hook again.
         let group = stored["spec"]["group"].clone();
         if client::replace(cluster, &API_SERVER, &DEFINITIONS, "status", stored).is_ok() {
             reconsider_names(cluster, &name, &group);
@@ -157,7 +157,7 @@ fn accept_names(cluster: &Cluster, stored: &mut Value) -> bool {
     new | set_condition(stored, &now, "Established", "True", why)
 }
 
-/// Looks at the other definitions of a group, since a name may be free now.
+/// Checks the other definitions of a group, since a name may be free now.
 fn reconsider_names(cluster: &mut Cluster, name: &str, group: &Value) {
     let all = cluster.store.collection(&DEFINITIONS.key()).map(|one| one.objects.values());
     let others: Vec<Arc<ManagedObject>> = all
@@ -172,8 +172,8 @@ fn reconsider_names(cluster: &mut Cluster, name: &str, group: &Value) {
     }
 }
 
-/// Serves what a definition defines, if it may be. Who watches has to begin again when it has
-/// changed, as with a real server.
+/// Serves the kinds of a definition, if its names are accepted. Watches end when it has changed, as
+/// on a real server.
 fn serve(cluster: &mut Cluster, object: &Value) {
     let definition = Arc::new(Definition::read(object));
     let kind = (definition.group.clone(), definition.plural.clone());
@@ -192,8 +192,7 @@ fn serve(cluster: &mut Cluster, object: &Value) {
     }
 }
 
-/// Objects that are there are read with the defaults and without the fields that the definition has
-/// now.
+/// Existing objects are read with the defaults and fields of the new definition.
 fn reread_objects(cluster: &mut Cluster, kind: &KindKey, definition: &Definition) {
     let Some(collection) = cluster.store.collection(kind) else { return };
     let all: Vec<(Key, ManagedObject)> = collection
@@ -225,7 +224,7 @@ pub(crate) fn removed(cluster: &mut Cluster, object: &Value) {
     reconsider_names(cluster, meta(object, "name"), &object["spec"]["group"]);
 }
 
-/// Begins to delete a definition: it waits for its objects. Gives it as it is then.
+/// Begins to delete a definition, which waits for its objects. Returns it.
 pub(crate) fn begin_deletion(
     cluster: &mut Cluster,
     object: &ManagedObject,

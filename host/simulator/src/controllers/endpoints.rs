@@ -1,4 +1,4 @@
-//! Which Pods a Service leads to: an `EndpointSlice`, and the older Endpoints.
+//! The controller of `EndpointSlices` and Endpoints: the Pods of a Service.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const OLD: Client = Client::controller("system:serviceaccount:kube-system:endpoi
 /// Reconciles one object.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     let Some(service) = client::get(cluster, &SERVICES, key) else {
-        // Slices go with their owner; these have none.
+        // Slices are deleted with their owner; Endpoints have none.
         if let Some(endpoints) = client::get(cluster, &ENDPOINTS, key)
             && endpoints["metadata"]["labels"]["endpoints.kubernetes.io/managed-by"]
                 == "endpoint-controller"
@@ -44,7 +44,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     write_endpoints(cluster, &service, &pods);
 }
 
-/// Pods with an address that a selector means, in the order of names.
+/// The selected Pods that have an address, in the order of names.
 fn selected_pods(cluster: &Cluster, namespace: &str, selector: &Value) -> Vec<Arc<ManagedObject>> {
     let found = cluster.work_queue.labels.pods_of(namespace, selector).into_iter();
     let pods = found.filter_map(|key| client::get(cluster, &PODS, &key));
@@ -94,7 +94,7 @@ fn write_slice(cluster: &mut Cluster, service: &Value, pods: &[Arc<ManagedObject
     slice["metadata"]["labels"] = labels;
     slice["endpoints"] = endpoints.into();
     slice["ports"] = ports.into();
-    // Nothing is written as null.
+    // The server stores an empty list as null: the two compare as equal.
     let same = |name: &str| {
         slice[name] == before[name]
             || (before[name].is_null() && slice[name].as_array().is_some_and(Vec::is_empty))
@@ -172,8 +172,7 @@ fn write_endpoints(cluster: &mut Cluster, service: &Value, pods: &[Arc<ManagedOb
     }
 }
 
-/// Notes down since when it could have been known of what has changed: of the Pods that were not
-/// there, or not so.
+/// Records the trigger time of a change: the earliest readiness change of the new or changed Pods.
 fn note_trigger(object: &mut Value, pods: &[Arc<ManagedObject>], known: &BTreeSet<(&str, bool)>) {
     let since = pods
         .iter()
@@ -194,7 +193,7 @@ fn target(pod: &Value) -> Value {
     json!({"kind": "Pod", "namespace": meta(pod, "namespace"), "name": meta(pod, "name"), "uid": meta(pod, "uid")})
 }
 
-/// The ports of a Service as its Pods have them.
+/// The ports of a Service, resolved for its Pods.
 fn ports(service: &Value, pods: &[Arc<ManagedObject>]) -> Vec<Value> {
     let list = service["spec"]["ports"].as_array().into_iter().flatten();
     list.filter_map(|port| {

@@ -17,17 +17,17 @@ pub(crate) struct EventSpec<'a> {
     pub(crate) component: &'static str,
     pub(crate) reason: &'static str,
     pub(crate) message: &'a str,
-    /// Whether something is wrong.
+    /// Whether it is a warning.
     pub(crate) warns: bool,
 }
 
 impl<'a> EventSpec<'a> {
-    /// Something that is as it should be.
+    /// A normal Event.
     pub(crate) fn normal(component: &'static str, reason: &'static str, message: &'a str) -> Self {
         Self { component, reason, message, warns: false }
     }
 
-    /// Something that is wrong.
+    /// A warning.
     pub(crate) fn warning(component: &'static str, reason: &'static str, message: &'a str) -> Self {
         Self { component, reason, message, warns: true }
     }

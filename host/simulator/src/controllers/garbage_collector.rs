@@ -24,7 +24,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 /// Works off the queue of the collector. Returns whether anything was done.
 pub(crate) fn collect(cluster: &mut Cluster) -> bool {
     let mut worked = false;
-    // A kind may be served by now that was not.
+    // The kind may be served now.
     let waiting = std::mem::take(&mut cluster.work_queue.unserved);
     cluster.work_queue.garbage.extend(waiting);
     while let Some(place) = cluster.work_queue.garbage.pop_first() {
@@ -80,7 +80,7 @@ fn collect_if_unowned(cluster: &mut Cluster, place: &ObjectRef, object: &Value) 
                 continue;
             }
             OwnerLookup::Absent => {}
-            // It stays, whatever its other owners are.
+            // An existing owner keeps it, whatever its other owners are.
             OwnerLookup::NotServed => {
                 cluster.work_queue.unserved.insert(place.clone());
                 return false;
@@ -95,7 +95,8 @@ fn collect_if_unowned(cluster: &mut Cluster, place: &ObjectRef, object: &Value) 
     if solid {
         return remove_owner_references(cluster, place, &lost);
     }
-    // What goes because its owner waits makes its owner wait for what it owns itself.
+    // An object that is deleted in the foreground of its owner makes its owner wait for its own
+    // dependents.
     let parent = waits && !cluster.work_queue.dependents(meta(object, "uid")).is_empty();
     delete_in(cluster, &place.kind, &place.key, parent)
 }
@@ -115,8 +116,8 @@ fn remove_finalizer(cluster: &mut Cluster, placed: &ObjectRef, finalizer: &str) 
     true
 }
 
-/// Removes owner references from an object, and from what its managers own. Returns whether there
-/// was one.
+/// Removes owner references from an object, and from the fields of its managers. Returns whether
+/// there was one.
 fn remove_owner_references(cluster: &mut Cluster, child: &ObjectRef, uids: &[&str]) -> bool {
     let Some(object) = cluster.object(&child.kind, &child.key) else { return false };
     let mut object = Arc::unwrap_or_clone(object);
@@ -140,7 +141,7 @@ pub(crate) fn delete_quietly(cluster: &mut Cluster, kind: &KindKey, key: &Key) -
     delete_in(cluster, kind, key, false)
 }
 
-/// The same, perhaps in the foreground: it waits for what it owns.
+/// The same, optionally in the foreground: the object waits for its dependents.
 fn delete_in(cluster: &mut Cluster, kind: &KindKey, key: &Key, foreground: bool) -> bool {
     let Some(object) = cluster.object(kind, key) else { return false };
     if cluster.controllers.workloads.has(Workload::Pods) && kind.0.is_empty() && kind.1 == "pods" {
@@ -169,7 +170,7 @@ fn delete_in(cluster: &mut Cluster, kind: &KindKey, key: &Key, foreground: bool)
     true
 }
 
-/// Removes the owner references that were taken off from what managers own.
+/// Removes the dropped owner references from the fields of managers.
 fn forget_owners(object: &mut ManagedObject, uids: &[&str], all: bool) {
     let path = ["metadata", "ownerReferences"].map(Element::field);
     let mut gone = FieldSet::default();

@@ -1,4 +1,4 @@
-//! Jobs: Pods until enough of them have succeeded, or too many have failed.
+//! The Job controller: creates Pods until enough have succeeded, or too many have failed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const TTL: Client =
     Client::controller("system:serviceaccount:kube-system:ttl-after-finished-controller");
 const COMPONENT: &str = "job-controller";
 
-/// Holds a Pod until its end has been counted.
+/// The finalizer of a Pod until the Job has counted it.
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
@@ -68,7 +68,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     update_status(cluster, &mut job, &before, end, suspended);
 }
 
-/// Counts the Pods that have ended since, and lets them go.
+/// Counts the Pods that have ended since, and removes their finalizer.
 fn count_ended(cluster: &mut Cluster, job: &mut Value) {
     let (mut succeeded, mut failed) =
         (number(&job["status"]["succeeded"]), number(&job["status"]["failed"]));
@@ -107,7 +107,7 @@ fn remove_tracking_finalizer(cluster: &mut Cluster, pod: &Value) {
     let _ = client::replace(cluster, &CLIENT, &PODS, "", pod);
 }
 
-/// Pods of a Job that is gone are not counted any more.
+/// Pods of a deleted Job are not counted.
 fn let_go(cluster: &mut Cluster, key: &Key) {
     let Some(pods) = cluster.store.collection(&PODS.key()) else { return };
     let range = pods.objects.range((key.0.clone(), String::new())..);
@@ -163,7 +163,7 @@ fn end_of(cluster: &mut Cluster, key: &Key, job: &Value, before: &Value) -> Opti
     let active = pods.iter().filter(|pod| !has_ended(pod)).count();
     let enough = match spec["completions"].as_i64() {
         Some(completions) => succeeded >= completions,
-        // Of a queue of work the first success ends it, when the others have ended too.
+        // A work queue Job ends after its first success, when the other Pods have ended.
         None => succeeded > 0 && active == 0,
     };
     let message = "Reached expected number of succeeded pods".to_owned();
@@ -183,7 +183,7 @@ fn end_pods(cluster: &mut Cluster, job: &Value) {
     }
 }
 
-/// Makes the Pods that are missing, after a wait if some have failed.
+/// Creates the missing Pods, after a backoff if some have failed.
 fn create_pods(cluster: &mut Cluster, key: &Key, job: &Value) {
     let spec = &job["spec"];
     let pods = client::controlled_by(cluster, job, &PODS);

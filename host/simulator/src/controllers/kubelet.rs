@@ -26,7 +26,7 @@ const NODE: &str = "node-1";
 
 /// How long a container takes to stop.
 const STOP: SignedDuration = SignedDuration::from_secs(1);
-/// After how long a failed pull is tried again, and a Pod that cannot be scheduled.
+/// The retry interval of a failed pull, and of a Pod that cannot be scheduled.
 const RETRY: SignedDuration = SignedDuration::from_secs(10);
 /// The longest wait of a container before it is started again.
 const RESTART_MAX_S: i64 = 300;
@@ -75,7 +75,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     }
 }
 
-/// Gives a Pod the node, when its claims have volumes.
+/// Assigns a Pod to the node when its claims are bound.
 fn schedule(cluster: &mut Cluster, key: &Key, mut pod: ManagedObject) {
     if cluster.controllers.workloads.has(Workload::Claims)
         && let Some(claim) = unbound_claim(cluster, &pod)
@@ -96,7 +96,7 @@ fn schedule(cluster: &mut Cluster, key: &Key, mut pod: ManagedObject) {
         cluster.work_queue.wake_at(again, Workload::Pods, key);
         return;
     }
-    // A binding is no write of the Pod.
+    // A binding does not change the managers of the Pod.
     pod["spec"]["nodeName"] = NODE.into();
     let now = cluster.time();
     let state = State::Waiting("ContainerCreating", "");
@@ -252,11 +252,11 @@ fn pod_address(cluster: &mut Cluster) -> String {
     format!("10.{}.{b}.{c}", 128 + a)
 }
 
-/// Ends a Pod that is being deleted: its containers end, then it is gone.
+/// Ends a Pod that is being deleted: its containers end, then the Pod is removed.
 fn stop(cluster: &mut Cluster, key: &Key, pod: &Value, next: Option<(Step, Timestamp)>) {
     let grace = number(&pod["metadata"]["deletionGracePeriodSeconds"]);
     match next {
-        // It has been ended; its finalizers hold it.
+        // Its containers have ended; its finalizers hold it.
         _ if grace == 0 => {
             cluster.kubelet.next.remove(meta(pod, "uid"));
         }
@@ -264,7 +264,7 @@ fn stop(cluster: &mut Cluster, key: &Key, pod: &Value, next: Option<(Step, Times
         Some((Step::Stop, _)) => {
             cluster.kubelet.next.remove(meta(pod, "uid"));
             if !has_ended(pod) {
-                // What a process says that was ended by SIGTERM.
+                // The exit code of a process that SIGTERM ended.
                 update_status(cluster, pod, State::Ended { code: 143 }, true);
             }
             client::delete(cluster, &KUBELET, &PODS, pod, Some(0));
@@ -285,8 +285,7 @@ fn stop(cluster: &mut Cluster, key: &Key, pod: &Value, next: Option<(Step, Times
     }
 }
 
-/// How long a container waits before it is started again: ten seconds, then twice as long each
-/// time.
+/// The restart backoff of a container: ten seconds, doubled each time.
 fn restart_wait(container: &Value) -> SignedDuration {
     let times = u32::try_from(number(&container["restartCount"])).unwrap_or(0).min(10);
     SignedDuration::from_secs((10_i64 << times).min(RESTART_MAX_S))

@@ -12,8 +12,7 @@ use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::{Work, Workload};
 use crate::state::work_queue::TOGETHER_MAX;
 
-/// Rounds of work before the rest has to wait for the next time, of as much as is looked at
-/// together.
+/// The maximum number of batches in one call; the rest waits for the next call.
 const ROUNDS_MAX: usize = 1000;
 
 /// Advances the virtual clock: controllers run when their timers are due, watches get bookmarks and
@@ -51,7 +50,7 @@ pub(crate) fn settle(cluster: &mut Cluster) {
     }
 }
 
-/// Gives each controller what is due in its queue, once. Returns whether anything was due.
+/// Gives each controller its due work once. Returns whether there was any.
 pub(crate) fn work_on_workloads(cluster: &mut Cluster) -> bool {
     if cluster.controllers.workloads.is_none() {
         return false;

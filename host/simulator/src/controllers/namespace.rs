@@ -56,7 +56,7 @@ pub(crate) fn empty_namespaces(cluster: &mut Cluster) -> bool {
     worked
 }
 
-/// What lies in a namespace.
+/// The objects in a namespace.
 pub(crate) fn contents(cluster: &Cluster, namespace: &str) -> Vec<(KindKey, Key)> {
     cluster
         .store
@@ -66,7 +66,7 @@ pub(crate) fn contents(cluster: &Cluster, namespace: &str) -> Vec<(KindKey, Key)
         .collect()
 }
 
-/// Writes to the status of a namespace what remains in it. Returns whether that changed.
+/// Writes the remaining objects to the status of a namespace. Returns whether that changed it.
 pub(crate) fn report_remaining(cluster: &mut Cluster, key: &Key) -> bool {
     let Some(present) = client::get(cluster, &NAMESPACES, key) else { return false };
     let (mut kinds, mut holders) = (BTreeMap::new(), BTreeMap::new());

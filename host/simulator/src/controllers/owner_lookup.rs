@@ -19,11 +19,11 @@ const COMPONENT: &str = "garbage-collector-controller";
 pub(crate) enum OwnerLookup {
     /// The owner exists.
     Found(Arc<ManagedObject>),
-    /// None is: not with this name, in this namespace, or another one of that name.
+    /// The owner does not exist: no object has this name here, or it has another uid.
     Absent,
     /// The kind is not served, so the owner may exist or not.
     NotServed,
-    /// Something in a namespace cannot own what is in none. That stays so.
+    /// A namespaced object cannot own a cluster-scoped one, now or later.
     Invalid,
 }
 

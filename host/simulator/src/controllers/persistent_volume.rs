@@ -1,8 +1,8 @@
-//! Existing volumes: which claim gets which, and the phase of a volume whose claim is gone.
+//! Binds claims to existing volumes, and sets the phase of a volume whose claim was deleted.
 //!
-//! As in Kubernetes' binder: a volume that names the claim comes first; else the smallest that is
-//! free and has the class, the mode, the labels and the ways of access that the claim asks for, of
-//! those with the fewest other ways.
+//! As in Kubernetes' binder: a volume that names the claim comes first; otherwise the smallest
+//! available one with the class, mode, labels and access modes of the claim, and the fewest further
+//! access modes.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ const PROTECTION: &str = "kubernetes.io/pv-protection";
 
 /// Why a claim has no volume.
 pub(crate) enum Unbound {
-    /// The one that it names is not there, or is another's.
+    /// The named volume does not exist, or belongs to another claim.
     Named,
-    /// None of those that are there is for it.
+    /// No existing volume matches.
     NoneFits,
 }
 
-/// Looks at a volume: it is there for claims, one's own, or left by it.
+/// Sets the phase of a volume: available, bound or released.
 pub(crate) fn offer(cluster: &mut Cluster, key: &Key) {
     let Some(volume) = client::get(cluster, &VOLUMES, key) else { return };
     let phase = phase_of(cluster, &volume);
@@ -64,7 +64,7 @@ fn phase_of(cluster: &Cluster, volume: &Value) -> &'static str {
     let key = (text(&reference["namespace"]).to_owned(), text(&reference["name"]).to_owned());
     match client::get(cluster, &CLAIMS, &key) {
         Some(claim) if meta(&claim, "uid") == text(&reference["uid"]) => "Bound",
-        // Somebody keeps it for a claim that comes.
+        // It is reserved for a future claim.
         _ if text(&reference["uid"]).is_empty() => "Available",
         _ => "Released",
     }
@@ -83,7 +83,7 @@ pub(crate) fn volumes_of(cluster: &Cluster, claim: &Key) -> Vec<Arc<ManagedObjec
     all.filter(|volume| is_claimed(volume, claim)).collect()
 }
 
-/// The volume for a claim, of those that are there.
+/// The existing volume for a claim.
 pub(crate) fn volume_for(
     cluster: &Cluster,
     claim: &Value,
@@ -121,7 +121,7 @@ pub(crate) fn volume_for(
     fits.iter().filter(is_meant).min_by_key(size).cloned().ok_or(Unbound::NoneFits)
 }
 
-/// Makes a volume and a claim each other's.
+/// Binds a volume and a claim to each other.
 pub(crate) fn bind_to(cluster: &mut Cluster, mut claim: ManagedObject, volume: Arc<ManagedObject>) {
     let mut volume = Arc::unwrap_or_clone(volume);
     if text(&volume["spec"]["claimRef"]["uid"]).is_empty() {

@@ -1,5 +1,5 @@
-//! Claims: a volume for each, one that is there or one as a provisioner of the default class makes
-//! it.
+//! Binds each claim to an existing volume, or to a new one as a provisioner of the default class
+//! creates it.
 
 use std::sync::Arc;
 
@@ -50,12 +50,12 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
             provision(cluster, Arc::unwrap_or_clone(claim), class);
         }
         Err(Unbound::NoneFits) => event_recorder::record(cluster, &CLIENT, &claim, &NO_CLASS),
-        // It comes, or is given back.
+        // The named volume may still appear or become available.
         Err(Unbound::Named) => {}
     }
 }
 
-/// Makes the volume for a claim.
+/// Creates the volume for a claim.
 fn provision(cluster: &mut Cluster, mut claim: ManagedObject, class: String) {
     let key = key_of(&claim);
     let name = format!("pvc-{}", meta(&claim, "uid"));
@@ -84,7 +84,7 @@ fn provision(cluster: &mut Cluster, mut claim: ManagedObject, class: String) {
     event_recorder::record(cluster, &CLIENT, &claim, &event);
 }
 
-/// Lets a claim go when no Pod uses it.
+/// Removes the protection of a claim that no Pod uses.
 fn remove_protection(cluster: &mut Cluster, key: &Key, mut claim: ManagedObject) {
     let held = finalizers(&claim);
     if !held.iter().any(|one| one == PROTECTION) {
@@ -108,7 +108,7 @@ fn remove_protection(cluster: &mut Cluster, key: &Key, mut claim: ManagedObject)
     let _ = client::replace(cluster, &CLIENT, &CLAIMS, "", claim);
 }
 
-/// What becomes of the volumes of a claim that is gone: those that were made for it go with it.
+/// Deletes the provisioned volume of a deleted claim.
 fn reclaim(cluster: &mut Cluster, key: &Key) {
     for volume in persistent_volume::volumes_of(cluster, key) {
         let by = &volume["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"];

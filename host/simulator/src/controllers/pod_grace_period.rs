@@ -1,4 +1,4 @@
-//! Ends Pods whose grace period is over, where no kubelet does.
+//! Removes Pods whose grace period is over, on a cluster without a kubelet.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::state::controller_set::Workload;
 use crate::types::object::{finalizers, meta};
 use crate::types::object_key::Key;
 
-/// Ends the Pods whose time is over.
+/// Removes the Pods whose grace period is over.
 pub(crate) fn expire_graces(cluster: &mut Cluster) {
-    // Where Pods live, their kubelet ends them.
+    // With a kubelet, the kubelet ends its Pods.
     if cluster.controllers.workloads.has(Workload::Pods) {
         return;
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::types::members::{condition, number, text};
 use crate::types::object::generation;
 
-/// How a Pod's containers are.
+/// The state of a Pod's containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State<'a> {
     /// They wait, for a reason, with a message.
@@ -16,12 +16,12 @@ pub(crate) enum State<'a> {
     Ended { code: i64 },
 }
 
-/// What is written.
+/// The status to write.
 pub(crate) struct Written<'a> {
     pub(crate) pod: &'a Value,
     pub(crate) now: &'a str,
     pub(crate) state: State<'a>,
-    /// Whether all is over, or a container will be started again.
+    /// Whether the Pod has ended, or a container will restart.
     pub(crate) is_over: bool,
     pub(crate) address: &'a str,
 }
@@ -161,7 +161,7 @@ impl Written<'_> {
         Value::from(statuses.collect::<Vec<_>>())
     }
 
-    /// Those that come first have done their work when the others run.
+    /// Init containers have completed when the others run.
     fn init_containers(&self) -> Value {
         let waits = matches!(self.state, State::Waiting(..));
         let list = self.pod["spec"]["initContainers"].as_array().into_iter().flatten();
@@ -179,7 +179,8 @@ impl Written<'_> {
         Value::from(statuses.collect::<Vec<_>>())
     }
 
-    /// Gives a container its ids: by the Pod's, so that they are the same in each run.
+    /// Sets the ids of a container, derived from the Pod's uid, so that they are the same in each
+    /// run.
     fn identify(&self, status: &mut Value, index: usize) {
         let uid = crate::types::object::meta(self.pod, "uid").replace('-', "");
         let restarts = number(&status["restartCount"]);

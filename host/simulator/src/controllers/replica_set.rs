@@ -1,4 +1,4 @@
-//! `ReplicaSets`: so many Pods.
+//! The ReplicaSet controller: keeps the number of Pods.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:replicaset-controller");
 const COMPONENT: &str = "replicaset-controller";
 
-/// The most Pods that are made or deleted at once.
+/// The maximum number of Pods to create or delete at once.
 const BURST_MAX: usize = 500;
 
 /// Reconciles one object.
@@ -158,7 +158,7 @@ pub(crate) fn available_at(pod: &Value, min_ready_s: i64) -> Option<jiff::Timest
     Some(later(time(&ready["lastTransitionTime"]), SignedDuration::from_secs(min_ready_s)))
 }
 
-/// What orders Pods: those that are least worth are deleted first.
+/// The sort key of Pods: the first are deleted first.
 type Worth = (
     bool,
     u8,
@@ -185,7 +185,7 @@ fn worth(pod: &Value) -> Worth {
         phase,
         is_ready(pod),
         text(cost).parse().unwrap_or(0),
-        // Those that have been ready or there for longest stay.
+        // Pods that have been ready, or have existed, longest are kept.
         std::cmp::Reverse(since),
         -restarts,
         std::cmp::Reverse(time(&pod["metadata"]["creationTimestamp"])),

@@ -1,4 +1,4 @@
-//! `StatefulSets`: Pods with names of their own, one after the other, each with its claims.
+//! The StatefulSet controller: Pods with stable names, in order, each with its claims.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     update_status(cluster, key, &current, &update);
 }
 
-/// The name of the revision that keeps the present template.
+/// The name of the revision of the current template.
 fn revision_of(cluster: &mut Cluster, set: &Value) -> String {
     let template = &set["spec"]["template"];
     let revisions = client::controlled_by(cluster, set, &REVISIONS);
@@ -62,7 +62,7 @@ fn revision_of(cluster: &mut Cluster, set: &Value) -> String {
     name
 }
 
-/// Makes, deletes or replaces one Pod, or all that may be at once.
+/// Creates, deletes or replaces one Pod, or all at once if allowed.
 fn step_pods(cluster: &mut Cluster, key: &Key, set: &Value, current: &str, update: &str) {
     let replicas = set["spec"]["replicas"].as_i64().unwrap_or(1);
     let start = number(&set["spec"]["ordinals"]["start"]);

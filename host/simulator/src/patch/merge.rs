@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::mutation::{Mutation, is_active};
 
-/// Merges `patch` into `object`: null takes a member away.
+/// Merges `patch` into `object`: null removes a member.
 pub(crate) fn merge(object: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *object = patch.clone();

@@ -64,7 +64,7 @@ fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
     };
     let mut object = object.clone();
     for mut operation in operations {
-        // Where it goes is looked for when it is gone.
+        // A move resolves its target after it has removed its source.
         if operation["op"] == "move" && !is_active(Mutation::MoveLeavesWhatItMoved) {
             let from = count(&object, operation["from"].as_str().unwrap_or_default(), false);
             operation["value"] = object.pointer(&from).cloned().unwrap_or_default();
@@ -127,7 +127,7 @@ fn loosen(object: &Value, operation: &mut Value) {
         operation["op"] = "copy".into();
     }
     if kind == "copy" {
-        // A member that is not there is copied as null.
+        // A missing member is copied as null.
         let from = operation["from"].as_str().unwrap_or_default();
         let parent = from.rsplit_once('/').and_then(|(parent, _)| object.pointer(parent));
         if parent.is_some_and(Value::is_object) && object.pointer(from).is_none() {
@@ -150,7 +150,7 @@ fn loosen(object: &Value, operation: &mut Value) {
     if kind == "replace" {
         operation["op"] = "add".into();
     } else if kind == "test" && operation["value"].is_null() {
-        // What is there is what it is.
+        // A test compares with the current value.
         operation["value"] = object.pointer(parent).cloned().unwrap_or_default();
         operation["path"] = parent.into();
     }

@@ -8,13 +8,13 @@ use crate::types::schema::{Additional, Schema, Strategy};
 use crate::types::status_error::StatusError;
 use crate::types::value::same;
 
-/// What is to become of a map, or of an item of a list.
+/// The directive of a map, or of an item of a list.
 const PATCH: &str = "$patch";
-/// Which members of a map stay.
+/// The directive with the members to keep.
 const RETAIN: &str = "$retainKeys";
-/// In which order a list is to be.
+/// The directive with the order of a list.
 const ORDER: &str = "$setElementOrder";
-/// What goes out of a list of plain values.
+/// The directive with the values to delete from a list.
 const DELETE: &str = "$deleteFromPrimitiveList";
 
 type Members = Map<String, Value>;
@@ -41,7 +41,7 @@ fn about<'a>(name: &'a str, directive: &str) -> Option<&'a str> {
     name.strip_prefix(directive)?.strip_prefix('/')
 }
 
-/// A value that is new: without nulls, and without what has a directive. Nothing, if it has one
+/// A new value without nulls and without members that have a directive. `None`, if it has one
 /// itself.
 fn new(value: Value) -> Option<Value> {
     match value {
@@ -111,7 +111,7 @@ fn map(
     Ok(object)
 }
 
-/// Takes away what is not to stay.
+/// Removes the members that the patch does not keep.
 fn retain(object: &mut Members, patch: &mut Members) -> Result<(), StatusError> {
     let Some(kept) = patch.remove(RETAIN) else { return Ok(()) };
     let wrong = || StatusError::bad_request("invalid patch format of retainKeys");
@@ -154,7 +154,7 @@ fn in_order(
     Ok(())
 }
 
-/// What is new without what has a directive; nulls stay.
+/// A new value without members that have a directive; nulls stay.
 fn unnulled(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(PATCH) => None,
@@ -261,7 +261,7 @@ fn keyed(
     ordered(Some(key), &items, &rest, &before, &rest)
 }
 
-/// What the patch has of a list must stand as the order that it gives says.
+/// The items of the patch must be in the order of its directive.
 fn check_order(key: Option<&str>, items: &[Value], order: &[Value]) -> Result<(), StatusError> {
     if order.is_empty() || items.is_empty() {
         return Ok(());

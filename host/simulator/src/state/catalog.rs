@@ -1,4 +1,4 @@
-//! The kinds that are served.
+//! The served kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -104,7 +104,7 @@ impl Catalog {
         }
     }
 
-    /// Serves a custom kind no more.
+    /// Stops serving a custom kind.
     pub(crate) fn forget(&mut self, group: &str, plural: &str) {
         self.kinds.retain(|_, kind| {
             kind.custom.is_none() || kind.group != group || kind.plural != plural
@@ -116,7 +116,7 @@ impl Catalog {
         self.all().find(|kind| kind.custom.is_some() && kind.key == *key)?.custom.clone()
     }
 
-    /// A kind by its place in paths.
+    /// A kind by its path.
     pub(crate) fn get(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.kinds.get(&key(group, version, plural))
     }
@@ -126,7 +126,7 @@ impl Catalog {
         self.kinds.values()
     }
 
-    /// Whether a group has kinds of definitions only.
+    /// Whether a group has only kinds of definitions.
     pub(crate) fn is_builtin_group(group: &str) -> bool {
         group.is_empty() || table().groups.contains_key(group)
     }

@@ -23,9 +23,9 @@ use crate::types::object_key::{Key, KindKey};
 /// How often a watch that asked for bookmarks gets one.
 const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 
-/// What follows in the same request from writes of definitions and of custom resources. The
-/// controller of definitions writes through the API itself, so the API calls it by these rather
-/// than by its name.
+/// Hooks that run within a write of a definition or of a custom resource. The controller of
+/// definitions writes through the API, so the API calls it by these functions and does not import
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DefinitionHooks {
     /// A definition was written.
@@ -34,7 +34,7 @@ pub(crate) struct DefinitionHooks {
     pub(crate) removed: fn(&mut Cluster, &Value),
     /// A custom resource was removed.
     pub(crate) custom_object_removed: fn(&mut Cluster) -> bool,
-    /// Begins to delete a definition, unless it is a dry run, and gives it as it is then.
+    /// Begins to delete a definition, unless it is a dry run, and returns it.
     pub(crate) begin_deletion: fn(&mut Cluster, &ManagedObject, bool) -> ManagedObject,
 }
 
@@ -55,8 +55,8 @@ pub(crate) struct Cluster {
     random: fastrand::Rng,
     watchers: Vec<Watcher>,
     log: Option<Vec<String>>,
-    /// Objects that are stored in another form than they are read in: the next write is one, even
-    /// if nobody sees what it changes.
+    /// Objects that are stored in another version than their kind: the next write counts, even if
+    /// no reader sees a change.
     raw: BTreeSet<(KindKey, Key)>,
     /// The handlers that answer webhooks.
     pub(crate) handlers: WebhookHandlers,
@@ -113,7 +113,7 @@ impl Cluster {
         self.put(&kind, &(String::new(), name.to_owned()), ManagedObject::new(namespace));
     }
 
-    /// The present time in the form that objects have it in.
+    /// The present time, as objects have it.
     pub(crate) fn time(&self) -> String {
         self.time.clone()
     }
@@ -159,7 +159,7 @@ impl Cluster {
         object
     }
 
-    /// Whether an object is stored in another form than it is read in.
+    /// Whether an object is stored in another version than its kind.
     pub(crate) fn is_raw(&self, kind: &KindKey, key: &Key) -> bool {
         !self.raw.is_empty() && self.raw.contains(&(kind.clone(), key.clone()))
     }
@@ -268,7 +268,7 @@ impl Cluster {
         self.store.object(kind, key)
     }
 
-    /// The text of an object in the version that is asked for.
+    /// The text of an object in the requested version.
     pub(crate) fn text(kind: &Kind, text: &Bytes) -> Bytes {
         if !conversion::has_versions(kind) {
             return text.clone();

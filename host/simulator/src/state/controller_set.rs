@@ -22,26 +22,26 @@ impl Controllers {
 }
 
 impl Default for Controllers {
-    /// Those that work without nodes: no Pod is made and none runs.
+    /// The controllers that need no nodes: no Pod is created or runs.
     fn default() -> Self {
         Self { garbage_collector: true, namespaces: true, workloads: Workloads::NONE }
     }
 }
 
-/// A controller of workloads, or what stands for a part of a node.
+/// A controller of workloads, or a part of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Workload {
-    /// Jobs by the clock.
+    /// The CronJob controller.
     CronJobs,
-    /// Pods until enough of them have succeeded.
+    /// The Job controller.
     Jobs,
-    /// `ReplicaSets` one after the other.
+    /// The Deployment controller.
     Deployments,
-    /// Pods with names of their own.
+    /// The StatefulSet controller.
     StatefulSets,
-    /// So many Pods.
+    /// The ReplicaSet controller.
     ReplicaSets,
-    /// A volume for each claim.
+    /// The volume binder and provisioner.
     Claims,
     /// A scheduler and a kubelet: Pods run, are ready, and end.
     Pods,
@@ -64,7 +64,7 @@ impl Workload {
         Self::Events,
     ];
 
-    /// The controllers that look at objects of a kind by the objects' own names.
+    /// The controllers that reconcile objects of a kind under the objects' own names.
     pub(crate) fn of(kind: &KindKey) -> &'static [Self] {
         match (kind.0.as_str(), kind.1.as_str()) {
             ("apps", "deployments") => &[Self::Deployments],
@@ -105,7 +105,7 @@ impl Workloads {
         Self(self.0 & !(1 << workload as u16))
     }
 
-    /// Whether one works.
+    /// Whether a controller runs.
     pub fn has(self, workload: Workload) -> bool {
         self.0 & (1 << workload as u16) != 0
     }

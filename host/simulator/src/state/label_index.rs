@@ -12,11 +12,11 @@ type Label = (String, String, String);
 /// The labels of Pods and the selectors of Services.
 #[derive(Debug, Default)]
 pub(crate) struct LabelIndex {
-    /// What each Pod has.
+    /// The labels of each Pod.
     pods: BTreeMap<Key, Value>,
     /// The names of the Pods that have a label.
     having: BTreeMap<Label, BTreeSet<String>>,
-    /// What each Service asks for.
+    /// The selector of each Service.
     services: BTreeMap<Key, Value>,
     /// The names of the Services whose selector has a label as its first; of those that ask for
     /// nothing, none.
@@ -24,7 +24,7 @@ pub(crate) struct LabelIndex {
 }
 
 impl LabelIndex {
-    /// Takes note of a Pod's labels; null if it is gone.
+    /// Records a Pod's labels; null if it was deleted.
     pub(crate) fn pod(&mut self, key: &Key, labels: &Value) {
         if self.pods.get(key).unwrap_or(&Value::Null) == labels {
             return;
@@ -41,7 +41,7 @@ impl LabelIndex {
         }
     }
 
-    /// Takes note of what a Service selects; null if it is gone.
+    /// Records a Service's selector; null if it was deleted.
     pub(crate) fn service(&mut self, key: &Key, selector: &Value) {
         if self.services.get(key).unwrap_or(&Value::Null) == selector {
             return;
@@ -67,11 +67,11 @@ impl LabelIndex {
             .collect()
     }
 
-    /// The Pods that a selector means that asks for something, in the order of names.
+    /// The Pods that a non-empty selector selects, in the order of names.
     pub(crate) fn pods_of(&self, namespace: &str, selector: &Value) -> Vec<Key> {
         let place =
             |(name, value): (&str, &str)| (namespace.to_owned(), name.to_owned(), value.to_owned());
-        // The rarest label leads to the fewest.
+        // The rarest label has the fewest candidates.
         let having = |label| self.having.get(&place(label));
         let rarest = pairs(selector)
             .min_by_key(|label| having(*label).map_or(0, BTreeSet::len))

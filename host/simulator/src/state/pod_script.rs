@@ -1,4 +1,4 @@
-//! What happens to simulated Pods: how long they take to start, whether they end, and with which
+//! The script of simulated Pods: how long they take to start, whether they end, and with which
 //! code.
 
 use jiff::SignedDuration;
@@ -70,7 +70,7 @@ impl PodRule {
 }
 
 impl PodScript {
-    /// The rule for a Pod, its annotations heard.
+    /// The rule for a Pod, with its annotations applied.
     pub(crate) fn rule(&self, pod: &Value) -> PodRule {
         let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
         let images: Vec<&str> = containers.map(|one| text(&one["image"])).collect();

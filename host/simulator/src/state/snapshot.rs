@@ -7,8 +7,8 @@ use crate::state::store::{Collection, Stored};
 use crate::types::object_key::Key;
 
 impl Collection {
-    /// The objects as they were at a version: what has happened since is undone. `None` if that is
-    /// not known any more.
+    /// The objects at an earlier version: later events are undone. `None` if that version was
+    /// compacted.
     pub(crate) fn at(&self, version: u64) -> Option<Cow<'_, BTreeMap<Key, Stored>>> {
         if version < self.forgotten {
             return None;

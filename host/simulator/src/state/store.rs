@@ -14,8 +14,8 @@ use crate::types::object_key::{Key, KindKey};
 /// How many events of one kind are kept for watches that begin in the past.
 const HISTORY_MAX: usize = 2000;
 
-/// How many of the last reads and writes keep their objects as trees too: these are most often
-/// those that are read next. A tree is ten times as large as its text.
+/// The number of recently used objects that are also kept as trees: these are most often read next.
+/// A tree is ten times as large as its text.
 const TREES_MAX: usize = 256;
 
 /// An object as it is stored.
@@ -25,14 +25,14 @@ pub(crate) struct Stored {
     pub(crate) text: Bytes,
     /// The same as a tree, while it is kept.
     tree: RefCell<Weak<ManagedObject>>,
-    /// What keeps it as long as the object is there.
+    /// Keeps the tree alive as long as the object exists.
     held: Option<Arc<ManagedObject>>,
-    /// Which of the trees that are kept it is.
+    /// Its number among the kept trees.
     place: Cell<u64>,
 }
 
 impl Stored {
-    /// An object as it was, which is kept page_not_found.
+    /// An earlier object, which has no kept tree.
     pub(crate) fn past(text: Bytes) -> Self {
         Self { text, tree: RefCell::new(Weak::new()), held: None, place: Cell::new(0) }
     }
@@ -60,12 +60,12 @@ pub(crate) fn text_of(value: &Value) -> Bytes {
 #[derive(Debug, Default)]
 struct Trees {
     kept: RefCell<VecDeque<Option<Arc<ManagedObject>>>>,
-    /// How many are kept no more.
+    /// The number of dropped trees.
     gone: Cell<u64>,
 }
 
 impl Trees {
-    /// Gives the tree's place.
+    /// Returns the tree's number.
     fn keep(&self, tree: Arc<ManagedObject>) -> u64 {
         let mut kept = self.kept.borrow_mut();
         if kept.len() == TREES_MAX {

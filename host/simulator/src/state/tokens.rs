@@ -6,12 +6,13 @@ use jiff::Timestamp;
 
 use crate::types::object_key::{Key, KindKey};
 
-/// A token that was made.
+/// An issued token.
 #[derive(Clone, Debug)]
 pub(crate) struct IssuedToken {
     /// Namespace and name.
     pub(crate) account: Key,
-    /// What must still be there: the account, and what the token is bound to.
+    /// The objects that must still exist: the ServiceAccount, and the object that the token is
+    /// bound to.
     pub(crate) bound: Vec<(KindKey, Key, String)>,
     pub(crate) extra: BTreeMap<String, Vec<String>>,
     pub(crate) audiences: Vec<String>,

@@ -31,7 +31,7 @@ struct Lines {
     waker: Option<Waker>,
 }
 
-/// What a stream has for its client.
+/// The next element of a stream.
 pub(crate) enum Next {
     Line(Bytes),
     End,
@@ -134,7 +134,7 @@ impl Watcher {
         self.feed.is_deserted()
     }
 
-    /// An object in the form that is asked for.
+    /// An object in the requested form.
     fn form(&self, object: Value, now: Timestamp) -> Bytes {
         let value = match &self.shown {
             ObjectForm::Plain => object,
@@ -179,7 +179,7 @@ impl Watcher {
             && event.change != ChangeType::Deleted
             && let Some(before) = fitted
         {
-            // The object as it fitted last, at the version at which it no longer did.
+            // The last matching object, at the version at which it stopped matching.
             object = before;
             object["metadata"]["resourceVersion"] = event.version.to_string().into();
         }

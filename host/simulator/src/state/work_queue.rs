@@ -1,4 +1,4 @@
-//! The queue of the controllers: owners and dependents of objects, and what to look at now or
+//! The queue of the controllers: owners and dependents of objects, and the work that is due now or
 //! later.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,14 +12,13 @@ use crate::state::label_index::LabelIndex;
 use crate::types::object::{is_terminating, meta};
 use crate::types::object_key::{Key, KindKey, ObjectRef};
 
-/// So much is looked at before what follows from it: what was written for it should be kept as
-/// trees until then.
+/// The batch size. Follow-up work runs after each batch, while its objects are still kept as trees.
 pub(crate) const TOGETHER_MAX: usize = 32;
 
 /// The owners and dependents of all objects, and the work of the controllers.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueue {
-    /// Where the object of a uid lies.
+    /// The key of the object of a uid.
     places: BTreeMap<String, ObjectRef>,
     /// The uids of an object's owners, of those that have any.
     owners: BTreeMap<String, Vec<String>>,
@@ -55,7 +54,7 @@ impl WorkQueue {
             self.leaving.insert(uid.to_owned());
         }
         if on.garbage_collector {
-            // What has owners that are there and stay is looked at when one of them goes.
+            // An object with existing owners is queued when one of them is deleted.
             let lost = |owner: &Value| {
                 let uid = owner["uid"].as_str().unwrap_or_default();
                 let there = self.places.get(uid).filter(|there| may_be(owner, there, key));
@@ -64,7 +63,7 @@ impl WorkQueue {
             if is_terminating(object) || references(object).any(lost) {
                 self.garbage.insert(place.clone());
             }
-            // Whom it held up may go, if it is not in the way any more.
+            // The owner may be deleted, if this object no longer blocks it.
             self.wake_owners(uid, &owners);
         }
         let before = self.owners.get(uid).map(Vec::as_slice).unwrap_or_default();
@@ -133,7 +132,7 @@ impl WorkQueue {
         }
     }
 
-    /// Queues an object for the controllers that look at it.
+    /// Queues an object for the controllers that reconcile it.
     fn notice(
         &mut self,
         on: Controllers,
@@ -207,8 +206,8 @@ impl WorkQueue {
         self.timers.keys().next().copied()
     }
 
-    /// What is to be looked at next. Of very much it is a part: what follows from that comes before
-    /// the rest, so that those who look find what others have just written.
+    /// Takes the next batch of work. Follow-up work of a batch comes before the rest, so that
+    /// controllers find recently written objects as trees.
     pub(crate) fn take(&mut self, now: Timestamp) -> BTreeSet<Work> {
         let mut due = std::mem::take(&mut self.due);
         while let Some(first) = self.timers.first_entry().filter(|first| *first.key() <= now) {
@@ -238,12 +237,12 @@ impl WorkQueue {
         self.due.len() + self.rest.iter().map(BTreeSet::len).sum::<usize>()
     }
 
-    /// Where the object of a uid lies, if it is there.
+    /// The key of the object of a uid, if it exists.
     pub(crate) fn place(&self, uid: &str) -> Option<&ObjectRef> {
         self.places.get(uid)
     }
 
-    /// What names a uid as an owner.
+    /// The dependents of a uid.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<ObjectRef> {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
@@ -253,8 +252,8 @@ fn references(object: &Value) -> impl Iterator<Item = &Value> {
     object["metadata"]["ownerReferences"].as_array().into_iter().flatten()
 }
 
-/// Whether a reference of an object that lies at `key` may mean what lies there. If it may not, the
-/// collector looks closer.
+/// Whether an owner reference of the object at `key` may name the object at that key. If not, the
+/// collector checks further.
 fn may_be(owner: &Value, there: &ObjectRef, key: &Key) -> bool {
     let text = |name: &str| owner[name].as_str().unwrap_or_default();
     let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
@@ -296,7 +295,7 @@ mod tests {
         assert_eq!(work_queue.waiting(), all);
         let first = work_queue.take(now);
         assert_eq!(first.len(), TOGETHER_MAX);
-        // One that was looked at, and one that waits.
+        // One that was taken, and one that waits.
         work_queue.wake(on, Workload::Pods, &key(0));
         work_queue.wake(on, Workload::Pods, &key(all - 1));
         assert_eq!(names(&work_queue.take(now)), ["0000", "0064"]);

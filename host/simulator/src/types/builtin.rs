@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::types::schema::BUILTIN_DOCUMENT;
 
-/// What is known of the built-in kinds.
+/// The table of the built-in kinds.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     /// Groups but the core one, as discovery shows them.

@@ -13,7 +13,7 @@ const TEXT: &str = include_str!("../../data/texts.json");
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     all: Value,
-    /// Texts that are there more than once.
+    /// Texts that occur more than once.
     shared: Vec<Value>,
 }
 
@@ -30,13 +30,13 @@ pub(crate) fn texts() -> &'static Texts {
 }
 
 impl Texts {
-    /// A text, or the shared one whose place it is.
+    /// A text, or the index of a shared one.
     fn text<'a>(&'a self, value: &'a Value) -> &'a str {
         let place = value.as_u64().and_then(|place| usize::try_from(place).ok());
         place.and_then(|place| self.shared.get(place)).unwrap_or(value).as_str().unwrap_or_default()
     }
 
-    /// What a type is for, or a field of it; the type itself has the name of no field.
+    /// The description of a type, or of a field; an empty field name means the type.
     pub(crate) fn description(&self, name: &str, field: &str) -> Option<&str> {
         self.all["descriptions"].get(name)?.get(field).map(|value| self.text(value))
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::types::kinds::{LABEL_VALUE, is_label_value, label_key_problem};
 
-/// One demand on a label.
+/// One requirement on a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Requirement {
     In(String, Vec<String>),
@@ -17,7 +17,7 @@ pub(crate) enum Requirement {
 }
 
 impl Requirement {
-    /// Whether the labels of an object are as demanded.
+    /// Whether the labels of an object meet the requirement.
     pub(crate) fn fits(&self, labels: &Value) -> bool {
         let label = |key: &str| labels.get(key).and_then(Value::as_str);
         let one_of = |key: &str, values: &[String]| {
@@ -35,7 +35,7 @@ impl Requirement {
     }
 }
 
-/// What a text is made of: names, and marks of one or two characters. The end is an empty one.
+/// A token: a name, or a mark of one or two characters. The end is an empty one.
 fn tokens(text: &str) -> Vec<&str> {
     let special = |one: char| "=!(),><".contains(one);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What the server knows of kinds: schemas, defaults, validation, definitions.
+//! The kinds: schemas, defaults, validation, definitions.
 
 pub(crate) mod builtin;
 pub(crate) mod crd;

@@ -1,5 +1,4 @@
-//! What is known of the shape of an object: one form for the built-in kinds and for custom
-//! resources.
+//! The schema of an object: one form for built-in kinds and custom resources.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -130,7 +129,7 @@ impl fmt::Debug for Reference {
     }
 }
 
-/// What a structural schema demands of values.
+/// The value rules of a structural schema.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) enumeration: Option<Vec<Value>>,

@@ -7,7 +7,7 @@ use crate::types::label_selector;
 use crate::types::label_selector::Requirement;
 use crate::types::status_error::StatusError;
 
-/// Which objects are meant.
+/// The selector of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector {
     labels: Vec<Requirement>,
@@ -88,7 +88,7 @@ fn field(object: &Value, path: &str) -> String {
         ("v1", "Pod", "spec.hostNetwork") | ("v1", "Node", "spec.unschedulable") => {
             or(path, "false")
         }
-        // It may be asked for, and nothing has it.
+        // The field is selectable, and no object has it.
         ("v1", "Pod", "status.podIPs") => String::new(),
         ("v1", "ReplicationController", "status.replicas") => or(path, "0"),
         ("batch/v1", "Job", "status.successful") => or("status.succeeded", "0"),
@@ -125,7 +125,7 @@ impl Selector {
         self.fields.iter().try_for_each(|(path, ..)| known(path).map_err(StatusError::bad_request))
     }
 
-    /// The one name that is meant, if fields say one.
+    /// The one selected name, if the fields select one.
     pub(crate) fn name(&self) -> Option<&str> {
         let names_one = |path: &str, equal: bool| equal && path == "metadata.name";
         let mut names = self.fields.iter().filter(|(path, _, equal)| names_one(path, *equal));
@@ -151,12 +151,12 @@ impl Selector {
         Self { labels, fields: Vec::new() }
     }
 
-    /// Whether everything is meant.
+    /// Whether it selects everything.
     pub(crate) fn is_all(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether `object` is meant.
+    /// Whether it selects `object`.
     pub(crate) fn fits(&self, object: &Value) -> bool {
         let labels = &object["metadata"]["labels"];
         let labels_fit = is_active(Mutation::LabelsAreNotSelected)

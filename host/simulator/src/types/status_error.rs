@@ -1,4 +1,4 @@
-//! Answers that are no success, as the API server words them.
+//! Error responses, in the words of the API server.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ pub(crate) struct StatusError {
     details: Option<Value>,
     /// The whole body, if it comes from a webhook.
     whole: Option<Box<Value>>,
-    /// Where a list may go on all the same.
+    /// The continue token with which a list may go on.
     next: Option<String>,
 }
 
@@ -249,7 +249,7 @@ impl Wrong {
     }
 }
 
-/// A field that is wrong.
+/// An invalid field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldError {
     pub(crate) field: String,

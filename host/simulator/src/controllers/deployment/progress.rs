@@ -31,7 +31,7 @@ pub(crate) fn pause_or_resume(cluster: &mut Cluster, rollout: &mut Rollout) {
     update_status(cluster, rollout);
 }
 
-/// Writes the status; with how the rollout goes, unless it is paused or scaled.
+/// Writes the status, with the progress of the rollout unless it is paused or scaled.
 pub(crate) fn sync_status(cluster: &mut Cluster, rollout: &mut Rollout, rolling: bool) {
     let deployment = rollout.deployment.clone();
     let old = &deployment["status"];
@@ -91,14 +91,14 @@ pub(crate) fn sync_progress(
         || count(status, "readyReplicas") > count(old, "readyReplicas")
         || count(status, "availableReplicas") > count(old, "availableReplicas");
     if was_complete {
-        // It stays so.
+        // The condition stays.
     } else if is_complete(rollout) {
         let message = format!("{set} has successfully progressed.");
         let what = ("Progressing", "True", "NewReplicaSetAvailable", message.as_str());
         set_condition(cluster, status, what);
     } else if progresses {
         let message = format!("{set} is progressing.");
-        // The time of the last progress is news, whatever else stayed.
+        // A new time of the last progress is written even if nothing else changed.
         drop_condition(status, "Progressing");
         let what = ("Progressing", "True", "ReplicaSetUpdated", message.as_str());
         set_condition(cluster, status, what);

@@ -10,7 +10,7 @@ use crate::controllers::replica_set::has_ended;
 use crate::state::cluster::Cluster;
 use serde_json::Value;
 
-/// The other way: all old Pods go before new ones come.
+/// The strategy Recreate: all old Pods are deleted before new ones are created.
 pub(crate) fn recreate(cluster: &mut Cluster, rollout: &mut Rollout) {
     if scale_old_replica_sets(cluster, rollout, &vec![0; rollout.old.len()]) {
         return;

@@ -1,4 +1,4 @@
-//! Makes, scales and deletes the ReplicaSets of a Deployment.
+//! Creates, scales and deletes the ReplicaSets of a Deployment.
 
 use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
@@ -18,7 +18,7 @@ use crate::types::object::{generation, is_terminating, meta};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Makes the set of the present template, or gives the one that is there the newest revision.
+/// Creates the set of the current template, or gives an existing one the newest revision.
 pub(crate) fn new_replica_set(cluster: &mut Cluster, rollout: &mut Rollout) {
     if rollout.new.is_some() {
         return update_revision(cluster, rollout);
@@ -105,7 +105,7 @@ pub(crate) fn update_revision(cluster: &mut Cluster, rollout: &mut Rollout) {
     use_replica_set(cluster, rollout, new);
 }
 
-/// Goes on with the set of the present template.
+/// Continues with the set of the current template.
 pub(crate) fn use_replica_set(
     cluster: &mut Cluster,
     rollout: &mut Rollout,
@@ -118,7 +118,7 @@ pub(crate) fn use_replica_set(
     record_revision(cluster, rollout, number, ("True", "FoundNewReplicaSet", &message));
 }
 
-/// Writes the revision to the Deployment, and what has become of its set, if that is news.
+/// Writes the revision and the condition of the new set to the Deployment, if they changed.
 pub(crate) fn record_revision(
     cluster: &mut Cluster,
     rollout: &mut Rollout,
@@ -191,7 +191,7 @@ pub(crate) fn scale_old_replica_sets(
     changed
 }
 
-/// Shares what a Deployment was scaled by among its sets.
+/// Shares the scaling of a Deployment among its sets.
 pub(crate) fn scale(cluster: &mut Cluster, rollout: &mut Rollout) {
     let active: Vec<Arc<ManagedObject>> =
         rollout.all().filter(|set| number(&set["spec"]["replicas"]) > 0).cloned().collect();
@@ -230,7 +230,7 @@ pub(crate) fn scale(cluster: &mut Cluster, rollout: &mut Rollout) {
     }
 }
 
-/// Deletes the oldest of those sets that have no Pods, beyond those that are kept.
+/// Deletes the oldest sets without Pods, beyond the revision history limit.
 pub(crate) fn clean_up_replica_sets(cluster: &mut Cluster, rollout: &Rollout) {
     let limit = number(&rollout.deployment["spec"]["revisionHistoryLimit"]);
     let alive: Vec<&Arc<ManagedObject>> =

@@ -32,9 +32,9 @@ pub(crate) const OWN: [&str; 6] = [
 pub(crate) struct Rollout {
     pub(crate) deployment: Arc<ManagedObject>,
     pub(crate) bounds: Bounds,
-    /// That of the present template.
+    /// The set of the current template.
     pub(crate) new: Option<Arc<ManagedObject>>,
-    /// The others, the oldest first.
+    /// The other sets, oldest first.
     pub(crate) old: Vec<Arc<ManagedObject>>,
 }
 

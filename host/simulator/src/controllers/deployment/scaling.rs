@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::types::members::{number, text};
 
-/// What a `ReplicaSet` has.
+/// The replicas of a `ReplicaSet`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     /// Its `spec.replicas`.
@@ -13,7 +13,7 @@ pub(crate) struct Set {
     pub(crate) available: i64,
 }
 
-/// What a Deployment asks for.
+/// The bounds of a Deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) replicas: i64,
@@ -37,7 +37,7 @@ impl Bounds {
         Self { replicas, surge, unavailable: unavailable.min(replicas) }
     }
 
-    /// What the new set is to have.
+    /// The desired replicas of the new set.
     pub(crate) fn new_set(&self, new: i64, all: i64) -> i64 {
         let room = self.replicas + self.surge - all;
         if room <= 0 {
@@ -71,8 +71,8 @@ impl Bounds {
         wanted
     }
 
-    /// What each set is to have if the Deployment is scaled while it is rolled out: in proportion
-    /// to what they have. The first takes what rounding leaves.
+    /// The desired replicas of each set if the Deployment is scaled during a rollout: in proportion
+    /// to their current replicas. The first set takes the rounding remainder.
     pub(crate) fn proportional(&self, sets: &[i64], was_at_most: &[i64]) -> Vec<i64> {
         let all: i64 = sets.iter().sum();
         let allowed = if self.replicas > 0 { self.replicas + self.surge } else { 0 };

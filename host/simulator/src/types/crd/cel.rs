@@ -15,8 +15,7 @@ use crate::types::status_error::FieldError;
 /// The message if the rules are not evaluated.
 const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
-/// What is wrong with `value`, which was `old` before, by the rules of its schema; `errors` is what
-/// is known to be wrong already.
+/// Checks `value`, which replaces `old`, by the rules of its schema; `errors` has the known errors.
 pub(crate) fn check(
     schema: &Schema,
     value: &Value,
@@ -86,7 +85,7 @@ pub(crate) fn counterpart<'v>(
     old?.as_array()?.iter().find(|one| keys.iter().all(|key| one.get(key) == item.get(key)))
 }
 
-/// The rules of the place itself.
+/// The rules of the value itself.
 fn own(
     context: &Context<'_>,
     schema: &Schema,
@@ -117,8 +116,7 @@ fn own(
             Some(Err(error)) => rule.failure(&at, value, &words(&error)),
             None => rule.failure(&at, value, "the rule cannot be read"),
         };
-        // What was wrong before and has not changed is overlooked, unless the rule is about
-        // changes.
+        // An old error of an unchanged value is ignored, unless the rule is about changes.
         if rule.transition || old != Some(value) {
             errors.push(error);
         }
@@ -185,7 +183,7 @@ fn of(schema: &Schema, value: &Value, root: bool) -> Cel {
     }
 }
 
-/// Of the metadata rules see the names only.
+/// Rules see only the names in the metadata.
 fn metadata(value: &Value) -> Cel {
     let mut members = HashMap::new();
     for name in ["name", "generateName"] {

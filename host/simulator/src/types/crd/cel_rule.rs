@@ -18,9 +18,9 @@ pub(crate) struct Rule {
     message_expression: Option<Arc<Program>>,
     reason: String,
     field: String,
-    /// Whether it is about a change: it speaks of the value before.
+    /// Whether it is a transition rule: it uses `oldSelf`.
     pub(crate) transition: bool,
-    /// Whether it is asked when there is no value before, too.
+    /// Whether it also runs without an old value (`optionalOldSelf`).
     pub(crate) optional_old: bool,
 }
 

@@ -12,13 +12,13 @@ fn version_of<'d>(definition: &'d Definition, object: &Value) -> Option<&'d Vers
     definition.version(version)
 }
 
-/// Drops what a version does not know, and the nulls that it does not allow.
+/// Drops members that a version does not have, and nulls that it does not allow.
 fn coerce(version: &Version, object: &mut Value) {
     prune::prune(&version.schema, object);
     default::drop_nulls(&version.schema, object);
 }
 
-/// Reads an object as it is stored: with what the version that it is stored in gives and knows now.
+/// Reads a stored object, with the current defaults and members of its storage version.
 pub(crate) fn from_store(definition: &Definition, object: &mut Value) {
     if let Some(version) = version_of(definition, object) {
         coerce(version, object);

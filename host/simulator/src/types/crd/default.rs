@@ -1,10 +1,10 @@
-//! Filling in what a schema gives by default.
+//! Sets the defaults of a schema.
 
 use serde_json::Value;
 
 use crate::types::schema::{Additional, Schema};
 
-/// Drops nulls where there may be none, and fills in defaults.
+/// Drops nulls that the schema does not allow, and sets defaults.
 pub(crate) fn default(schema: &Schema, value: &mut Value) {
     drop_nulls(schema, value);
     fill(schema, value);
@@ -62,7 +62,7 @@ pub(crate) fn fill(schema: &Schema, value: &mut Value) {
     }
 }
 
-/// Drops nulls where there may be none.
+/// Drops nulls that the schema does not allow.
 pub(crate) fn drop_nulls(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(map) => {

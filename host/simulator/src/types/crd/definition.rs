@@ -7,7 +7,7 @@ use crate::types::schema::{Reference, Schema, Type};
 /// The type of `metadata`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// What can be done to objects of a definition, in the order in which it is shown.
+/// The verbs of objects of a definition, in the order of discovery.
 pub(crate) const VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
@@ -27,7 +27,7 @@ pub(crate) struct Version {
     pub(crate) selectable: Vec<String>,
 }
 
-/// Where a scale finds its figures.
+/// The paths of the scale's members.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     pub(crate) spec: String,
@@ -47,9 +47,9 @@ pub(crate) struct Definition {
     categories: Vec<Value>,
     pub(crate) namespaced: bool,
     pub(crate) versions: Vec<Version>,
-    /// Whether it was another one once.
+    /// Whether the definition has changed since its creation.
     pub(crate) changed: bool,
-    /// Whether it is being deleted, so that nothing new can be made.
+    /// Whether it is being deleted, so that creates are refused.
     pub(crate) terminating: bool,
     uid: String,
     generation: i64,
@@ -66,7 +66,7 @@ impl Definition {
     /// Reads a definition that was admitted.
     pub(crate) fn read(object: &Value) -> Self {
         let spec = &object["spec"];
-        // Those that it asks for may be another's.
+        // Another definition may have the requested names.
         let accepted = &object["status"]["acceptedNames"];
         let is_accepted = accepted["kind"].as_str().is_some_and(|kind| !kind.is_empty());
         let names = if is_accepted { accepted } else { &spec["names"] };
@@ -92,7 +92,7 @@ impl Definition {
         }
     }
 
-    /// Whether another reading of it defines the same.
+    /// Whether another parse of it defines the same.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         self.uid == other.uid && self.generation == other.generation && self.names == other.names
     }

@@ -1,11 +1,11 @@
-//! Dropping what the schema of a custom resource does not know.
+//! Prunes members that the schema of a custom resource does not have.
 
 use serde_json::Value;
 
 use crate::types::field_path::FieldPath;
 use crate::types::schema::{Additional, Schema};
 
-/// Drops the members of `value` that the schema does not name; their paths are given.
+/// Drops the members of `value` that the schema does not name. Returns their paths.
 pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut dropped = Vec::new();
     walk(schema, value, &FieldPath::root(""), &mut dropped);

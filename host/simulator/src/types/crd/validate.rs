@@ -12,7 +12,7 @@ use crate::types::schema::{Additional, ListType, Rules, Schema, Type};
 use crate::types::status_error::FieldError;
 use crate::types::value;
 
-/// What is wrong with an object that was `old` before. What has not changed is overlooked.
+/// Validates an object that replaces `old`. Unchanged values are ignored.
 pub(crate) fn validate(schema: &Schema, value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(schema, value, old, "", &mut errors);
@@ -20,7 +20,7 @@ pub(crate) fn validate(schema: &Schema, value: &Value, old: Option<&Value>) -> V
     errors
 }
 
-/// What is there twice in lists, unless something was before.
+/// Reports duplicates in lists, unless the old object had some.
 fn new_duplicates(
     schema: &Schema,
     value: &Value,
@@ -35,7 +35,7 @@ fn new_duplicates(
     if old.is_some_and(|old| !found(old).is_empty()) { Vec::new() } else { found(value) }
 }
 
-/// What is wrong with the status of an object, of which alone the server speaks then.
+/// Validates only the status of an object.
 pub(crate) fn validate_status(
     schema: &Schema,
     value: &Value,

@@ -1,4 +1,4 @@
-//! What holds for claims of volumes.
+//! Rules of PersistentVolumeClaims.
 
 use serde_json::Value;
 
@@ -25,8 +25,8 @@ pub(crate) fn rules(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What of a claim does not change: all but a class and a volume that it is given, and, once it has
-/// the volume, how much it asks for.
+/// The immutable members of a claim: all but its first class and volume, and, once it is bound, its
+/// request.
 pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let is_bound = new["status"]["phase"] == "Bound";
     let rest = |object: &Value| {
@@ -47,7 +47,7 @@ pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) 
         errors.push(FieldError::forbidden("spec", why));
     }
     let (now, was) = (asked(new), asked(old));
-    // What was asked for too much is taken back, down to what there is.
+    // A request may shrink again, down to the capacity.
     if now < was && now <= size(&old["status"]["capacity"]["storage"]) {
         let why = "field can not be less than status.capacity";
         errors.push(FieldError::forbidden("spec.resources.requests.storage", why));

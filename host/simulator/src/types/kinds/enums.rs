@@ -51,7 +51,7 @@ const POD: &[Choice] = &[
     (&["containers", "*", "ports", "*", "protocol"], PROTOCOLS),
 ];
 
-/// What is wrong with an object.
+/// Reports invalid enum values of an object.
 pub(crate) fn check(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
     let (own, pod): (&[Choice], &[&str]) = match (kind.group.as_str(), kind.name.as_str()) {
         ("", "Service") => (SERVICE, &[]),

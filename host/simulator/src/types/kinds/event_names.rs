@@ -1,4 +1,4 @@
-//! What the members of an Event are called in the two groups that have it. It is kept as one of the
+//! The names of the members of an Event in its two groups. The state stores it as an Event of the
 //! core group.
 
 use std::borrow::Cow;

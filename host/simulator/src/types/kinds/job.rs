@@ -1,12 +1,11 @@
-//! What a Job must be, and what of it may change.
+//! Validation of Jobs, and their immutable members.
 
 use serde_json::{Map, Value};
 
 use crate::types::object::meta;
 use crate::types::status_error::FieldError;
 
-/// The labels by which a Job and its Pods find each other, unless it says that it selects them
-/// itself.
+/// The generated labels of a Job and its Pods, for a Job without a manual selector.
 pub(crate) fn generated(job: &Value) -> [(&'static str, &str); 4] {
     let (uid, name) = (meta(job, "uid"), meta(job, "name"));
     [
@@ -20,7 +19,7 @@ pub(crate) fn generated(job: &Value) -> [(&'static str, &str); 4] {
 /// The label that the generated selector asks for.
 pub(crate) const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 
-/// What is wrong with how a Job and its Pods find each other.
+/// Reports an invalid selector or invalid generated labels.
 pub(crate) fn rules(job: &Value, errors: &mut Vec<FieldError>) {
     let spec = &job["spec"];
     let labels = &spec["template"]["metadata"]["labels"];
@@ -52,7 +51,7 @@ pub(crate) fn rules(job: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What is wrong with a change of a Job's template or of how many times it is to be done.
+/// Reports an invalid change of a Job's template or completions.
 pub(crate) fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let (before, started) = (&old["spec"], !old["status"]["startTime"].is_null());
     let movable = before["suspend"] == true && !started;

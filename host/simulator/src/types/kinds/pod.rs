@@ -1,4 +1,4 @@
-//! Rules of the built-in kinds that have Pod templates, and what of them cannot change.
+//! Rules of the built-in kinds that have Pod templates, and their immutable members.
 
 use serde_json::Value;
 
@@ -311,7 +311,7 @@ fn binding(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// How a Pod is treated when resources are short.
+/// The quality of service class of a Pod.
 pub(crate) fn quality(spec: &Value) -> &'static str {
     let containers = ["containers", "initContainers"];
     let containers =
@@ -358,7 +358,7 @@ pub(crate) fn status(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) 
     }
 }
 
-/// What cannot change in some kinds.
+/// The immutable members of some kinds.
 pub(crate) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let mut fixed = |field: &str, names: &[&str]| {
         let find =
@@ -437,7 +437,7 @@ pub(crate) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
     }
 }
 
-/// What says of itself that it does not change says so for ever.
+/// `immutable: true` cannot be unset.
 fn sealed(new: &Value, old: &Value, members: &[&str], errors: &mut Vec<FieldError>) {
     const WHY: &str = "field is immutable when `immutable` is set";
     if old["immutable"] != true {

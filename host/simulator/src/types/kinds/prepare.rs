@@ -1,4 +1,4 @@
-//! What a write may change, and when the generation grows.
+//! The members that a write may change, and the generation.
 
 use std::sync::OnceLock;
 
@@ -69,7 +69,7 @@ pub(crate) fn ignored(kind: &Kind, subresource: &str) -> &'static FieldSet {
     set.get_or_init(|| FieldSet::of(paths))
 }
 
-/// What a new object is given and loses. A Job may share its labels with its template.
+/// Prepares a new object. A Job may share its labels with its template.
 pub(crate) fn prepare_create(kind: &Kind, object: &mut Value, shares_labels: bool) {
     if has_status(kind)
         && let Some(map) = object.as_object_mut()
@@ -106,7 +106,7 @@ fn same(new: &Value, old: &Value, names: &[&str]) -> bool {
     names.iter().all(|name| new.get(name) == old.get(name))
 }
 
-/// Takes back what an update may not change, and counts the generation.
+/// Resets members that an update may not change, and counts the generation.
 pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Value) {
     if subresource == "status" {
         if is_active(Mutation::StatusWritesSpec) {

@@ -1,4 +1,4 @@
-//! What every object must keep to, and what some kinds must.
+//! Validation of all objects, and of some kinds.
 
 use regex::Regex;
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub(crate) fn is_account(namespace: &str, name: &str) -> bool {
     is_label(namespace) && namespace.len() <= 63 && is_subdomain(name) && name.len() <= 253
 }
 
-/// What is wrong with a new object.
+/// Validates a new object.
 pub(crate) fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     name(kind, object, &mut errors);
@@ -51,7 +51,7 @@ pub(crate) fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// What is wrong with a change.
+/// Validates a change.
 pub(crate) fn validate_update(
     kind: &Kind,
     subresource: &str,
@@ -62,7 +62,7 @@ pub(crate) fn validate_update(
     metadata(kind, new, &mut errors);
     changes(new, old, &mut errors);
     if !errors.is_empty() {
-        // The server looks at the metadata twice: for all kinds, and for this one.
+        // The server validates the metadata twice: for all kinds, and for this one.
         metadata(kind, new, &mut errors);
         changes(new, old, &mut errors);
     }

@@ -5,7 +5,7 @@ use crate::types::kinds::defaults::fill::{or, or_text};
 use crate::types::kinds::job;
 use serde_json::{Value, json};
 
-/// What a status begins with.
+/// The initial status.
 pub(crate) fn status(kind: &Kind, object: &mut Value) {
     match (kind.group.as_str(), kind.name.as_str()) {
         ("", "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
@@ -61,7 +61,7 @@ pub(crate) fn store_version(kind: &Kind, object: &mut Value) {
     object["status"]["storedVersions"] = stored.into();
 }
 
-/// What admission gives a new object.
+/// The values that admission sets on a new object.
 pub(crate) fn created(kind: &Kind, object: &mut Value, shares_labels: bool) {
     if kind.is("", "PersistentVolumeClaim") || kind.is("", "PersistentVolume") {
         let name = if kind.name == "PersistentVolume" {
@@ -90,8 +90,8 @@ pub(crate) fn created(kind: &Kind, object: &mut Value, shares_labels: bool) {
     }
 }
 
-/// What admission gives a Pod: an account, a priority, and how long it bears a node that is not
-/// there.
+/// The values that admission sets on a Pod: a ServiceAccount, a priority, and tolerations of a
+/// missing node.
 pub(crate) fn pod_created(spec: &mut Value) {
     or_text(spec, "serviceAccountName", "default");
     let account = spec["serviceAccountName"].clone();
@@ -120,7 +120,7 @@ pub(crate) fn job_created(object: &mut Value, shares_labels: bool) {
         job::generated(object).into_iter().map(|(name, value)| (name, value.to_owned())).collect();
     let uid = crate::types::object::meta(object, "uid").to_owned();
     let labels = &mut object["spec"]["template"]["metadata"]["labels"];
-    // Values that are given stay, and validation refuses them later.
+    // Given values stay, and validation refuses them later.
     for (name, value) in generated {
         or(labels, name, value.into());
     }

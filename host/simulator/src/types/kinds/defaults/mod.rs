@@ -1,4 +1,4 @@
-//! What the server fills in for built-in kinds.
+//! Defaults of built-in kinds.
 
 pub(crate) mod create;
 pub(crate) mod fill;

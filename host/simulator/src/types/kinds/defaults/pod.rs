@@ -78,7 +78,7 @@ pub(crate) fn container(container: &mut Value, host: bool) {
     });
 }
 
-/// What is limited and not asked for is asked for.
+/// A limit without a request becomes the request.
 pub(crate) fn requests_from_limits(container: &mut Value) {
     let limits = container["resources"]["limits"].as_object().cloned().unwrap_or_default();
     for (name, value) in limits {
