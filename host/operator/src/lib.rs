@@ -26,3 +26,4 @@ pub mod watch;
 /// The namespace of the modules' components and ServiceAccounts.
 pub use innkeeper_core::host_objects::MODULES_NAMESPACE;
 pub use operator::{Bounds, ModulesLocation, Operator};
+pub use execution::Execution;

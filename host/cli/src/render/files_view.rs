@@ -114,7 +114,7 @@ impl FilesView {
             for controller in object.owners.iter_mut().filter(|one| is_named && one.controller) {
                 controller.uid = primary.uid.clone();
             }
-            if object.entries.is_empty() && object.others.is_empty() {
+            if object.entries.is_empty() && object.other_managers.is_empty() {
                 object.entries = Box::new([Entry {
                     manager: owner.manager.clone(),
                     operation: Operation::Apply,
