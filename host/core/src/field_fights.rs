@@ -42,6 +42,7 @@ pub struct RevertHistory {
     fields: BTreeMap<(ObjectRef, String), Field>,
 }
 
+/// The reverts of one field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Field {
     other: String,
@@ -75,6 +76,7 @@ impl RevertHistory {
         }
     }
 
+    /// Counts one revert of a field.
     fn count(&mut self, place: (ObjectRef, String), other: &str, now: Timestamp) {
         let field = self.fields.entry(place).or_default();
         other.clone_into(&mut field.other);
@@ -84,9 +86,9 @@ impl RevertHistory {
 
     /// The reverted fields of one object.
     fn of(&self, object_ref: &ObjectRef) -> impl Iterator<Item = (&String, &Field)> {
-        let of_target = self.fields.range((object_ref.clone(), String::new())..);
-        let of_target = of_target.take_while(move |((of, _), _)| of == object_ref);
-        of_target.map(|((_, name), field)| (name, field))
+        let of_object = self.fields.range((object_ref.clone(), String::new())..);
+        let of_object = of_object.take_while(move |((of, _), _)| of == object_ref);
+        of_object.map(|((_, name), field)| (name, field))
     }
 
     /// The fight over an object, if there is one at `now`.

@@ -19,7 +19,8 @@
 //!   than it was sent (the `divisor: 1000m` of a resourceFieldRef becomes `1`).
 //!
 //! One change is missed: while the host was down, others took all members of a map (an object whose
-//! names are no fields of a schema) and then wrote the host's values back. Then nothing is wrong.
+//! names are no fields of a schema) and then wrote the host's values back. No repair is needed
+//! then.
 
 mod comparison;
 mod digest;

@@ -82,9 +82,8 @@ impl Object {
         self.owners.iter().find(|owner| owner.controller)
     }
 
-    /// The uids of the object's owners, and of the primaries whose modules wrote to it. The second
-    /// find objects without an owner reference: those in another namespace, and those that a module
-    /// only merges into.
+    /// The uids of the object's owners, and of the primaries for which a module wrote to it: an
+    /// object in another namespace, and one that a module only merges into, has no owner reference.
     pub fn owner_and_writer_uids(&self) -> BTreeSet<&str> {
         let owners = self.owners.iter().map(|owner| &*owner.uid);
         owners.chain(self.entries.iter().filter_map(|entry| entry.manager.uid())).collect()

@@ -1,6 +1,7 @@
 //! Whether stored objects are valid under a new definition.
 //!
-//! The check skips patterns, formats and rules: `incompatible_changes` lets none of them be added or changed.
+//! The check skips patterns, formats and rules: `incompatible_changes` lets none of them be added
+//! or changed.
 
 use serde_json::{Map, Value};
 

@@ -225,7 +225,7 @@ fn object_in_another_namespace_needs_a_grant_and_gets_no_owner() {
     let desired_state = read(in_another_namespace(json!(["orphan"])), true).unwrap();
     assert_eq!(desired_state.objects[0].body["metadata"].get("ownerReferences"), None);
     expect![
-        "the guest gave an unusable object (Service a): it lies outside the primary's namespace, so Kubernetes does not delete it with the primary: the guest must ask for a finalizer, or give the policy orphan"
+        "the guest gave an unusable object (Service a): it is outside the primary's namespace, so Kubernetes does not delete it with the primary: declare a finalizer in the manifest, or give the policy orphan"
     ]
     .assert_eq(&read(in_another_namespace(json!([])), true).unwrap_err().to_string());
     let with_finalizer = Manifest { finalizer: Some(String::new()), ..manifest() };
@@ -297,7 +297,7 @@ fn merged_object_gets_its_own_annotation_and_no_owner() {
     assert_eq!(annotations, [&desired_state.objects[0].annotation(&primary())]);
     assert_ne!(annotations[0], in_sync::APPLIED_ANNOTATION);
     expect![
-        "the guest gave an unusable object (Service a): the policy merge goes with no other: the object is somebody else's"
+        "the guest gave an unusable object (Service a): the policy merge excludes all others, since the object belongs to another owner"
     ]
     .assert_eq(&read(merged(json!(["merge", "orphan"])), false).unwrap_err().to_string());
 }

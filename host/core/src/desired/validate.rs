@@ -117,7 +117,8 @@ pub(super) fn read_object(
     let merges = policy.contains(&Policy::Merge);
     if merges && policy.len() > 1 {
         return Err(malformed(
-            "the policy merge goes with no other: the object is somebody else's".to_owned(),
+            "the policy merge excludes all others, since the object belongs to another owner"
+                .to_owned(),
         ));
     }
 
@@ -141,7 +142,7 @@ pub(super) fn read_object(
     }
     if !merges && primary.is_at(&object_ref) {
         return Err(malformed(
-            "it is the primary itself, which a guest does not make: give the policy merge"
+            "it is the primary itself, which the guest does not make: give the policy merge"
                 .to_owned(),
         ));
     }
@@ -159,7 +160,7 @@ pub(super) fn read_object(
     } else if !merges && manifest.finalizer.is_none() {
         // Neither Kubernetes nor the host would delete it.
         return Err(malformed(
-            "it lies outside the primary's namespace, so Kubernetes does not delete it with the primary: the guest must ask for a finalizer, or give the policy orphan".to_owned(),
+            "it is outside the primary's namespace, so Kubernetes does not delete it with the primary: declare a finalizer in the manifest, or give the policy orphan".to_owned(),
         ));
     }
     if policy.contains(&Policy::Deletable) {

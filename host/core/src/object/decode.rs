@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::error::DecodeError;
 use super::raw_json::{Members, join, quoted};
-use super::secret::{SecretDigest, holds_secrets};
+use super::secret::{self, SecretDigest, holds_secrets};
 use super::type_meta::TypeMeta;
 use super::{Object, OwnerReference, managed_fields};
 use crate::{Labels, ObjectKey};
@@ -86,17 +86,7 @@ impl Object {
         if let Some(digest) = digest.filter(|_| holds_secrets(kind) || type_meta.is_secret()) {
             for name in ["data", "stringData"] {
                 if let Some(values) = members.get(name) {
-                    let values: Option<BTreeMap<String, String>> =
-                        serde_json::from_str(values.get()).map_err(|_| DecodeError::Secret)?;
-                    let values: BTreeMap<_, _> = values
-                        .unwrap_or_default()
-                        .into_iter()
-                        .map(|(name, value)| {
-                            let digest = digest(&key, &name, &value);
-                            (name, digest)
-                        })
-                        .collect();
-                    replaced.insert(name, serde_json::to_string(&values)?);
+                    replaced.insert(name, secret::redact(&key, values, digest)?);
                 }
             }
         }

@@ -65,7 +65,10 @@ struct RawEntry<'a> {
 /// The entries of the host's managers, and the other managers.
 pub(super) type Managers = (Box<[Entry]>, Box<[OtherManager]>);
 
-/// Reads `managedFields`: the entries of the host's managers, and the names of the others.
+/// Reads `managedFields`.
+///
+/// # Errors
+/// Returns an error if the text is no list of entries.
 pub(super) fn read(fields: &RawValue) -> Result<Managers, serde_json::Error> {
     let mut entries = Vec::new();
     let mut others = Vec::new();

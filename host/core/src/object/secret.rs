@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use innkeeper_contract::Kind;
+use serde_json::value::RawValue;
 
 use super::Object;
+use super::error::DecodeError;
 use super::raw_json::{Members, join};
 use super::type_meta::TypeMeta;
 use crate::ObjectKey;
@@ -19,6 +21,28 @@ pub type SecretDigest<'a> = dyn Fn(&ObjectKey, &str, &str) -> String + 'a;
 /// the name of the kind, whichever name the resource has.
 pub fn holds_secrets(kind: &Kind) -> bool {
     kind.group().is_empty() && (kind.plural == "secrets" || kind.kind == "Secret")
+}
+
+/// Replaces each value of `data` or `stringData` by its digest.
+///
+/// # Errors
+/// Returns [`DecodeError::Secret`] if a value is no string.
+pub(super) fn redact(
+    key: &ObjectKey,
+    values: &RawValue,
+    digest: &SecretDigest<'_>,
+) -> Result<String, DecodeError> {
+    let values: Option<BTreeMap<String, String>> =
+        serde_json::from_str(values.get()).map_err(|_| DecodeError::Secret)?;
+    let digests: BTreeMap<String, String> = values
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, value)| {
+            let digest = digest(key, &name, &value);
+            (name, digest)
+        })
+        .collect();
+    Ok(serde_json::to_string(&digests)?)
 }
 
 impl Object {

@@ -23,6 +23,9 @@ pub(super) struct TypeMeta<'a> {
 
 impl<'a> TypeMeta<'a> {
     /// Reads both members; escapes in them are resolved.
+    ///
+    /// # Errors
+    /// Returns an error if a member is no string.
     pub(super) fn of(members: &Members<'a>) -> Result<Self, DecodeError> {
         let text = |name: &str| -> Result<Option<Cow<'a, str>>, DecodeError> {
             let Some(raw) = members.get(name) else { return Ok(None) };
@@ -44,6 +47,9 @@ impl<'a> TypeMeta<'a> {
 
     /// Checks that the object is of the requested kind, or names none (in a list), or is
     /// `PartialObjectMetadata` (in a request for metadata only).
+    ///
+    /// # Errors
+    /// Returns [`DecodeError::OtherKind`] if it is of another kind.
     pub(super) fn check(&self, requested: &Kind) -> Result<(), DecodeError> {
         let is_metadata = self.kind.as_deref() == Some(METADATA_KIND)
             && self.api_version.as_deref().is_some_and(|one| one.starts_with("meta.k8s.io/"));

@@ -30,6 +30,7 @@ pub(crate) struct Case {
 
 pub(crate) const NOW: i64 = 1_800_000_000;
 
+/// A primary that desires these objects; none exists yet, and the round before was clean.
 pub(crate) fn case(objects: &Value) -> Case {
     let manifest: Manifest = serde_json::from_value(json!({
         "name": "podroute",
