@@ -25,20 +25,20 @@ pub struct Cluster {
     secrets: SecretKey,
     counts: Counts,
     fence: Fence,
-    /// Asked for all the time, and a session has a task: made once.
+    /// The host's client, made at its first use.
     host: Arc<OnceLock<ApiClient>>,
 }
 
 impl Cluster {
-    /// Connects with a kubeconfig or with what a pod finds. Nothing is sent yet: a server
-    /// that cannot be reached is an error of the first request.
+    /// Connects by a configuration. It sends no request: the first request fails if the server
+    /// cannot be reached.
     ///
-    /// `secrets` is the key of the digests that stand for values of Secrets. Nothing is sent while
-    /// `fence` is closed: connections that are open then break.
-    /// Has to be called within a tokio runtime.
+    /// `secrets` is the key of the digests in place of values of Secrets. The connection sends
+    /// nothing while `fence` is closed; open connections break then.
+    /// The caller must be within a tokio runtime.
     ///
     /// # Errors
-    /// If the configuration cannot be used for a connection, or impersonates somebody.
+    /// [`ConnectError`] if the configuration is invalid or impersonates a user.
     pub fn connect(
         mut config: kube::Config,
         env: Env,
@@ -47,7 +47,7 @@ impl Cluster {
         fence: Fence,
     ) -> Result<Self, ConnectError> {
         refuse_impersonation(&config)?;
-        // Limits are those of `transport`, from `Env`.
+        // `transport` has the limits, by the clock of `Env`.
         config.read_timeout = None;
         config.write_timeout = None;
         let pool =
@@ -55,10 +55,10 @@ impl Cluster {
         Ok(Self::new(pool, env, settings, secrets, fence))
     }
 
-    /// Talks to a service instead of a server: a scripted one in tests, or a simulator.
-    /// It gets each request after limits and repeats, with the impersonation headers.
+    /// Connects to a service instead of a server: a scripted one in tests, or a simulator. The
+    /// service gets each request and repeat with its impersonation headers.
     ///
-    /// Has to be called within a tokio runtime.
+    /// The caller must be within a tokio runtime.
     pub fn over<S, B>(service: S, env: Env, settings: Settings, secrets: SecretKey) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
@@ -82,20 +82,20 @@ impl Cluster {
         Self { pool, env, settings, secrets, counts, fence, host }
     }
 
-    /// The same service behind a fence.
+    /// The same service with this fence.
     #[cfg(test)]
     pub(crate) fn behind(self, fence: Fence) -> Self {
         Self { fence, host: Arc::default(), ..self }
     }
 
-    /// The same connections with another key for the digests of Secrets: for when the key
-    /// had to be read from the cluster first.
+    /// The same connections with another key for the digests of Secrets, which the host reads from
+    /// the cluster.
     #[must_use]
     pub fn with_secret_key(self, secrets: SecretKey) -> Self {
         Self { secrets, host: Arc::default(), ..self }
     }
 
-    /// Requests as the host itself.
+    /// The client of the host itself.
     pub fn host(&self) -> ApiClient {
         let make = || {
             let client = self.client(None, Revocation::default());
@@ -106,15 +106,15 @@ impl Cluster {
         self.host.get_or_init(make).clone()
     }
 
-    /// Requests as a ServiceAccount, by impersonation, for a module: see [`ApiClient::for_module`].
+    /// The client of a module, which impersonates a ServiceAccount: see [`ApiClient::for_module`].
     ///
-    /// A name that cannot stand in a header cannot be a ServiceAccount's either; the
-    /// requests of such a session go as a user who has no rights.
+    /// A name that is invalid in a header cannot be a ServiceAccount's either; such a client
+    /// impersonates a user without rights.
     pub fn as_account(&self, account: &Account) -> ApiClient {
         self.as_account_until(account, &Revocation::default())
     }
 
-    /// The same until it is revoked: then its requests fail without being sent.
+    /// The same client until its revocation: after that it sends nothing, and its requests fail.
     pub fn as_account_until(&self, account: &Account, revocation: &Revocation) -> ApiClient {
         let user = HeaderValue::from_str(&account.user())
             .unwrap_or(HeaderValue::from_static("system:serviceaccount::"));
@@ -126,23 +126,23 @@ impl Cluster {
             .for_module()
     }
 
-    /// What is served in an API group may have changed (a CustomResourceDefinition came, changed or
-    /// went): discovery is asked again before its kinds are used.
+    /// Makes the clients ask discovery again before they use a kind of an API group, after a change
+    /// of one of its CustomResourceDefinitions.
     pub fn kinds_changed(&self, group: &str) {
         self.host().discovery().forget(group);
     }
 
-    /// The ambient world that it was given.
+    /// Clock, timers, randomness and spawning.
     pub fn env(&self) -> &Env {
         &self.env
     }
 
-    /// The limits that it was given.
+    /// The limits of requests.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// How many requests were sent so far, over all identities.
+    /// The number of requests so far, over all identities.
     pub fn requests(&self) -> Requests {
         self.counts.all()
     }
@@ -161,8 +161,8 @@ impl Cluster {
     }
 }
 
-/// Refuses a configuration that acts as somebody else: kube's client would add these headers to
-/// every request, and each module would get the groups that the kubeconfig names.
+/// Refuses a configuration that impersonates a user: kube's client would add these headers to every
+/// request, and each module would get the groups of the kubeconfig.
 fn refuse_impersonation(config: &kube::Config) -> Result<(), ConnectError> {
     let user = &config.auth_info;
     let settings = [
@@ -189,8 +189,8 @@ fn refuse_impersonation(config: &kube::Config) -> Result<(), ConnectError> {
     })
 }
 
-/// The kube client's own stack, less its repeats (`transport` has them, and the client's would draw
-/// unseeded jitter and repeat what is not safe to repeat) and with the fence around the socket.
+/// The kube client's own stack with the fence around the socket, and without its repeats:
+/// `transport` repeats with seeded jitter, and only requests that are safe to repeat.
 fn pool(config: &kube::Config, fence: &Fence) -> kube::Result<kube::Client> {
     if let Some(proxy) = &config.proxy_url {
         return Err(kube::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy.clone()) });
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_configuration_that_impersonates_in_any_way_is_refused() {
+    async fn configuration_that_impersonates_a_user_is_refused() {
         assert_eq!(connect(|_| {}), Ok(()));
         let error = connect(|config| config.auth_info.impersonate = Some("jane".into()));
         assert!(error.unwrap_err().contains("(`as`)"));

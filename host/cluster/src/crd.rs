@@ -1,4 +1,4 @@
-//! Definitions of custom resources that the host installs.
+//! The wait for a CustomResourceDefinition that the host installs.
 
 use std::time::Duration;
 
@@ -17,26 +17,26 @@ pub fn kind() -> Kind {
     )
 }
 
-/// Why the objects of a CustomResourceDefinition cannot be used.
+/// The reason why the server does not serve the objects of a CustomResourceDefinition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotEstablished {
-    /// It could not be read.
+    /// The host could not read the definition.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// Its names are taken by another definition.
+    /// Another definition has the names.
     #[error("the names of CustomResourceDefinition {name} are not accepted: {message}")]
     NamesNotAccepted {
         /// The definition.
         name: String,
-        /// What the server said.
+        /// The server's message.
         message: String,
     },
-    /// The server has not got to it in time.
+    /// The server did not establish the definition in time.
     #[error("CustomResourceDefinition {name} was not established within {} s", limit.as_secs())]
     Late {
         /// The definition.
         name: String,
-        /// How long it was waited for.
+        /// How long the host waited.
         limit: Duration,
     },
 }
@@ -49,7 +49,7 @@ struct Definition {
 
 #[derive(Default, serde::Deserialize)]
 struct Status {
-    /// `null` in a definition that was made just now.
+    /// `null` in a definition that was just created.
     #[serde(default)]
     conditions: Option<Vec<Condition>>,
 }
@@ -64,6 +64,9 @@ struct Condition {
 
 /// Waits until the API server serves the objects of a CustomResourceDefinition, at most for
 /// `limit`.
+///
+/// # Errors
+/// [`NotEstablished`].
 pub async fn established(
     client: &ApiClient,
     name: &str,
@@ -112,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_definition_is_waited_for_from_the_moment_it_is_made() {
+    async fn definition_without_conditions_is_read_again_until_it_is_established() {
         let server = Server::new();
         server.once(PATH, definition(&Value::Null));
         server.once(PATH, definition(&json!([{ "type": "NamesAccepted", "status": "True" }])));
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn names_that_are_taken_and_a_server_that_does_not_get_to_it_are_said() {
+    async fn taken_names_and_a_slow_server_give_an_error_each() {
         let server = Server::new();
         server.always(
             PATH,

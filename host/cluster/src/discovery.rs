@@ -1,8 +1,8 @@
-//! What the API server serves, by discovery: asked once per group and version for the whole host.
+//! Discovery: the kinds that the API server serves. The host asks once per group and version.
 //!
-//! A manifest's kind, plural and scope are a guest's word. URLs and rights go by plural, so a
-//! manifest that calls the resource `secrets` by another kind reads Secrets. The API server is the
-//! authority on what is behind a path.
+//! A guest chooses the kind, plural and scope in its manifest. URLs and rights go by plural, so a
+//! manifest with the plural `secrets` under another kind would read Secrets. The API server is the
+//! authority on the kind behind a path.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,13 +26,14 @@ pub use crate::served_kind::{Mismatch, ServedKind};
 /// The longest answer of discovery for one group and version, in bytes: the core group has 10 KB.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// So many groups and versions are kept; with more, all are asked for again.
+/// The most groups and versions in memory; with more, the host asks for all of them again.
 const ANSWERS_MAX: usize = 1_024;
 
-/// How long "not served", "served otherwise" and an error hold: a change may be seconds old.
+/// How long the answers "not served" and "mismatched" and an error are valid: the answer may change
+/// any second.
 const RECHECK_PERIOD: Duration = Duration::from_secs(1);
 
-/// The longest name of a kind or of a resource that is quoted, in bytes.
+/// The longest name of a kind or of a resource in a message, in bytes.
 const NAME_BYTES_MAX: usize = 63;
 
 /// A resource in the answer of discovery.
@@ -44,15 +45,15 @@ struct Resource {
     kind: String,
     #[serde(default)]
     namespaced: bool,
-    /// The group of its objects, if it is another one than that of the path.
+    /// The group of its objects, if it differs from the group of the path.
     #[serde(default)]
     group: String,
 }
 
-/// What the API server serves in one group and version.
+/// The resources of one group and version.
 #[derive(Debug, Default)]
 struct Entry {
-    /// How often it was said that something may have changed.
+    /// The number of calls of [`Discovery::forget`].
     changes: AtomicU64,
     answer: tokio::sync::Mutex<Option<Answer>>,
 }
@@ -60,13 +61,13 @@ struct Entry {
 #[derive(Debug)]
 struct Answer {
     asked: Instant,
-    /// [`Entry::changes`] when it was asked for.
+    /// [`Entry::changes`] at the time of the request.
     changes: u64,
-    /// `None` if the group and version are not served.
+    /// `None` if the server does not serve the group and version.
     result: Result<Option<Vec<Resource>>, ApiError>,
 }
 
-/// The discovery documents of one API server, as the host reads them.
+/// The discovery documents of one API server.
 pub struct Discovery {
     client: kube::Client,
     env: Env,
@@ -74,16 +75,16 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Asks with the host's own client: the answer serves all modules, so none of their accounts
-    /// may be the one that gives it.
+    /// Uses the host's own client: all modules use the answer, so it must not depend on the account
+    /// of one of them.
     pub(crate) fn new(client: kube::Client, env: Env) -> Self {
         Self { client, env, entries: Mutex::default() }
     }
 
-    /// How the API server serves a kind, by an answer that is at most `age` old.
+    /// Compares a kind with an answer of discovery that is at most `age` old.
     ///
     /// # Errors
-    /// If there is no answer. Then nothing is known, and the kind must not be used.
+    /// If discovery does not answer. The caller must not use the kind then.
     pub async fn check(&self, kind: &Kind, age: Duration) -> Result<ServedKind, ApiError> {
         let entry = self.entry(&kind.api_version);
         let mut answer = entry.answer.lock().await;
@@ -101,12 +102,12 @@ impl Discovery {
         }
         let changes = entry.changes.load(Ordering::Acquire);
         let result = self.ask(kind).await;
-        // The failed answer counts from its end on: the request may have taken long.
+        // A failure counts from its end: the request may have taken long.
         let asked = if result.is_ok() { now } else { self.env.instant() };
         answer.insert(Answer { asked, changes, result }).compare(kind)
     }
 
-    /// Whether something may have changed since a kind was last asked for.
+    /// Whether the group of a kind may have changed since the last answer.
     pub(crate) async fn may_have_changed(&self, kind: &Kind) -> bool {
         let entry = self.entry(&kind.api_version);
         let answer = entry.answer.lock().await;
@@ -114,7 +115,7 @@ impl Discovery {
         answer.as_ref().is_none_or(|answer| answer.changes != changes)
     }
 
-    /// What is served in a group may have changed: it is asked for again.
+    /// Drops the answers of a group, because its kinds may have changed.
     pub fn forget(&self, group: &str) {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         for (api_version, entry) in &*entries {
@@ -205,7 +206,7 @@ fn compare(kind: &Kind, resources: &[Resource]) -> ServedKind {
             && one.namespaced == kind.is_namespaced()
             && (one.group.is_empty() || one.group == kind.group())
     };
-    // A subresource is no resource of its own, whatever a manifest calls it.
+    // A subresource is no resource of its own.
     let is_whole = |one: &&Resource| !one.name.contains('/');
     let find =
         |is: &dyn Fn(&Resource) -> bool| resources.iter().find(|one| is(one) && is_whole(one));
@@ -225,7 +226,7 @@ fn compare(kind: &Kind, resources: &[Resource]) -> ServedKind {
     }
 }
 
-/// Group and version of a resource, which names its group only where it differs from the path's.
+/// Group and version of a resource, which names its group only if it differs from the path's.
 fn served_as(resource: &Resource, kind: &Kind) -> String {
     if resource.group.is_empty() {
         kind.api_version.clone()
@@ -240,7 +241,7 @@ fn described(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> B
     format!("{api_version} {kind} (plural {plural}, scope {scope})").into()
 }
 
-/// A name as it may stand in a condition: an aggregated API server writes what it likes.
+/// A name in printable ASCII for a condition: an aggregated API server may send any text.
 fn quotable(name: &str) -> String {
     let plain: String = name
         .chars()

@@ -1,7 +1,7 @@
-//! The ambient world: wall clock, timers, randomness and spawning.
+//! The environment: wall clock, timers, randomness and spawning.
 //!
-//! Nothing else in the host may read a clock, draw a random number or spawn a task, so
-//! that the whole loop can be run again from a seed. Timers are tokio's: a test pauses them.
+//! Nothing else in the host may read a clock, draw a random number or spawn a task, so a test can
+//! run the whole loop again from a seed. The timers are tokio's, which a test pauses.
 
 use std::fmt;
 use std::future::Future;
@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// The ambient world, given once at the start. Clones share one source of randomness.
+/// The environment, made once at the start. Clones share one source of randomness.
 #[derive(Clone)]
 pub struct Env {
     clock: Clock,
@@ -24,7 +24,7 @@ pub struct Env {
 #[derive(Clone, Copy)]
 enum Clock {
     Wall,
-    /// Virtual: `start` plus what tokio's clock has run since `origin`.
+    /// Virtual: `start` plus the time of tokio's clock since `origin`.
     Tokio {
         start: Timestamp,
         origin: Instant,
@@ -33,7 +33,7 @@ enum Clock {
 
 fn uptime() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
-    // Elsewhere the monotonic clock is the one that goes on.
+    // On other systems the monotonic clock goes on through suspends.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const CLOCK: ClockId = ClockId::Boottime;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -41,7 +41,7 @@ fn uptime() -> Duration {
     Duration::try_from(clock_gettime(CLOCK)).unwrap_or_default()
 }
 
-/// A time limit ran out.
+/// The error of a time limit that ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no answer within {} s", .0.as_secs_f64())]
 pub struct Elapsed(
@@ -50,13 +50,13 @@ pub struct Elapsed(
 );
 
 impl Env {
-    /// The machine's clock, and a seed drawn from the machine.
+    /// Uses the machine's clock, and a seed of the machine.
     pub fn real() -> Self {
         Self { clock: Clock::Wall, random: Arc::new(Mutex::new(fastrand::Rng::new())) }
     }
 
-    /// A clock that starts at `start` and runs with tokio's timers (which a test pauses),
-    /// and randomness from `seed`.
+    /// Uses a clock that starts at `start` and runs with tokio's timers (which a test pauses), and
+    /// randomness from `seed`.
     pub fn scripted(seed: u64, start: Timestamp) -> Self {
         Self {
             clock: Clock::Tokio { start, origin: Instant::now() },
@@ -64,7 +64,7 @@ impl Env {
         }
     }
 
-    /// What time it is.
+    /// The wall-clock time.
     pub fn now(&self) -> Timestamp {
         match self.clock {
             Clock::Wall => Timestamp::now(),
@@ -75,13 +75,13 @@ impl Env {
         }
     }
 
-    /// A point on the clock of timers: it never goes back, and has nothing to do with [`Env::now`].
+    /// The time of the timers' clock, which never goes back and is independent of [`Env::now`].
     pub fn instant(&self) -> Instant {
         Instant::now()
     }
 
-    /// Time since some moment before the start, that goes on while the machine is suspended, as
-    /// [`Env::instant`] does not: for promises to others, who go on meanwhile.
+    /// The time since some moment before the start. Unlike [`Env::instant`] it goes on while the
+    /// machine is suspended: for time limits that other hosts count too.
     pub fn uptime(&self) -> Duration {
         match self.clock {
             Clock::Wall => uptime(),
@@ -89,12 +89,15 @@ impl Env {
         }
     }
 
-    /// Waits.
+    /// Waits for a duration.
     pub async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
     }
 
-    /// Waits for a future, at most for `limit`; it is dropped when the limit runs out.
+    /// Waits for a future, at most for `limit`; drops it when the limit runs out.
+    ///
+    /// # Errors
+    /// [`Elapsed`] if the limit runs out first.
     pub async fn timeout<F: Future>(
         &self,
         limit: Duration,
@@ -103,20 +106,20 @@ impl Env {
         tokio::time::timeout(limit, future).await.map_err(|_| Elapsed(limit))
     }
 
-    /// A random number.
+    /// Draws a random number.
     pub fn random(&self) -> u64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).u64(..)
     }
 
-    /// A duration drawn evenly from `duration` ± a fifth, so that many waits do not end at once.
+    /// Draws a duration evenly from `duration` ± 20 %, so that many waits do not end at once.
     pub fn jitter(&self, duration: Duration) -> Duration {
         let drawn = self.random.lock().unwrap_or_else(PoisonError::into_inner).f64();
         duration.mul_f64(0.8 + 0.4 * drawn)
     }
 
-    /// Runs a future beside its caller. `name` is for logs.
+    /// Spawns a future as a task. `name` is for logs.
     ///
-    /// The task ends when the handle is dropped: who spawns something says how long it lives.
+    /// The drop of the handle ends the task.
     pub fn spawn<F>(&self, name: &'static str, future: F) -> Task<F::Output>
     where
         F: Future + Send + 'static,
@@ -135,8 +138,8 @@ impl fmt::Debug for Env {
     }
 }
 
-/// A spawned task: aborted when dropped. Awaiting it gives its output, or `None` if
-/// it panicked or was aborted.
+/// A spawned task. The drop aborts it. An await gives its output, or `None` if it panicked or was
+/// aborted.
 #[derive(Debug)]
 #[must_use = "a task ends when its handle is dropped"]
 pub struct Task<T> {
@@ -150,12 +153,12 @@ impl<T> Task<T> {
         self.name
     }
 
-    /// Whether it has ended.
+    /// Whether the task has ended.
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()
     }
 
-    /// Ends it at its next wait.
+    /// Ends the task at its next wait.
     pub fn abort(&self) {
         self.handle.abort();
     }
@@ -175,7 +178,7 @@ impl<T> Future for Task<T> {
             Ok(output) => Some(output),
             Err(error) => {
                 if error.is_panic() {
-                    tracing::error!(task = self.name, "a task of the host panicked");
+                    tracing::error!(task = self.name, "task panicked");
                 }
                 None
             }
@@ -183,7 +186,8 @@ impl<T> Future for Task<T> {
     }
 }
 
-/// Waits that double: for what may come back by itself.
+/// The waits between repeats of an operation that may succeed later. Each is twice as long as the
+/// one before.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     env: Env,
@@ -193,19 +197,19 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The first wait is `least`, each next one is twice as long, up to `most`; all with jitter.
+    /// The first wait is `min`, each next one is twice as long, up to `max`; all have jitter.
     pub fn new(env: &Env, min: Duration, max: Duration) -> Self {
         Self { env: env.clone(), min, max, next: min }
     }
 
-    /// How long to wait now.
+    /// The next wait.
     pub fn advance(&mut self) -> Duration {
         let wait = self.env.jitter(self.next);
         self.next = (self.next * 2).min(self.max);
         wait
     }
 
-    /// Starts anew: something went well.
+    /// Makes `min` the next wait, after a success.
     pub fn reset(&mut self) {
         self.next = self.min;
     }
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_scripted_clock_runs_with_the_timers() {
+    async fn scripted_clock_runs_with_the_timers() {
         let env = Env::scripted(1, start());
         assert_eq!(env.now(), start());
         env.sleep(Duration::from_secs(90)).await;
@@ -228,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_same_seed_draws_the_same() {
+    async fn same_seed_draws_the_same_numbers() {
         let draw = |seed| {
             let env = Env::scripted(seed, start());
             let second = Duration::from_secs(1);
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_timeout_says_its_limit() {
+    async fn elapsed_timeout_names_its_limit() {
         let env = Env::scripted(1, start());
         let late = env
             .timeout(Duration::from_millis(1500), std::future::pending::<()>())
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_task_ends_with_its_handle() {
+    async fn dropped_task_handle_ends_the_task() {
         let env = Env::scripted(1, start());
         let (alive, gone) = tokio::sync::oneshot::channel::<()>();
         let task = env.spawn("test", async move {
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_backoff_doubles_up_to_its_most_and_starts_anew() {
+    async fn backoff_doubles_up_to_its_maximum_until_it_is_reset() {
         let env = Env::scripted(1, start());
         let seconds = |duration: Duration| duration.as_secs_f64();
         let mut backoff = Backoff::new(&env, Duration::from_secs(1), Duration::from_secs(5));

@@ -1,7 +1,7 @@
-//! Events (`events.k8s.io/v1`): what happened to an object, for `kubectl describe`.
+//! Events (`events.k8s.io/v1`) about objects, for `kubectl describe`.
 //!
-//! An Event is written when something begins to be so. While it stays so it is counted, not
-//! written again: each Event costs a request and a place in the server's store.
+//! The host writes an Event when a state begins. While the state lasts the host counts the Event
+//! instead of writing it again: each Event costs a request and space in the server's store.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,25 +15,25 @@ use tokio::time::Instant;
 
 use crate::{ApiClient, ApiError, Env};
 
-/// An Event that comes again within this time after the last time is counted, not written.
+/// The host counts an Event, and does not write it, within this time after its last occurrence.
 pub const EVENT_DEDUP: Duration = Duration::from_mins(30);
 
-/// How many different Events of one reporter about one object are remembered; the oldest are
-/// forgotten first. More than [`BURST`] and what is spared within [`EVENT_DEDUP`].
+/// The most different Events of one reporter about one object in memory; the oldest go first. More
+/// than [`BURST`] and the refills within [`EVENT_DEDUP`].
 pub const REMEMBERED_MAX: usize = 64;
 
-/// How many objects may be remembered before those are forgotten about which nothing counts any
-/// more.
+/// The number of objects in memory at which the host removes those without a recent Event.
 const OBJECTS_BEFORE_SWEEP: usize = 4096;
 
-/// Bytes kept of the SHA-256 of an Event: its texts may be long, and a guest chooses them.
+/// The bytes of the SHA-256 of an Event that the host keeps: a guest chooses the texts, which may
+/// be long.
 const HASH_BYTES: usize = 16;
 
-/// How many Events about one object are written at once; then one each [`REFILL`]. The rule of
-/// Kubernetes' own recorder, so that one object cannot fill the server's store.
+/// How many Events about one object the host writes at once; then one per [`REFILL`]. Kubernetes'
+/// own recorder has this rule, so that one object cannot fill the server's store.
 pub const BURST: u32 = 25;
 
-/// After which time one more may be written about an object that has had [`BURST`].
+/// The time after which the host may write one more Event about an object that has had [`BURST`].
 pub const REFILL: Duration = Duration::from_mins(5);
 
 /// The longest note, in bytes: Kubernetes' limit.
@@ -42,10 +42,10 @@ pub const NOTE_BYTES_MAX: usize = guest_status::NOTE_BYTES_MAX;
 /// The longest reason and action, in bytes: Kubernetes' limit.
 const REASON_BYTES_MAX: usize = 128;
 
-/// Who writes the Events, as `kubectl describe` shows it.
+/// The reporting controller, as `kubectl describe` shows it.
 const CONTROLLER: &str = "innkeeper.dev/host";
 
-/// What an Event is about.
+/// The object of an Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Regarding<'a> {
     /// The object's kind.
@@ -57,28 +57,28 @@ pub struct Regarding<'a> {
 }
 
 impl<'a> Regarding<'a> {
-    /// About an object.
+    /// The reference to an object.
     pub fn object(kind: &'a Kind, object: &'a Object) -> Self {
         Self { kind, key: &object.key, uid: &object.uid }
     }
 }
 
-/// What became of an Event.
+/// The result of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
-    /// It was written.
+    /// The host wrote the Event.
     Written,
-    /// It was written not long ago, and came so many times since.
+    /// The host wrote the Event recently, and has counted it so many times since.
     Counted(u32),
-    /// There were too many about this object; it is dropped.
+    /// The host dropped the Event: there were too many about this object.
     TooMany,
 }
 
-/// Writes Events, each once.
+/// The writer of Events, which writes each once.
 #[derive(Debug)]
 pub struct Events {
     env: Env,
-    /// The instance that reports: the host's name or that of its pod.
+    /// The reporting instance: the name of the host or of its pod.
     instance: String,
     seen: Mutex<EventHistory>,
 }
@@ -92,7 +92,7 @@ fn signature(event: &Event) -> Signature {
         EventType::Normal => "Normal",
         EventType::Warning => "Warning",
     };
-    // What is written of the two texts is what tells Events apart.
+    // Two Events with the same written parts are the same.
     let note = cut(&event.message, NOTE_BYTES_MAX);
     for part in [type_, cut(&event.reason, REASON_BYTES_MAX), note] {
         hash.update(part);
@@ -103,30 +103,30 @@ fn signature(event: &Event) -> Signature {
     signature
 }
 
-/// What is remembered: of each reporter, by the uid of the object.
+/// The Events in memory, by reporter and by the uid of the object.
 #[derive(Debug, Default)]
 struct EventHistory {
     reporters: BTreeMap<Box<str>, BTreeMap<Box<str>, ObjectEvents>>,
-    /// How many objects there may be before those that no longer count are dropped.
+    /// The number of objects at which the next sweep runs.
     sweep_at: usize,
 }
 
-/// What is remembered of the Events of one reporter about one object.
+/// The Events of one reporter about one object.
 #[derive(Debug)]
 struct ObjectEvents {
-    /// When each was heard last, and how often since it was written.
+    /// The last occurrence of each Event, and the count since its write.
     last: BTreeMap<Signature, (Instant, u32)>,
     spent: Budget,
 }
 
 impl ObjectEvents {
-    /// Whether it still makes a difference.
+    /// Whether an Event is recent, or still counts against the limit.
     fn counts(&mut self, now: Instant) -> bool {
         self.last.retain(|_, (last, _)| is_recent(*last, now));
         !self.last.is_empty() || self.spent.left(now) > 0
     }
 
-    /// Forgets the oldest, if there are more than [`REMEMBERED_MAX`].
+    /// Removes the oldest Events beyond [`REMEMBERED_MAX`].
     fn bound(&mut self) {
         while self.last.len() > REMEMBERED_MAX
             && let Some(oldest) =
@@ -142,7 +142,7 @@ impl EventHistory {
         self.reporters.values().map(BTreeMap::len).sum()
     }
 
-    /// What is remembered about an object, made if there is nothing.
+    /// The Events about an object; empty for a new one.
     fn object_events(&mut self, reporter: &str, uid: &str, now: Instant) -> &mut ObjectEvents {
         let is_new = self.reporters.get(reporter).is_none_or(|objects| !objects.contains_key(uid));
         if is_new && self.objects() >= self.sweep_at.max(OBJECTS_BEFORE_SWEEP) {
@@ -163,16 +163,16 @@ fn is_recent(last: Instant, now: Instant) -> bool {
     now.saturating_duration_since(last) < EVENT_DEDUP
 }
 
-/// How many Events an object has had, as far as they still count.
+/// The Events of an object that still count against [`BURST`].
 #[derive(Debug)]
 struct Budget {
     count: u32,
-    /// From here on, one of them counts no longer after each [`REFILL`].
+    /// From this time on, the count falls by one per [`REFILL`].
     since: Instant,
 }
 
 impl Budget {
-    /// How many still count.
+    /// The count.
     fn left(&mut self, now: Instant) -> u32 {
         while self.count > 0 && now.saturating_duration_since(self.since) >= REFILL {
             self.count -= 1;
@@ -181,7 +181,7 @@ impl Budget {
         self.count
     }
 
-    /// Whether one more may be written; counts it.
+    /// Adds an Event to the count, unless the limit is reached; whether it did.
     fn spend(&mut self, now: Instant) -> bool {
         if self.left(now) >= BURST {
             return false;
@@ -194,23 +194,26 @@ impl Budget {
     }
 }
 
-/// A message that a terminal shows as it is, within the limit.
+/// A message without invisible characters, within the limit.
 fn note(message: &str) -> String {
     cut(&foreign::message(message, NOTE_BYTES_MAX), NOTE_BYTES_MAX).to_owned()
 }
 
 impl Events {
-    /// `instance` tells several hosts apart: the name of the pod or of the machine.
+    /// Makes a writer. `instance` is the name of the pod or of the machine.
     pub fn new(env: Env, instance: &str) -> Self {
         Self { env, instance: instance.to_owned(), seen: Mutex::default() }
     }
 
-    /// Writes an Event as the session's identity, unless the same reporter wrote the same about the
-    /// same object not long ago. `reporter` is the module, so that no module uses up the Events of
-    /// another; `action` says what the host was doing (`Reconcile`).
+    /// Writes an Event with the client's identity, unless the same reporter recently wrote the same
+    /// Event about the same object. `reporter` is the module, so that no module uses up the limit
+    /// of another; `action` is the action of the host (`Reconcile`).
     ///
-    /// It goes into the object's namespace, `default` for a cluster-scoped one. An Event that
-    /// could not be written is forgotten, so that the next time tries again.
+    /// The Event is in the object's namespace, in `default` for a cluster-scoped object. The host
+    /// forgets an Event whose write failed, so the next occurrence writes it.
+    ///
+    /// # Errors
+    /// The error of the write.
     pub async fn publish(
         &self,
         client: &ApiClient,
@@ -262,7 +265,7 @@ impl Events {
         written.map(|()| Published::Written)
     }
 
-    /// Forgets what a reporter wrote about an object: it is gone.
+    /// Forgets the Events of a reporter about an object, after its deletion.
     pub fn forget(&self, reporter: &str, uid: &str) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(objects) = seen.reporters.get_mut(reporter) {
@@ -273,18 +276,18 @@ impl Events {
         }
     }
 
-    /// Forgets all that a reporter wrote: its module is gone.
+    /// Forgets all Events of a reporter, after the deletion of its module.
     pub fn forget_reporter(&self, reporter: &str) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.reporters.remove(reporter);
     }
 
-    /// How many objects something is remembered about, of all reporters.
+    /// The number of objects with Events in memory, over all reporters.
     pub fn remembered_objects(&self) -> usize {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).objects()
     }
 
-    /// Notes an Event: `None` if it is to be written; else what became of it.
+    /// Records an Event: `None` if the caller has to write it, otherwise the result.
     fn note(&self, reporter: &str, uid: &str, signature: Signature) -> Option<Published> {
         let now = self.env.instant();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

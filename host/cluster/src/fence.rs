@@ -1,10 +1,10 @@
-//! Until when requests may be sent: a host that may have lost its lease sends nothing more.
+//! The fence around all requests: a host that may have lost its Lease sends nothing more.
 //!
-//! Kubernetes has no fencing: the API server does not ask whether a writer still leads. So the
+//! Kubernetes has no fencing: the API server does not check whether a writer still leads. So the
 //! writer must stop by itself, also if it was paused (SIGSTOP, a suspended machine, a long swap)
-//! between looking at the clock and sending. The clock is looked at in two places: when a request
-//! is handed to the connection, and again in front of each write to the socket, below TLS. What is
-//! left after a pause are bytes that were in the kernel before it.
+//! between the check of the clock and the write. The host checks the clock twice: when it gives a
+//! request to the connection, and before each write to the socket, below TLS. After a pause, only
+//! bytes that were already in the kernel arrive.
 
 use std::future::Future;
 use std::io;
@@ -21,10 +21,10 @@ use tower::Service;
 
 use crate::Env;
 
-/// Never.
+/// The fence never closes.
 const OPEN: u64 = u64::MAX;
 
-/// Until when requests may be sent. Clones share it.
+/// The time until which the host may send requests. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Fence {
     env: Env,
@@ -33,28 +33,28 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// One that never closes: for a host that is alone.
+    /// A fence that never closes: for a host without leader election.
     pub fn open(env: &Env) -> Self {
         Self { env: env.clone(), until: Arc::new(AtomicU64::new(OPEN)) }
     }
 
-    /// One through which nothing goes until [`Fence::extend`].
+    /// A fence that is closed until [`Fence::extend`].
     pub fn closed(env: &Env) -> Self {
         Self { env: env.clone(), until: Arc::new(AtomicU64::new(0)) }
     }
 
-    /// Lets requests through until this time of [`Env::uptime`].
+    /// Allows requests until this time of [`Env::uptime`].
     pub fn extend(&self, until: Duration) {
         let millis = u64::try_from(until.as_millis()).unwrap_or(OPEN);
         self.until.store(millis, Ordering::Release);
     }
 
-    /// Lets nothing through any more.
+    /// Allows no more requests.
     pub fn close(&self) {
         self.until.store(0, Ordering::Release);
     }
 
-    /// How long requests may still be sent; zero if they may not.
+    /// How long the host may still send requests; zero if it may not.
     pub fn left(&self) -> Duration {
         match self.until.load(Ordering::Acquire) {
             OPEN => Duration::MAX,
@@ -62,13 +62,13 @@ impl Fence {
         }
     }
 
-    /// Whether nothing may be sent.
+    /// Whether the host may send nothing.
     pub fn is_closed(&self) -> bool {
         self.left().is_zero()
     }
 }
 
-/// Connects behind a fence.
+/// Makes connections that a fence guards.
 #[derive(Clone, Debug)]
 pub(crate) struct FencedConnector<C> {
     pub(crate) inner: C,
@@ -96,7 +96,7 @@ where
     }
 }
 
-/// A connection that breaks at the first write after its time.
+/// A connection that breaks at the first write after the fence has closed.
 #[derive(Debug)]
 pub(crate) struct Fenced<S> {
     inner: S,
@@ -106,7 +106,10 @@ pub(crate) struct Fenced<S> {
 impl<S> Fenced<S> {
     fn check(&self) -> io::Result<()> {
         if self.fence.is_closed() {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the lease of this host is over"));
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the Lease of this host has expired",
+            ));
         }
         Ok(())
     }
@@ -169,7 +172,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn it_closes_by_itself_and_opens_again() {
+    async fn fence_closes_at_its_time_and_opens_when_extended() {
         let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
         let fence = Fence::closed(&env);
         assert!(fence.is_closed());
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_writes_nothing_after_its_time_and_reads_all_the_same() {
+    async fn connection_behind_a_closed_fence_reads_but_does_not_write() {
         let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
         let fence = Fence::closed(&env);
         fence.extend(env.uptime() + Duration::from_secs(10));
@@ -195,7 +198,7 @@ mod tests {
         ours.write_all(b"in time").await.unwrap();
         env.sleep(Duration::from_secs(10)).await;
         let error = ours.write_all(b"late").await.unwrap_err();
-        assert_eq!(error.to_string(), "the lease of this host is over");
+        assert_eq!(error.to_string(), "the Lease of this host has expired");
         theirs.write_all(b"answer").await.unwrap();
         let mut answer = [0; 6];
         ours.read_exact(&mut answer).await.unwrap();

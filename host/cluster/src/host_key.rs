@@ -1,5 +1,5 @@
-//! The key of the digests of Secrets, kept in a Secret of the host's own, so that digests
-//! stay the same over restarts and between replicas.
+//! The key of the digests of Secrets, in a Secret of the host, so that digests stay the same over
+//! restarts and between replicas.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,26 +12,26 @@ use crate::{ApiClient, ApiError, SecretKey};
 /// The name of the Secret that holds the key.
 pub const HOST_KEY_SECRET: &str = "innkeeper-digest-key";
 
-/// The Secret's member.
+/// The key of the Secret's `data`.
 const MEMBER: &str = "key";
 
-/// The least bytes of a key.
+/// The shortest key, in bytes.
 const KEY_BYTES_MIN: usize = 16;
 
-/// Why there is no key.
+/// The reason why the host has no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostKeyError {
-    /// The Secret can be neither read nor made.
+    /// The host can neither read nor create the Secret.
     #[error(
         "the Secret {namespace}/{HOST_KEY_SECRET} (the key of the digests of Secrets): {error}"
     )]
     Api {
         /// The namespace.
         namespace: String,
-        /// Why.
+        /// The error of the request.
         error: ApiError,
     },
-    /// The Secret holds something else.
+    /// The Secret holds no valid key.
     #[error(
         "the Secret {namespace}/{HOST_KEY_SECRET} holds no key of at least {KEY_BYTES_MIN} bytes as `{MEMBER}`; delete it, and a new one is made"
     )]
@@ -42,7 +42,7 @@ pub enum HostKeyError {
 }
 
 impl HostKeyError {
-    /// Whether it may go by itself: the server is away or busy.
+    /// Whether the same call may succeed later: the server is unavailable or busy.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Api { error, .. } if error.is_transient())
     }
@@ -54,8 +54,11 @@ struct Secret {
     data: std::collections::BTreeMap<String, String>,
 }
 
-/// Reads the host's key, or makes it of `fresh` (random bytes) if there is none yet. Of
-/// several hosts that make it at once, all get the first one's.
+/// Reads the host's key, or creates it from `fresh` (random bytes) if there is none. If several
+/// hosts create it at once, all of them get the first one's key.
+///
+/// # Errors
+/// [`HostKeyError`] if the host can neither read nor create the Secret, or it holds no valid key.
 pub async fn host_key(
     client: &ApiClient,
     namespace: &str,
@@ -75,7 +78,7 @@ pub async fn host_key(
                 "type": "Opaque",
                 "data": { MEMBER: STANDARD.encode(fresh) },
             });
-            // Made once and never changed: no apply, which would need more rights.
+            // The Secret never changes: an apply would need more rights than a create.
             match client.create(&kind, namespace, &body).await {
                 Ok(()) | Err(ApiError::AlreadyExists { .. } | ApiError::OutcomeUnknown { .. }) => {}
                 Err(error) => return Err(api(error)),
@@ -112,7 +115,7 @@ mod tests {
         Reply::Json(200, json!({ "data": { "key": STANDARD.encode(key) } }))
     }
 
-    /// A digest tells which key it was made with.
+    /// A digest, which depends on the key.
     fn digest(key: &SecretKey) -> String {
         key.digest(&ObjectKey::new("n", "s"), "a", "b")
     }
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_that_is_there_is_used() {
+    async fn existing_key_is_used() {
         let server = Server::new();
         server.always(GET, secret(&[1; 32]));
         assert_eq!(key(&server).await.unwrap(), digest(&SecretKey::new(&[1; 32])));
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_is_made_once_and_the_first_of_several_hosts_makes_it() {
+    async fn key_created_by_another_host_first_is_used() {
         let server = Server::new();
         server.once(GET, absent());
         server.always(POST, Reply::Json(409, status(409, "AlreadyExists", "there", &Value::Null)));
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_no_key_and_what_may_not_be_read_is_said() {
+    async fn invalid_key_is_permanent_and_unreachable_server_is_transient() {
         let server = Server::new();
         server.always(GET, secret(b"short"));
         let error = key(&server).await.unwrap_err();

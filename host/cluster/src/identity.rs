@@ -1,4 +1,4 @@
-//! As whom a request is made.
+//! The identity of a request.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ pub struct Account {
 }
 
 impl Account {
-    /// A ServiceAccount.
+    /// The ServiceAccount of this namespace and name.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
-    /// The name of its user, as in RBAC subjects and audit logs. The API server adds
-    /// the groups of a ServiceAccount by itself.
+    /// The name of its user, as in RBAC subjects and audit logs. The API server itself adds the
+    /// groups of a ServiceAccount.
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
     }
@@ -30,12 +30,12 @@ impl fmt::Display for Account {
     }
 }
 
-/// As whom a request is made.
+/// The identity of a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Identity {
-    /// As the host itself: the user of its kubeconfig, or its own ServiceAccount.
+    /// The host itself: the user of its kubeconfig, or its own ServiceAccount.
     Host,
-    /// As a ServiceAccount, by impersonation.
+    /// A ServiceAccount that the host impersonates.
     Account(Account),
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_of_an_account_is_named_as_in_rbac() {
+    fn user_of_an_account_is_named_as_in_rbac() {
         let account = Account::new("innkeeper-modules", "podroute");
         assert_eq!(account.user(), "system:serviceaccount:innkeeper-modules:podroute");
         assert_eq!(

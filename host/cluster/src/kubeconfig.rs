@@ -1,4 +1,4 @@
-//! Which API server, and as whom: a kubeconfig, or what a pod finds.
+//! The configuration of the connection: a kubeconfig, or the ServiceAccount of the pod.
 
 use std::path::PathBuf;
 
@@ -8,37 +8,39 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use crate::{Cluster, ConnectError, Env, Fence, SecretKey, Settings};
 
-/// Which configuration to connect with.
+/// The choice of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kube {
-    /// The kubeconfig. If not said: the files of the environment variable `KUBECONFIG`, then
+    /// The kubeconfig. Without one: the files of the environment variable `KUBECONFIG`, then
     /// `~/.kube/config`, then the ServiceAccount of the pod.
     pub kubeconfig: Option<PathBuf>,
-    /// The context; the kubeconfig's current one if not said.
+    /// The context; the default is the kubeconfig's current one.
     pub context: Option<String>,
-    /// Which of several hosts this is: the pod's name. The API server's audit log shows it in the
-    /// user agent, besides name and version of this program.
+    /// The name of this host among several, the pod's name. The API server's audit log shows it in
+    /// the user agent, next to name and version of this program.
     pub instance: Option<String>,
 }
 
 impl Kube {
-    /// What requests say of their sender.
+    /// The user agent of the requests.
     fn agent(&self) -> Result<HeaderValue, ConnectError> {
         let mut agent = concat!("innkeeper/", env!("CARGO_PKG_VERSION")).to_owned();
         if let Some(instance) = &self.instance {
             agent = format!("{agent} ({instance})");
         }
         HeaderValue::from_str(&agent).map_err(|_| ConnectError {
-            message: format!("{agent:?} cannot be sent as a name; give this host another POD_NAME"),
+            message: format!(
+                "the user agent {agent:?} is no valid HTTP header; give this host another POD_NAME"
+            ),
         })
     }
 }
 
 impl Cluster {
-    /// Connects as a kubeconfig says, or as a pod. Nothing is sent yet.
+    /// Connects by a kubeconfig, or as a pod. It sends no request.
     ///
     /// # Errors
-    /// [`ConnectError`], for people: what was read, what is wrong with it, what would do.
+    /// [`ConnectError`] with the configuration, its problem, and the remedy, for a user.
     pub async fn open(
         kube: &Kube,
         env: Env,
@@ -52,7 +54,7 @@ impl Cluster {
         Self::connect(config, env, settings, secrets, fence)
     }
 
-    /// The same as whoever a bearer token is for, instead of the user of the kubeconfig.
+    /// Connects as the user of a bearer token instead of the user of the kubeconfig.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -68,8 +70,9 @@ impl Cluster {
         let mut config = config(kube).await?;
         config.headers.push((USER_AGENT, agent));
         let user = serde_json::from_value(serde_json::json!({ "token": token }));
-        config.auth_info = user
-            .map_err(|_| ConnectError { message: "the token cannot be used as one".to_owned() })?;
+        config.auth_info = user.map_err(|_| ConnectError {
+            message: "the token is no valid bearer token".to_owned(),
+        })?;
         Self::connect(config, env, settings, secrets, fence)
     }
 }
@@ -83,7 +86,7 @@ async fn config(kube: &Kube) -> Result<kube::Config, ConnectError> {
         },
     };
     let failed = |message: String| ConnectError { message };
-    let Some(file) = read.map_err(|error| failed(format!("{what}: {}", told(&error))))? else {
+    let Some(file) = read.map_err(|error| failed(format!("{what}: {}", problem(&error))))? else {
         if let Some(context) = &kube.context {
             return Err(failed(format!("there is no kubeconfig, so no context {context}")));
         }
@@ -98,7 +101,7 @@ async fn config(kube: &Kube) -> Result<kube::Config, ConnectError> {
         KubeConfigOptions { context: kube.context.clone(), ..KubeConfigOptions::default() };
     kube::Config::from_custom_kubeconfig(file, &options)
         .await
-        .map_err(|error| failed(format!("{what}: {}", told(&error))))
+        .map_err(|error| failed(format!("{what}: {}", problem(&error))))
 }
 
 /// Checks the text of a kubeconfig as [`Cluster::open`] does, without the files that it names.
@@ -108,11 +111,11 @@ async fn config(kube: &Kube) -> Result<kube::Config, ConnectError> {
 #[doc(hidden)]
 pub fn check_text(text: &str, context: Option<&str>) -> Result<(), ConnectError> {
     let file = Kubeconfig::from_yaml(text)
-        .map_err(|error| ConnectError { message: format!("the text: {}", told(&error)) })?;
+        .map_err(|error| ConnectError { message: format!("the text: {}", problem(&error)) })?;
     check_context("the text", &file, context)
 }
 
-/// Checks that a kubeconfig has the context that is asked for, or a current one.
+/// Checks that a kubeconfig has the requested context, or a current one.
 fn check_context(what: &str, file: &Kubeconfig, context: Option<&str>) -> Result<(), ConnectError> {
     let failed = |message: String| ConnectError { message };
     let contexts: Vec<String> = file.contexts.iter().map(|context| context.name.clone()).collect();
@@ -124,7 +127,7 @@ fn check_context(what: &str, file: &Kubeconfig, context: Option<&str>) -> Result
     match context.or(file.current_context.as_deref()) {
         None => {
             return Err(failed(format!(
-                "{what}: no context is said to be the current one; name one with --context ({has})"
+                "{what}: there is no current context; name one with --context ({has})"
             )));
         }
         Some(context) if !contexts.iter().any(|name| name == context) => {
@@ -135,13 +138,13 @@ fn check_context(what: &str, file: &Kubeconfig, context: Option<&str>) -> Result
     Ok(())
 }
 
-/// `~/.kube/config`; `None` if there is none.
 /// The files of the environment variable, for messages.
 fn env_files() -> String {
     let files = std::env::var_os("KUBECONFIG").unwrap_or_default();
     format!("KUBECONFIG={}", files.to_string_lossy())
 }
 
+/// `~/.kube/config`; `None` if it does not exist.
 fn usual_file() -> Result<Option<Kubeconfig>, KubeconfigError> {
     match Kubeconfig::read() {
         Ok(file) => Ok(Some(file)),
@@ -155,11 +158,11 @@ fn usual_file() -> Result<Option<Kubeconfig>, KubeconfigError> {
     }
 }
 
-/// In one line, without the path, which the caller says.
-fn told(error: &KubeconfigError) -> String {
+/// The problem in one line, without the path, which the caller adds.
+fn problem(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::ReadConfig(error, _) => format!("cannot be read: {error}"),
-        // What follows the first line is a picture of the place.
+        // The further lines quote the file.
         KubeconfigError::Parse(error) => {
             let text = error.to_string();
             let line = text.lines().next().unwrap_or_default();
@@ -212,13 +215,13 @@ users:
     }
 
     #[tokio::test]
-    async fn a_good_one_is_taken_without_asking_the_server() {
+    async fn valid_kubeconfig_connects_without_a_request() {
         assert_eq!(open("good", Some(GOOD), None).await, Ok(()));
         assert_eq!(open("good-context", Some(GOOD), Some("here")).await, Ok(()));
     }
 
     #[tokio::test]
-    async fn a_bad_one_is_said_with_file_and_reason() {
+    async fn invalid_kubeconfig_is_refused_with_its_file_and_reason() {
         refused(
             "none",
             None,
@@ -247,13 +250,27 @@ users:
             &expect!["FILE: failed to load the cluster of context: gone"],
         )
         .await;
-        refused("empty", Some(""), None, &expect!["FILE: no context is said to be the current one; name one with --context (it has none)"]).await;
+        refused(
+            "empty",
+            Some(""),
+            None,
+            &expect!["FILE: there is no current context; name one with --context (it has none)"],
+        )
+        .await;
         let groups = GOOD.replace("token: t", "token: t, as: jane, as-groups: ['system:masters']");
         refused("groups", Some(&groups), None, &expect!["the user of the kubeconfig impersonates somebody (`as`, `as-groups`): the host impersonates a ServiceAccount for each module, and these settings would be added to it; use a kubeconfig whose user acts as itself"]).await;
         let other =
             GOOD.replace("token: t", "token: t, as-uid: '1', as-user-extra: {scopes: [all]}");
         refused("extra", Some(&other), None, &expect!["the user of the kubeconfig impersonates somebody (`as-uid`, `as-user-extra`): the host impersonates a ServiceAccount for each module, and these settings would be added to it; use a kubeconfig whose user acts as itself"]).await;
         let current = GOOD.replace("current-context: here\n", "");
-        refused("current", Some(&current), None, &expect!["FILE: no context is said to be the current one; name one with --context (it has here, there)"]).await;
+        refused(
+            "current",
+            Some(&current),
+            None,
+            &expect![
+                "FILE: there is no current context; name one with --context (it has here, there)"
+            ],
+        )
+        .await;
     }
 }

@@ -1,14 +1,14 @@
-//! The API server: the one place that knows the kube client.
+//! The connection to the API server. No other crate uses the kube client.
 //!
-//! - [`Env`]: clock, timers, randomness, spawning. Nothing else in the host is ambient.
-//! - [`Cluster`]: one connection pool. [`Cluster::host`] and [`Cluster::as_account`] give a
+//! - [`Env`]: clock, timers, randomness, spawning. The host takes these from nowhere else.
+//! - [`Cluster`]: one connection pool. [`Cluster::host`] and [`Cluster::as_account`] give an
 //!   [`ApiClient`]: get, apply, delete, access reviews, discovery, Events as one identity.
-//! - [`cache`]: one shared cache per kind, read through a module's [`cache::View`].
-//! - [`discovery`]: what the API server serves, against which the kinds of manifests are compared.
-//! - [`lease`] and [`Fence`]: of several hosts one works, and stops sending before another may.
-//! - [`ApiError`]: what went wrong, told apart so that a caller can act on it.
+//! - [`cache`]: one shared cache per kind, which a module reads through its [`cache::View`].
+//! - [`discovery`]: the kinds that the API server serves, compared with the kinds of manifests.
+//! - [`lease`] and [`Fence`]: leader election. A leader stops sending before another host may lead.
+//! - [`ApiError`]: the error of a request, by type, so that a caller can act on it.
 //!
-//! What is absent here: nothing decides what should be written, nothing knows of guests.
+//! This crate decides nothing about writes, and knows no guests.
 
 pub mod cache;
 pub mod client;

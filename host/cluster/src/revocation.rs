@@ -1,20 +1,20 @@
-//! Taking back the right to send requests as an account.
+//! The revocation of clients: [`Revocation`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether requests of some sessions may still be sent. Clones are one: once revoked, nothing is
-/// sent by any session that has it, not even a repeat of a request under way.
+/// Whether some clients may still send requests. Clones are one revocation: once revoked, its
+/// clients send nothing more, not even repeats.
 #[derive(Clone, Debug, Default)]
 pub struct Revocation(Arc<AtomicBool>);
 
 impl Revocation {
-    /// Stops the sessions that have it, for good.
+    /// Stops the clients that have it, for good.
     pub fn revoke(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether it was revoked.
+    /// Whether [`Revocation::revoke`] was called.
     pub fn is_revoked(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

@@ -1,4 +1,4 @@
-//! A scripted API server for tests: answers by rule, logs what it was asked and when.
+//! A scripted API server for tests: it answers by rule, and logs each request with its time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ use crate::{Account, ApiClient, Cluster, Env, SecretKey, Settings};
 
 type ReplyBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// What is answered.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Json(u16, Value),
@@ -35,7 +35,7 @@ pub(crate) enum Reply {
     Broken,
 }
 
-/// An open watch. Dropping it ends it as a server does.
+/// An open watch. The drop ends it as a server does.
 pub(crate) struct Watch {
     lines: mpsc::UnboundedSender<Result<Frame<Bytes>, BoxError>>,
 }
@@ -83,13 +83,13 @@ impl Server {
         self.cluster().as_account(&Account::new("m", account))
     }
 
-    /// What is answered to `METHOD path`, or to `user METHOD path` of one account; to its access
+    /// Sets the response to `METHOD path`, or to `user METHOD path` of one account; to its access
     /// reviews of one verb with `user REVIEW verb`.
     pub(crate) fn always(&self, ask: &str, reply: Reply) {
         self.state.lock().unwrap().always.insert(ask.into(), reply);
     }
 
-    /// What is answered once before that; in the order given.
+    /// Adds a response that the server gives once before that; several come in order.
     pub(crate) fn once(&self, ask: &str, reply: Reply) {
         self.state.lock().unwrap().once.entry(ask.into()).or_default().push_back(reply);
     }
@@ -119,7 +119,7 @@ impl Server {
         found.unwrap()
     }
 
-    /// What discovery says unless a rule says otherwise: the kinds of most tests, not logged.
+    /// The answer of discovery unless a rule has another one: the kinds of most tests, not logged.
     fn discovery(&self, ask: &str) -> Option<Value> {
         let state = self.state.lock().unwrap();
         if state.always.contains_key(ask) || state.once.contains_key(ask) {

@@ -1,4 +1,4 @@
-//! What stands for a value of a Secret.
+//! The digests in place of values of Secrets: [`SecretKey`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use sha2::Sha256;
 /// Hexadecimal digits of a digest.
 const DIGITS: usize = 16;
 
-/// The key of the digests that stand for values of Secrets, in caches and for guests.
+/// The key of the digests in place of values of Secrets, in caches and for guests.
 ///
-/// A digest is the first 16 hexadecimal digits of HMAC-SHA256 over namespace, name, name
-/// of the value, and value. So equal values in two places have different digests,
-/// and without the key nothing can be guessed.
+/// A digest is the first 16 hexadecimal digits of HMAC-SHA256 over namespace, name, name of the
+/// value, and value. So equal values in two places have different digests, and nobody can guess a
+/// value without the key.
 #[derive(Clone)]
 pub struct SecretKey {
     mac: Arc<Hmac<Sha256>>,
-    /// The namespace of the Secret that holds the key, if it is kept in one.
+    /// The namespace of the Secret that holds the key, if there is one.
     namespace: Option<Arc<str>>,
 }
 
 impl SecretKey {
-    /// A key of any length; 32 random bytes are good.
+    /// Makes a key of bytes of any length; 32 random bytes are good.
     pub fn new(key: &[u8]) -> Self {
         // HMAC takes keys of every length: longer ones are hashed, shorter ones padded.
         let mut block = [0; 64];
@@ -36,7 +36,7 @@ impl SecretKey {
         Self { mac: Arc::new(Hmac::new((&block).into())), namespace: None }
     }
 
-    /// The same key, kept in a Secret of this namespace: no module reads Secrets there.
+    /// The same key, with the namespace of the Secret that holds it: no module reads Secrets there.
     #[must_use]
     pub fn kept_in(self, namespace: &str) -> Self {
         Self { namespace: Some(namespace.into()), ..self }
@@ -47,22 +47,22 @@ impl SecretKey {
         self.namespace.as_deref()
     }
 
-    /// A key that is forgotten with the process: digests change at every start.
+    /// Makes a random key for this process: digests change at every start.
     pub fn forgotten(env: &crate::Env) -> Self {
         let words: Vec<u8> = (0..4).flat_map(|_| env.random().to_le_bytes()).collect();
         Self::new(&words)
     }
 
-    /// A key for another purpose, which tells nothing about this one or others.
+    /// Derives a key for another purpose, from which nobody can compute this key or other ones.
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
         let mut mac = Hmac::clone(&self.mac);
-        // No namespace has a NUL, so that this is the digest of no Secret.
+        // No namespace has a NUL, so this is the digest of no Secret.
         mac.update(b"\0purpose/");
         mac.update(purpose.as_bytes());
         mac.finalize().into_bytes().into()
     }
 
-    /// The digest of one value, given as it stands in the object (base64 in `data`).
+    /// The digest of one value, in the form that the object has it in (base64 in `data`).
     pub fn digest(&self, secret: &ObjectKey, name: &str, value: &str) -> String {
         let mut mac = Hmac::clone(&self.mac);
         mac.update(format!("{}/{}/{name}/{value}", secret.namespace(), secret.name()).as_bytes());
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_tells_keys_places_and_values_apart_and_nothing_else() {
+    fn digest_depends_on_the_key_the_name_and_the_value() {
         let digest = |key: &[u8], name, value| {
             SecretKey::new(key).digest(&ObjectKey::new("n", "s"), name, value)
         };
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_hmac_of_the_standard() {
+    fn digest_is_hmac_sha256_of_rfc_4231() {
         // RFC 4231, test case 2: the key shorter than a block.
         let key = SecretKey::new(b"Jefe");
         let mut mac = Hmac::clone(&key.mac);

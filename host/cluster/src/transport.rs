@@ -1,13 +1,12 @@
-//! The one layer between the kube client and the connection: deadlines, repeats, and whose
-//! name a request carries.
+//! The layer between the kube client and the connection: deadlines, repeats, and impersonation.
 //!
-//! - A get, a write or a page of a list has to be answered, body included, within a limit.
-//! - It is repeated after 429, 503, 504 and broken connections, where repeating is safe: a
-//!   read always; a write if it never reached the server (429, connection refused) or if
-//!   its second execution does what the first did. Otherwise the caller is told that the
-//!   answer is lost.
-//! - A watch that the server has not ended when its time was over is cut, so that a
-//!   connection that died in silence is noticed.
+//! - The server has to answer a get, a write or a page of a list, body included, within a limit.
+//! - The transport repeats a request after 429, 503, 504 and broken connections where that is safe:
+//!   a read always; a write if it never reached the server (429, connection refused), or if its
+//!   second execution has the effect of the first. Otherwise the caller gets the error that the
+//!   response is lost.
+//! - The transport ends a watch that the server has not ended in time, so a silently dead
+//!   connection does not stay open.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,26 +32,25 @@ use crate::{Env, Fence, Revocation, Settings};
 
 const IMPERSONATE_USER: &str = "Impersonate-User";
 
-/// What the names of all headers begin with by which a request acts as somebody else.
+/// The prefix of the names of all impersonation headers.
 const IMPERSONATE: &str = "impersonate-";
 
-/// Whether a header makes a request act as somebody else: a user, a uid, a group, or what is extra.
+/// Whether a header impersonates a user, a uid, a group, or extra attributes.
 pub(crate) fn is_impersonation(name: &HeaderName) -> bool {
     name.as_str().starts_with(IMPERSONATE)
 }
 
-/// Put into a request's extensions by whoever knows that doing it twice does
-/// what doing it once does.
+/// A request extension: to send the request twice has the effect of sending it once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeatable;
 
-/// Put into a request's extensions: the most bytes of an answer that are read. A larger answer is
-/// no answer, and the request is not repeated.
+/// A request extension: the largest response, in bytes. A larger one is an error, and the transport
+/// does not repeat the request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerBytesMax(pub(crate) usize);
 
-/// How many requests were sent, repeats and watches included, by method and status; status 0
-/// stands for no answer.
+/// The number of requests, with repeats, by method and status; status 0 is for requests without a
+/// response.
 pub type Requests = BTreeMap<(Box<str>, u16), u64>;
 
 #[derive(Clone, Debug, Default)]
@@ -76,23 +74,23 @@ pub(crate) struct Transport {
     pub(crate) env: Env,
     pub(crate) settings: Settings,
     pub(crate) counts: Counts,
-    /// Until when requests may be sent.
+    /// The fence that closes when the Lease expires.
     pub(crate) fence: Fence,
     /// The user to impersonate.
     pub(crate) user: Option<HeaderValue>,
-    /// Whether this session may still send.
+    /// The revocation of this client.
     pub(crate) revocation: Revocation,
 }
 
-/// A request that got no answer that could be used.
+/// The error of a request without a usable response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NoAnswer {
     pub(crate) message: String,
-    /// It ran into a time limit.
+    /// A time limit ran out.
     pub(crate) late: bool,
-    /// The server may have got it.
+    /// The server may have received the request.
     pub(crate) may_have_arrived: bool,
-    /// The answer has more than [`AnswerBytesMax`].
+    /// The response has more than [`AnswerBytesMax`].
     pub(crate) too_large: bool,
 }
 
@@ -104,7 +102,7 @@ impl fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
-/// What a request is, as far as its limits go.
+/// The sort of a request, which decides its limits.
 enum Call {
     Watch,
     List,
@@ -131,12 +129,12 @@ impl Call {
     }
 }
 
-/// One attempt's end.
+/// The result of one attempt.
 enum Attempt {
     Answered(Response<Bytes>),
-    /// Repeat, if attempts are left: nothing was done.
+    /// The server did not receive the request: a repeat is safe.
     NotDone(NoAnswer),
-    /// It may have been done.
+    /// The server may have received the request.
     InDoubt(NoAnswer),
 }
 
@@ -153,7 +151,7 @@ impl Transport {
         .map_err(Into::into)
     }
 
-    /// The request carries exactly this session's identity, whatever its sender put there.
+    /// Sets the identity of this client, and removes all other impersonation headers.
     fn identify(&self, headers: &mut HeaderMap) {
         let others: Vec<_> =
             headers.keys().filter(|name| is_impersonation(name)).cloned().collect();
@@ -165,17 +163,17 @@ impl Transport {
         }
     }
 
-    /// The error of a request that is not sent any more.
+    /// The error of a request behind a closed fence.
     fn fenced() -> NoAnswer {
         NoAnswer {
-            message: "this host's lease is over: nothing is sent".to_owned(),
+            message: "this host's Lease has expired: nothing is sent".to_owned(),
             late: false,
             may_have_arrived: false,
             too_large: false,
         }
     }
 
-    /// The error of a request of a session that was revoked.
+    /// The error of a request of a revoked client.
     fn revoked() -> NoAnswer {
         NoAnswer {
             message: "the ServiceAccount does not allow this module to act as it: nothing is sent"
@@ -194,7 +192,7 @@ impl Transport {
             return Err(Self::revoked());
         }
         let whole = self.settings.watch_timeout + self.settings.watch_grace;
-        // The head of a watch comes at once, or the connection is dead.
+        // The server sends the head of a watch at once, or the connection is dead.
         let response =
             match self.env.timeout(self.settings.unary_timeout, self.pool.send(request)).await {
                 Ok(Ok(response)) => response,
@@ -228,7 +226,8 @@ impl Transport {
         let mut left = self.settings.retries;
         let mut in_doubt = false;
         loop {
-            // It may have waited for a repeat, or was never handed on before a pause.
+            // Time has passed since the caller's check: by waits for repeats, or a pause of the
+            // host.
             let left_to_send = self.fence.left();
             if left_to_send.is_zero() {
                 return Err(NoAnswer { may_have_arrived: in_doubt, ..Self::fenced() });
@@ -312,7 +311,7 @@ fn retry_after(response: &Response<Bytes>) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// The error of a body that could not be read to its end.
+/// The error of an incomplete body.
 fn no_body(error: &(dyn std::error::Error + Send + Sync + 'static), bytes_max: usize) -> NoAnswer {
     if let Some(error) = error.downcast_ref::<kube::Error>() {
         return no_answer(error);
@@ -326,11 +325,11 @@ fn no_body(error: &(dyn std::error::Error + Send + Sync + 'static), bytes_max: u
     NoAnswer { message, late: false, may_have_arrived: true, too_large }
 }
 
-/// The error of a request that the connection could not carry.
+/// The error of a request that failed on the connection.
 fn no_answer(error: &kube::Error) -> NoAnswer {
     let mut message = String::new();
     let mut may_have_arrived = true;
-    // The outer errors of the client only say that there is an inner one.
+    // The innermost error has the cause.
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         if error
@@ -366,7 +365,7 @@ impl Service<Request<Body>> for Transport {
     }
 }
 
-/// The body of an answer: a whole one, or that of a watch with its end.
+/// The body of a response: a whole one, or that of a watch with its time limit.
 pub(crate) enum BoundedBody {
     Whole(Full<Bytes>),
     Watch { body: Body, end: Pin<Box<Sleep>>, whole: Duration },
@@ -385,8 +384,9 @@ impl HttpBody for BoundedBody {
             Self::Watch { body, end, whole } => {
                 if end.as_mut().poll(cx).is_ready() {
                     let seconds = whole.as_secs();
-                    let message =
-                        format!("the server did not end a watch within {seconds} s; it is cut");
+                    let message = format!(
+                        "the server did not end a watch within {seconds} s; the host ends it"
+                    );
                     return Poll::Ready(Some(Err(message.into())));
                 }
                 Pin::new(body).poll_frame(cx).map_err(Into::into)

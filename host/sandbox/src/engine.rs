@@ -165,8 +165,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets the folder for artifacts of [`Compile::Child`] while they are mapped; the default is the
-    /// system's temporary folder. Its file system must allow executable mappings.
+    /// Sets the folder for artifacts of [`Compile::Child`] while they are mapped; the default is
+    /// the system's temporary folder. Its file system must allow executable mappings.
     #[must_use]
     pub fn artifacts(mut self, folder: impl Into<PathBuf>) -> Self {
         self.artifacts = Some(folder.into());

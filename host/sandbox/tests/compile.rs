@@ -114,7 +114,8 @@ fn compiler(program: &Path) -> ExitCode {
     }
 }
 
-/// Tries what the code of an attacker would try in a child; gives 3 if the kernel refuses all of it.
+/// Tries what the code of an attacker would try in a child; gives 3 if the kernel refuses all of
+/// it.
 fn escape(parent: rustix::process::Pid) -> (u8, String) {
     let tried = [
         ("open", std::fs::File::open("/proc/self/environ").is_ok()),

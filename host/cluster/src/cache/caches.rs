@@ -63,7 +63,7 @@ impl Caches {
 
     /// Announces the write of an object. While the guard lives, watch events of the object wait:
     /// an event often arrives before the response to the write that caused it, and the listener
-    /// would take it for a change by somebody else. So a writer takes the guard, sends the write,
+    /// would take it for a change by another client. So a writer takes the guard, sends the write,
     /// records the response ([`Caches::record_write`], [`Caches::record_deletion`] or
     /// [`Caches::mark_unknown`]), and drops the guard.
     #[must_use = "events wait for as long as the guard lives"]

@@ -7,12 +7,13 @@
 //!
 //! # The way of a watch event
 //!
-//! | step | file |
-//! |---|---|
-//! | The API server sends an event; the cache's task receives and decodes it. | `watch.rs`, `watch/event.rs` |
-//! | The store takes its lock; an event of an object that the host is writing waits. | `store/watch_events.rs` |
-//! | The cache changes its objects, if the event is news by version and uid. | `objects.rs` |
-//! | The queue calls the listener with the change, after the lock is released. | `notices.rs`, `listener.rs` |
+//! 1. The API server sends an event; the cache's task receives and decodes it (`watch.rs`,
+//!    `watch/event.rs`).
+//! 2. The store takes its lock; an event of an object that the host is writing waits
+//!    (`store/watch_events.rs`).
+//! 3. The cache changes its objects, if the event is news by version and uid (`objects.rs`).
+//! 4. The queue calls the listener with the change, after the lock is released (`notices.rs`,
+//!    `listener.rs`).
 //!
 //! # Guarantees
 //! - A [`CacheSnapshot`] shows all kinds at one moment.

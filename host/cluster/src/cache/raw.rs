@@ -1,4 +1,4 @@
-//! An object as it comes over the wire, for the kube client.
+//! The text of an object from the server, in a type for the kube client.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// What a cache gets over the wire.
+/// An object from the server.
 pub(super) trait Wire:
     Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>
     + Clone
@@ -22,7 +22,7 @@ pub(super) trait Wire:
     fn text(&self) -> &str;
 }
 
-/// A whole object's text. Of its metadata only the version is read, which the watcher needs.
+/// The text of a whole object. It decodes only the version, which the watcher needs.
 #[derive(Clone)]
 pub(super) struct Raw {
     text: Box<RawValue>,
@@ -35,7 +35,7 @@ impl Wire for Raw {
     }
 }
 
-/// The text of an object's metadata: the server is asked for no more.
+/// The text of an object's metadata: the host asks the server for no more.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct RawMetadata(Raw);
@@ -47,7 +47,7 @@ impl Wire for RawMetadata {
 }
 
 impl fmt::Debug for Raw {
-    // Never the text: it may be a Secret's.
+    // Without the text: the object may be a Secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Raw").field("bytes", &self.text.get().len()).finish_non_exhaustive()
     }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_and_an_event_give_the_text_as_it_came() {
+    fn list_and_event_keep_the_text_of_an_object_unchanged() {
         let text = r#"{"metadata":{"name":"a","resourceVersion":"7"},"x":1.50}"#;
         let list = format!(
             r#"{{"kind":"XList","apiVersion":"v1","metadata":{{"resourceVersion":"9"}},"items":[{text}]}}"#

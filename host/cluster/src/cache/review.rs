@@ -41,7 +41,7 @@ pub(super) async fn review(
                 () = notify.notified() => continue,
                 () = env.sleep(wait) => {}
             }
-            // The host's own watch shows its rights: nobody lends the host a right.
+            // The host's own watch shows its rights: it reads no cache with the right of a module.
             if member_state == MemberState::Holder && *client.identity() == Identity::Host {
                 continue;
             }

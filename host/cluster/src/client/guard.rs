@@ -1,4 +1,4 @@
-//! What a session that acts for a module refuses before a request is sent.
+//! The requests that a client of a module refuses to send.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use crate::discovery::Discovery;
 use crate::served_kind::ServedKind;
 
 impl ApiClient {
-    /// The same for what a guest declares and wants: each kind is compared with discovery before a
-    /// request names it, Secrets in Innkeeper's own namespaces are not read, and objects that
-    /// belong to Innkeeper itself are not written.
+    /// Makes the client one of a module, whose guest chooses kinds and names: the client compares
+    /// each kind with discovery before a request names it, reads no Secret in Innkeeper's own
+    /// namespaces, and writes no object of Innkeeper itself.
     #[must_use]
     pub fn for_module(self) -> Self {
         Self { for_module: true, ..self }
     }
 
-    /// What the API server serves.
+    /// The discovery of the API server, shared by all clients.
     pub fn discovery(&self) -> &Arc<Discovery> {
         &self.discovery
     }
 
-    /// How the API server serves a kind, by an answer at most `age` old. A kind that the host
-    /// itself names is taken as it is.
+    /// Compares a kind with an answer of discovery that is at most `age` old. A client of the host
+    /// itself compares nothing.
     ///
     /// # Errors
-    /// If discovery gives no answer.
+    /// If discovery does not answer.
     pub(crate) async fn served(&self, kind: &Kind, age: Duration) -> Result<ServedKind, ApiError> {
         if self.for_module {
             self.discovery.check(kind, age).await
@@ -38,12 +38,15 @@ impl ApiClient {
         }
     }
 
-    /// Whether what is served of a kind's group may have changed since it was last asked for.
+    /// Whether the group of a kind may have changed since the last answer of discovery.
     pub(crate) async fn may_have_changed(&self, kind: &Kind) -> bool {
         self.for_module && self.discovery.may_have_changed(kind).await
     }
 
-    /// Refuses a kind that is served otherwise. One that is not served is the server's to refuse.
+    /// Refuses a mismatched kind. The server itself refuses one that it does not serve.
+    ///
+    /// # Errors
+    /// [`ApiError::KindMismatch`], or the error of discovery.
     pub(super) async fn check_kind(&self, kind: &Kind) -> Result<(), ApiError> {
         match self.served(kind, Duration::MAX).await? {
             ServedKind::AsDeclared | ServedKind::NotServed => Ok(()),
@@ -58,18 +61,17 @@ impl ApiClient {
         host_objects::is_object_of(kind, key, self.host_namespace())
     }
 
-    /// The namespace in which the host itself runs, as far as it is known.
+    /// The namespace in which the host itself runs, if the host knows it.
     pub fn host_namespace(&self) -> Option<&str> {
         self.secrets.namespace()
     }
 
-    /// The namespaces are known by name; the host's own may have another one.
+    /// Whether a namespace is Innkeeper's own: by its well-known name, or as the host's namespace.
     fn is_reserved_namespace(&self, namespace: &str) -> bool {
         host_objects::is_namespace_of(namespace, self.host_namespace())
     }
 
-    /// Whether an object is kept from this session: a Secret of the host, such as the key of the
-    /// digests.
+    /// Whether this client hides an object: a Secret of the host, such as the key of the digests.
     pub(crate) fn hides(&self, kind: &Kind, key: &ObjectKey) -> bool {
         self.for_module
             && object::holds_secrets(kind)
@@ -77,6 +79,9 @@ impl ApiClient {
     }
 
     /// Refuses a write to an object that belongs to Innkeeper itself.
+    ///
+    /// # Errors
+    /// [`ApiError::Invalid`].
     pub(super) fn check_write(&self, kind: &Kind, key: &ObjectKey) -> Result<(), ApiError> {
         if self.for_module && self.is_reserved(kind, key) {
             let message =

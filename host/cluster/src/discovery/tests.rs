@@ -28,7 +28,7 @@ fn mismatch(kind: &Kind, all: &Value) -> String {
 }
 
 #[test]
-fn a_kind_is_served_as_declared_only_with_this_kind_plural_and_scope() {
+fn kind_is_as_declared_only_with_the_same_kind_plural_and_scope() {
     let core = resources(&[
         ("secrets", "Secret", true),
         ("secrets/status", "Secret", true),
@@ -57,14 +57,14 @@ fn a_kind_is_served_as_declared_only_with_this_kind_plural_and_scope() {
 }
 
 #[test]
-fn a_subresource_is_no_kind_of_its_own() {
+fn subresource_is_not_served_as_a_kind() {
     let scale = resources(&[("foos/scale", "Scale", true), ("foos", "Foo", true)]);
     let kind = Kind::namespaced("x.dev/v1", "Scale", "foos/scale");
     assert_eq!(served(&kind, &scale), ServedKind::NotServed);
 }
 
 #[test]
-fn a_resource_whose_objects_are_of_another_group_is_served_otherwise() {
+fn resource_with_objects_of_another_group_is_mismatched() {
     let list = json!({"resources": [
         {"name": "foos", "kind": "Foo", "namespaced": true, "group": "y.dev", "version": "v1"}]});
     mismatch(&Kind::namespaced("x.dev/v1", "Foo", "foos"), &list);
@@ -74,7 +74,7 @@ fn a_resource_whose_objects_are_of_another_group_is_served_otherwise() {
 }
 
 #[test]
-fn a_name_from_an_aggregated_server_is_quoted_in_plain_and_bounded_words() {
+fn name_from_an_aggregated_server_is_quoted_in_bounded_printable_ascii() {
     let long = format!("Bar\n{}", "y".repeat(10_000));
     let list = json!({"resources": [{"name": "foos", "kind": long, "namespaced": true}]});
     let message = mismatch(&Kind::namespaced("x.dev/v1", "Foo", "foos"), &list);
@@ -90,7 +90,7 @@ fn document(kind: &str) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_request_answers_for_all_modules_and_kinds_of_a_version() {
+async fn kinds_of_one_version_take_one_request_for_all_modules() {
     let server = Server::new();
     server.always(FOOS, document("Foo"));
     let cluster = server.cluster();
@@ -108,7 +108,7 @@ async fn one_request_answers_for_all_modules_and_kinds_of_a_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_asked_for_again_when_it_is_old_doubtful_or_forgotten() {
+async fn old_doubtful_or_forgotten_answer_is_requested_again() {
     let server = Server::new();
     server.always(FOOS, document("Foo"));
     let client = server.client("a");
@@ -134,7 +134,7 @@ async fn an_answer_is_asked_for_again_when_it_is_old_doubtful_or_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_an_answer_nothing_is_read_or_written() {
+async fn client_sends_nothing_while_discovery_fails() {
     let server = Server::new();
     let path = "GET /apis/x.dev/v1/namespaces/n/foos/a";
     server.always(path, Reply::Json(200, json!({"metadata": {"namespace": "n", "name": "a"}})));
@@ -157,7 +157,7 @@ async fn without_an_answer_nothing_is_read_or_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_request_of_a_module_names_a_kind_that_is_served_otherwise() {
+async fn client_of_a_module_sends_no_request_for_a_mismatched_kind() {
     let server = Server::new();
     let client = server.client("a");
     let (loot, key) = (Kind::namespaced("v1", "Loot", "secrets"), ObjectKey::new("n", "a"));
@@ -179,7 +179,7 @@ async fn no_request_of_a_module_names_a_kind_that_is_served_otherwise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn secrets_of_the_host_are_not_read_and_its_objects_not_written() {
+async fn client_of_a_module_neither_reads_host_secrets_nor_writes_host_objects() {
     let server = Server::new();
     server.always(CORE, Reply::Json(200, resources(&[("secrets", "Secret", true)])));
     let secrets = Kind::namespaced("v1", "Secret", "secrets");
@@ -213,7 +213,7 @@ async fn secrets_of_the_host_are_not_read_and_its_objects_not_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_outside_the_scope_of_its_kind_is_refused() {
+async fn object_outside_the_scope_of_its_kind_is_refused() {
     let server = Server::new();
     server.always(FOOS, Reply::Json(200, resources(&[("foos", "Foo", false)])));
     let path = "GET /apis/x.dev/v1/foos/a";

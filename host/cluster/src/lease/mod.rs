@@ -1,12 +1,12 @@
-//! Which of several hosts works: the one that holds a Lease (`coordination.k8s.io/v1`).
+//! Leader election by a Lease (`coordination.k8s.io/v1`): the leader is the host that holds it.
 //!
-//! The rules are those of Kubernetes' own components: a candidate takes a Lease that nobody holds,
-//! or whose record has not changed for its duration by the candidate's own clock, so that clocks
-//! need not agree. Who holds it renews it. It stops well before others may take it: at two thirds
-//! of the duration after the beginning of its last renewal, by a clock that runs through suspends
-//! ([`Env::uptime`]) and that every request is held against ([`Fence`]).
+//! The rules are those of Kubernetes' own components: a candidate acquires a Lease without a
+//! holder, or one whose record has not changed for its duration by the candidate's own clock, so
+//! clocks need not agree. The leader renews the Lease. It stops well before another host may
+//! acquire it: two thirds of the duration after the beginning of its last renewal, by a clock that
+//! runs through suspends ([`Env::uptime`]). The [`Fence`] compares each request with that time.
 //!
-//! Every write is made on the version that was read, so of two candidates one gets it.
+//! Each write names the version that the candidate read, so only one of two candidates succeeds.
 
 mod record;
 
@@ -25,16 +25,16 @@ use crate::settings::{WATCH_RETRY_MAX, WATCH_RETRY_MIN};
 use crate::{ApiClient, ApiError, Backoff, Cluster, Env, Fence, Settings};
 use record::{ObservedRecord, Record};
 
-/// How long a Lease is held after its last renewal, if nobody says otherwise.
+/// Default of [`LeaseConfig::duration`].
 pub const DURATION_DEFAULT: Duration = Duration::from_secs(15);
 
-/// The shortest: whole seconds stand in a Lease, and a renewal takes time.
+/// The shortest duration: a Lease has whole seconds, and a renewal takes time.
 pub const DURATION_MIN: Duration = Duration::from_secs(3);
 
-/// For how long, and how often renewed.
+/// The times of a leader election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseConfig {
-    /// After so long without a renewal others may take it.
+    /// After this time without a renewal another candidate may acquire the Lease.
     pub duration: Duration,
 }
 
@@ -45,63 +45,63 @@ impl Default for LeaseConfig {
 }
 
 impl LeaseConfig {
-    /// How often it is renewed.
+    /// The time between two renewals.
     pub fn renewal(self) -> Duration {
         self.duration / 6
     }
 
-    /// After so long without a renewal its holder stops.
+    /// After this time without a renewal the leader stops.
     pub fn deadline(self) -> Duration {
         self.duration * 2 / 3
     }
 
-    /// Limits for the requests that concern the Lease: an answer that comes later is of no use,
-    /// and repeats are the election's own.
+    /// The limits of the requests for the Lease: a later response is useless, and the election
+    /// itself repeats requests.
     pub fn settings(self) -> Settings {
         Settings { unary_timeout: self.deadline() / 2, retries: 0, ..Settings::default() }
     }
 }
 
-/// Why a Lease is no longer held.
+/// The reason why a host does not hold the Lease any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseLost {
-    /// Somebody else has it.
+    /// Another host holds it.
     #[error("{0} has taken it")]
     Taken(String),
-    /// It was not renewed in time.
+    /// The host did not renew it in time.
     #[error("it was not renewed for {} s: {why}", .after.as_secs_f64())]
     Late {
-        /// After this time it is given up.
+        /// The time after which the host stopped.
         after: Duration,
-        /// Why not.
+        /// The reason of the last failure.
         why: String,
     },
 }
 
-/// One of the hosts that want a Lease.
+/// A candidate in the leader election.
 pub struct LeaderElector {
     client: ApiClient,
     key: ObjectKey,
     identity: String,
     config: LeaseConfig,
     fence: Fence,
-    /// What was seen last, and when.
+    /// The last observed record.
     observed: Option<ObservedRecord>,
-    /// When the present renewal began, of [`Env::uptime`].
+    /// The beginning of the last renewal, by [`Env::uptime`].
     renewed: Duration,
 }
 
-/// How an attempt to write the Lease ended.
+/// The result of a write of the Lease.
 enum WriteOutcome {
     Applied,
-    /// It is another one than was thought.
+    /// The Lease has another version than the observed one.
     Conflict,
     Failed(ApiError),
 }
 
 impl LeaderElector {
-    /// One that wants the Lease `namespace/name`, as `identity`, which no other candidate may have.
-    /// [`LeaseConfig::settings`] are the limits for the requests of `cluster`.
+    /// Makes a candidate for the Lease `namespace/name` with an `identity` that no other candidate
+    /// has. `cluster` must have the limits of [`LeaseConfig::settings`].
     pub fn new(
         cluster: &Cluster,
         (namespace, name): (&str, &str),
@@ -123,9 +123,9 @@ impl LeaderElector {
         self.client.env()
     }
 
-    /// Waits until the Lease is this candidate's; gives the fence for all that is sent meanwhile,
-    /// which never opens again once the Lease is lost. The wait may be dropped at any time; then
-    /// [`LeaderElector::release`] gives back what may have been taken.
+    /// Waits until this candidate is the leader; gives the fence for the requests of this term,
+    /// which never opens again after the Lease is lost. The caller may drop the wait at any time;
+    /// then [`LeaderElector::release`] releases a Lease that may have been acquired.
     pub async fn acquire(&mut self) -> Fence {
         let env = self.env().clone();
         self.fence = Fence::closed(&env);
@@ -147,7 +147,7 @@ impl LeaderElector {
                     WriteOutcome::Conflict => {}
                     WriteOutcome::Failed(error) => failing.wait(&error.to_string()).await,
                 }
-                // The watch says what is there now, or it is looked at.
+                // A read finds the current Lease sooner than the watch does.
                 if let Err(error) = self.read().await {
                     failing.wait(&error.to_string()).await;
                 }
@@ -168,8 +168,7 @@ impl LeaderElector {
         }
     }
 
-    /// Renews the Lease for as long as that works; gives why it is no longer held. The fence is
-    /// closed then.
+    /// Renews the Lease until it is lost; gives the reason. The fence is closed then.
     pub async fn hold(&mut self) -> LeaseLost {
         let env = self.env().clone();
         let mut why = "this host was paused".to_owned();
@@ -197,7 +196,7 @@ impl LeaderElector {
                         self.fence.close();
                         return LeaseLost::Taken(holder);
                     }
-                    // Somebody edited or deleted it, or has given it up: at once again.
+                    // A user edited or deleted the Lease, or its holder released it.
                     Ok(Ok(_)) => wait = Duration::ZERO,
                     Ok(Err(error)) => why = error.to_string(),
                     Err(elapsed) => why = elapsed.to_string(),
@@ -211,11 +210,11 @@ impl LeaderElector {
         }
     }
 
-    /// Gives the Lease back, if it is this candidate's, so that another one need not wait; nothing
-    /// goes through the fence any more. What hinders it is logged: the Lease then ends by itself.
+    /// Closes the fence, and releases the Lease if this candidate holds it, so that another one
+    /// need not wait. It logs a failure: the Lease then expires.
     pub async fn release(&mut self) {
         self.fence.close();
-        // A request that was dropped on the way may have arrived.
+        // The server may have received a request that the caller dropped.
         let released = match self.read().await {
             Ok(Some(holder)) if holder == self.identity => {
                 let now = self.env().now();
@@ -237,7 +236,7 @@ impl LeaderElector {
         }
     }
 
-    /// Writes this candidate into the Lease as it was seen last, and opens the fence.
+    /// Writes this candidate into the observed Lease, and opens the fence.
     async fn take(&mut self) -> WriteOutcome {
         let (begun, now) = (self.env().uptime(), self.env().now());
         let before = self.observed.as_ref().map(|seen| &seen.record);
@@ -264,14 +263,14 @@ impl LeaderElector {
                 | ApiError::AlreadyExists { .. }
                 | ApiError::NotFound { .. }
                 | ApiError::ObjectDeleted { .. }
-                // The answer to an earlier attempt was lost, say.
+                // For example, the response to an earlier attempt was lost.
                 | ApiError::OutcomeUnknown { .. },
             ) => WriteOutcome::Conflict,
             Err(error) => WriteOutcome::Failed(error),
         }
     }
 
-    /// Reads the Lease; gives who holds it.
+    /// Reads the Lease; gives its holder.
     async fn read(&mut self) -> Result<Option<String>, ApiError> {
         let lease: Option<Lease> = match self.client.get_as(&kind(), &self.key).await {
             Ok(lease) => Some(lease),
@@ -282,7 +281,7 @@ impl LeaderElector {
         Ok(self.observed.as_ref().and_then(|seen| seen.record.holder.clone()))
     }
 
-    /// Notes the Lease as it is. One that has not changed is as old as it was.
+    /// Observes the Lease. An unchanged one keeps the time of its first observation.
     fn observe(&mut self, lease: Option<&Lease>) {
         let now = self.env().uptime();
         let found = lease.map(|lease| ObservedRecord::of(lease, now));
@@ -300,41 +299,41 @@ impl LeaderElector {
     }
 }
 
-/// Leases.
+/// The kind Lease.
 fn kind() -> Kind {
     Kind::namespaced("coordination.k8s.io/v1", "Lease", "leases")
 }
 
-/// What hinders an election, told once for each text.
+/// The log of failures of an election, which logs each text once.
 struct FailureLog {
     backoff: Backoff,
     env: Env,
-    told: Option<String>,
+    logged: Option<String>,
 }
 
 impl FailureLog {
     fn new(env: &Env) -> Self {
         let backoff = Backoff::new(env, WATCH_RETRY_MIN, WATCH_RETRY_MAX);
-        Self { backoff, env: env.clone(), told: None }
+        Self { backoff, env: env.clone(), logged: None }
     }
 
     async fn wait(&mut self, text: &str) {
-        if self.told.as_deref() != Some(text) {
+        if self.logged.as_deref() != Some(text) {
             tracing::warn!("leader election failed: {text}; trying again until it works");
-            self.told = Some(text.to_owned());
+            self.logged = Some(text.to_owned());
         }
         self.env.sleep(self.backoff.advance()).await;
     }
 
     fn over(&mut self) {
         self.backoff.reset();
-        self.told = None;
+        self.logged = None;
     }
 }
 
-/// What a Lease is, now and after each change; `None` while there is none. Each watch is ended by
-/// the server after `seconds`, before this host would cut it; a watcher begins anew after whatever
-/// ends one, so this never ends.
+/// The Lease, now and after each change; `None` while it does not exist. The server ends each watch
+/// after `seconds`, before this host would end it. The watcher then opens the next one, so the
+/// stream never ends.
 fn watched(
     api: Api<Lease>,
     name: &str,

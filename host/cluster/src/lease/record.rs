@@ -1,4 +1,4 @@
-//! What stands in a Lease, and when it may be taken.
+//! The record of a Lease, and the time at which a candidate may acquire it.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::{Value, json};
 
-/// What stands in a Lease.
+/// The record of a Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Who has it; nobody if it was given back.
+    /// The identity of the holder; `None` if it released the Lease.
     pub(super) holder: Option<String>,
     pub(super) duration: Duration,
     acquired: Option<Timestamp>,
@@ -18,18 +18,18 @@ pub(super) struct Record {
     transitions: i32,
 }
 
-/// A Lease as it was seen.
+/// The record of a Lease at the time of its observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedRecord {
     pub(super) record: Record,
-    /// Its `resourceVersion`.
+    /// The `resourceVersion` of the Lease.
     pub(super) version: String,
-    /// When it was first seen so, of [`crate::Env::uptime`].
+    /// When the candidate first observed this version, by [`crate::Env::uptime`].
     pub(super) at: Duration,
 }
 
 impl Record {
-    /// The one that `identity` writes, over the present one.
+    /// The record by which `identity` acquires or renews the Lease.
     pub(super) fn taken(
         before: Option<&Self>,
         identity: &str,
@@ -50,13 +50,13 @@ impl Record {
         }
     }
 
-    /// The one that gives it back.
+    /// The record that releases the Lease.
     pub(super) fn released(&self, now: Timestamp) -> Self {
         Self { holder: None, renewed: Some(now), ..self.clone() }
     }
 
-    /// As an apply that is refused if the Lease is not of this version (or is there, if there
-    /// is none).
+    /// The body of an apply that the server refuses if the Lease has another version (or exists,
+    /// for `None`).
     pub(super) fn body(&self, key: &ObjectKey, version: Option<&str>) -> Value {
         let time = |at: Option<Timestamp>| at.map(|at| format!("{at:.6}"));
         let mut spec = json!({
@@ -103,16 +103,16 @@ impl ObservedRecord {
         }
     }
 
-    /// How long `identity` has to wait until it may take the Lease: not at all if nobody has it, or
-    /// if it has it itself (a process that was started again under the same name). `duration` is
-    /// for a Lease that says none.
+    /// How long `identity` has to wait until it may acquire the Lease: not at all if the Lease has
+    /// no holder, or if `identity` is the holder (a process that restarted under the same name).
+    /// `duration` is for a Lease without one.
     pub(super) fn wait(&self, identity: &str, duration: Duration, now: Duration) -> Duration {
         match self.record.holder.as_deref() {
             None => Duration::ZERO,
             Some(holder) if holder == identity => Duration::ZERO,
             Some(_) => {
-                let told = Some(self.record.duration).filter(|told| !told.is_zero());
-                (self.at + told.unwrap_or(duration)).saturating_sub(now)
+                let recorded = Some(self.record.duration).filter(|one| !one.is_zero());
+                (self.at + recorded.unwrap_or(duration)).saturating_sub(now)
             }
         }
     }

@@ -35,7 +35,7 @@ struct State {
 }
 
 impl Leases {
-    /// Writes as somebody else would.
+    /// Writes as another client would.
     fn edit(&self, change: impl FnOnce(&mut Value)) {
         let mut lease = self.0.lock().unwrap().lease.clone().unwrap();
         change(&mut lease);
@@ -161,7 +161,7 @@ async fn took<T>(future: impl Future<Output = T>) -> (T, Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_nobody_has_is_taken_at_once_and_renewed() {
+async fn free_lease_is_acquired_at_once_and_renewed() {
     let (env, leases) = (Server::env(), Leases::default());
     let mut a = leases.candidate(&env, "a");
     let (fence, waited) = took(a.acquire()).await;
@@ -181,7 +181,7 @@ async fn a_lease_that_nobody_has_is_taken_at_once_and_renewed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_given_back_is_taken_at_once_by_whoever_waits() {
+async fn released_lease_is_acquired_at_once_by_a_waiting_candidate() {
     let (env, leases) = (Server::env(), Leases::default());
     let (mut a, mut b) = (leases.candidate(&env, "a"), leases.candidate(&env, "b"));
     let first = a.acquire().await;
@@ -195,13 +195,13 @@ async fn one_that_is_given_back_is_taken_at_once_by_whoever_waits() {
     let (_, waited) = took(b.acquire()).await;
     assert!(waited < seconds(0.1), "{waited:?}");
     assert_eq!(leases.spec()["leaseTransitions"], 1);
-    // What is not one's own is not given back.
+    // A candidate does not release the Lease of another one.
     a.release().await;
     assert_eq!(leases.spec()["holderIdentity"], "b");
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_stands_by_lets_the_server_end_each_watch_and_never_cuts_one() {
+async fn standby_lets_the_server_end_each_watch() {
     let (env, leases) = (Server::env(), Leases::default());
     let (mut a, mut b) = (leases.candidate(&env, "a"), leases.candidate(&env, "b"));
     a.acquire().await;
@@ -215,17 +215,17 @@ async fn whoever_stands_by_lets_the_server_end_each_watch_and_never_cuts_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_whose_holder_is_gone_is_taken_after_its_duration_and_not_before() {
+async fn lease_of_a_dead_holder_is_acquired_after_its_duration() {
     let (env, leases) = (Server::env(), Leases::default());
     let mut a = leases.candidate(&env, "a");
     a.acquire().await;
     drop(a);
     env.sleep(seconds(60.0)).await;
-    // The clocks of two machines need not agree: what counts is when the waiting one saw it.
+    // Clocks need not agree: the candidate counts from its own observation.
     let mut b = leases.candidate(&env, "b");
     let (_, waited) = took(b.acquire()).await;
     assert!(waited >= seconds(15.0) && waited < seconds(15.1), "{waited:?}");
-    // The same name again is the same pod, started anew.
+    // The same name again is the same pod after a restart.
     let mut b = leases.candidate(&env, "b");
     let (_, waited) = took(b.acquire()).await;
     assert_eq!(waited, Duration::ZERO);
@@ -233,7 +233,7 @@ async fn one_whose_holder_is_gone_is_taken_after_its_duration_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_is_cut_off_stops_before_another_may_begin() {
+async fn holder_cut_off_from_the_server_stops_before_another_one_acquires() {
     let (env, leases) = (Server::env(), Leases::default());
     let (mut a, mut b) = (leases.candidate(&env, "a"), leases.candidate(&env, "b"));
     let first = a.acquire().await;
@@ -253,7 +253,7 @@ async fn a_holder_that_is_cut_off_stops_before_another_may_begin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_outage_does_not_end_it() {
+async fn short_outage_does_not_lose_the_lease() {
     let (env, leases) = (Server::env(), Leases::default());
     let mut a = leases.candidate(&env, "a");
     let fence = a.acquire().await;
@@ -265,25 +265,25 @@ async fn a_short_outage_does_not_end_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_was_paused_sends_nothing_and_knows_it_at_once() {
+async fn paused_holder_finds_its_fence_closed_and_loses_the_lease_at_once() {
     let (env, leases) = (Server::env(), Leases::default());
     let mut a = leases.candidate(&env, "a");
     let fence = a.acquire().await;
     let before = leases.writes();
-    // Nobody runs `hold` meanwhile.
+    // `hold` does not run in this time.
     tokio::time::advance(seconds(12.0)).await;
-    assert!(fence.is_closed(), "without anything that ran");
+    assert!(fence.is_closed(), "the fence closes by its clock alone");
     let (lost, waited) = took(a.hold()).await;
     assert_eq!(lost.to_string(), "it was not renewed for 10 s: this host was paused");
     assert_eq!((waited, leases.writes()), (Duration::ZERO, before));
-    // Nobody took it: it is the same one's again.
+    // No other candidate acquired it, so the same one does.
     let (again, _) = took(a.acquire()).await;
     assert!(!again.is_closed());
-    assert!(fence.is_closed(), "what was begun before the pause ends with it");
+    assert!(fence.is_closed(), "the fence of the term before stays closed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn edits_do_not_end_it_and_another_holder_does() {
+async fn edited_lease_is_kept_and_one_with_another_holder_is_lost() {
     let (env, leases) = (Server::env(), Leases::default());
     let mut a = leases.candidate(&env, "a");
     let fence = a.acquire().await;
@@ -291,7 +291,7 @@ async fn edits_do_not_end_it_and_another_holder_does() {
     assert!(tokio::time::timeout(seconds(20.0), a.hold()).await.is_err());
     leases.put(None);
     assert!(tokio::time::timeout(seconds(20.0), a.hold()).await.is_err());
-    assert_eq!(leases.spec()["holderIdentity"], "a", "made anew");
+    assert_eq!(leases.spec()["holderIdentity"], "a", "created again");
     assert!(!fence.is_closed());
     leases.edit(|lease| lease["spec"]["holderIdentity"] = "b".into());
     let (lost, waited) = took(a.hold()).await;
@@ -301,16 +301,16 @@ async fn edits_do_not_end_it_and_another_holder_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_behind_a_closed_fence_are_not_sent_nor_repeated() {
+async fn requests_behind_a_closed_fence_are_neither_sent_nor_repeated() {
     let server = Server::new();
     let env = Server::env();
     let fence = Fence::closed(&env);
     let client = server.cluster().behind(fence.clone()).host();
     let (kind, key) = (kind(), ObjectKey::new("sys", "innkeeper"));
     let error = client.get(&kind, &key).await.unwrap_err();
-    assert!(error.to_string().contains("this host's lease is over"), "{error}");
+    assert!(error.to_string().contains("this host's Lease has expired"), "{error}");
     assert_eq!(server.log(), Vec::<String>::new());
-    // A request has to be answered while the lease lasts, and repeats end with it.
+    // The client waits for the response only while the Lease lasts, and then repeats nothing.
     fence.extend(env.uptime() + seconds(3.0));
     server.always(
         "GET /apis/coordination.k8s.io/v1/namespaces/sys/leases/innkeeper",

@@ -43,7 +43,7 @@ fn times(server: &Server) -> Vec<f64> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_is_repeated_until_it_is_answered() {
+async fn read_is_repeated_until_the_server_answers() {
     let server = Server::new();
     for reply in [Reply::Refused, Reply::Broken, Reply::Busy(503, 1), Reply::Busy(429, 3)] {
         server.once(&format!("GET {MAP}"), reply);
@@ -59,7 +59,7 @@ async fn a_read_is_repeated_until_it_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_is_not_answered_ends_in_time() {
+async fn read_without_a_response_ends_at_its_time_limit() {
     let server = Server::new();
     server.always(&format!("GET {MAP}"), Reply::Hang);
     let error = server.client("a").get(&maps(), &key()).await.unwrap_err();
@@ -68,7 +68,7 @@ async fn a_read_that_is_not_answered_ends_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_gone_is_unavailable() {
+async fn refused_connection_is_unavailable() {
     let server = Server::new();
     server.always(&format!("GET {MAP}"), Reply::Refused);
     server.always(&format!("PATCH {MAP}"), Reply::Refused);
@@ -79,7 +79,7 @@ async fn a_server_that_is_gone_is_unavailable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guarded_create_whose_answer_is_lost_is_not_repeated() {
+async fn guarded_create_with_a_lost_response_is_not_repeated() {
     for reply in [Reply::Broken, Reply::Hang, Reply::Busy(504, 1)] {
         let server = Server::new();
         server.always(&format!("PATCH {MAP}"), reply.clone());
@@ -98,7 +98,7 @@ async fn a_guarded_create_whose_answer_is_lost_is_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_apply_that_does_the_same_twice_is_repeated() {
+async fn apply_with_the_same_effect_twice_is_repeated() {
     let server = Server::new();
     server.once(&format!("PATCH {MAP}"), Reply::Broken);
     server.once(&format!("PATCH {MAP}"), Reply::Hang);
@@ -120,7 +120,7 @@ async fn an_apply_that_does_the_same_twice_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_for_a_long_wait_is_not_waited_for() {
+async fn long_retry_after_is_an_error_without_a_wait() {
     let server = Server::new();
     server.always(&format!("GET {MAP}"), Reply::Busy(429, 120));
     let error = server.client("a").get(&maps(), &key()).await.unwrap_err();
@@ -144,7 +144,7 @@ async fn requests_are_counted_by_method_and_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_delete_did_is_told_apart() {
+async fn delete_is_removed_or_terminating_by_its_response() {
     let path = format!("DELETE {MAP}");
     let mut terminating = answer(9);
     terminating["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -170,7 +170,7 @@ async fn what_a_delete_did_is_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_secret_is_read_as_digests() {
+async fn secret_is_read_as_digests() {
     let server = Server::new();
     let secrets = Kind::namespaced("v1", "Secret", "secrets");
     let secret =
@@ -182,7 +182,7 @@ async fn a_secret_is_read_as_digests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whether_a_kind_is_served_is_asked_of_its_group() {
+async fn missing_resource_of_a_served_group_is_not_served() {
     let server = Server::new();
     let routes = Kind::namespaced("route.openshift.io/v1", "Route", "routes");
     let client = server.client("a");
@@ -203,7 +203,7 @@ async fn whether_a_kind_is_served_is_asked_of_its_group() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_written_once_and_counted_after_that() {
+async fn repeated_event_is_written_once_and_then_counted() {
     use crate::events::{EVENT_DEDUP, Events, Published, Regarding};
     let server = Server::new();
     let post = "POST /apis/events.k8s.io/v1/namespaces/n/events";
@@ -229,7 +229,7 @@ async fn an_event_is_written_once_and_counted_after_that() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() {
+async fn events_of_one_object_are_limited_to_a_burst_and_one_per_refill() {
     use crate::events::{BURST, Events, Published, REFILL, Regarding};
     let server = Server::new();
     server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
@@ -261,7 +261,7 @@ async fn one_object_has_so_many_events_at_once_and_then_one_each_five_minutes() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_of_a_module_neither_use_up_those_of_another_nor_outlive_their_object() {
+async fn events_of_a_module_do_not_limit_those_of_another_and_end_with_their_object() {
     use crate::events::{BURST, Events, Published, REFILL, REMEMBERED_MAX, Regarding};
     let server = Server::new();
     server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
@@ -283,12 +283,12 @@ async fn events_of_a_module_neither_use_up_those_of_another_nor_outlive_their_ob
     assert_eq!(publish("hostile", "u1", "more").await, Published::TooMany);
     assert_eq!(publish("good", "u1", "more").await, Published::Written);
 
-    // What was cut is the same, and is not written twice.
+    // Two Events that differ only in the part that is cut off are the same.
     let long = "x".repeat(4 << 20);
     assert_eq!(publish("good", "u1", &long).await, Published::Written);
     assert_eq!(publish("good", "u1", &format!("{long}y")).await, Published::Counted(1));
 
-    // Ever new Events about one object: what is remembered of it is bounded, and the newest stay.
+    // Many Events about one object: the writer keeps the newest ones.
     for message in 0..4 * REMEMBERED_MAX {
         tokio::time::sleep(REFILL / 8).await;
         publish("hostile", "u2", &format!("late {message}")).await;
@@ -307,7 +307,7 @@ async fn events_of_a_module_neither_use_up_those_of_another_nor_outlive_their_ob
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_about_ever_new_objects_are_forgotten_when_nothing_of_them_counts() {
+async fn events_about_many_objects_are_forgotten_when_none_counts_any_more() {
     use crate::events::{EVENT_DEDUP, Events, Regarding};
     let server = Server::new();
     server.always("POST /apis/events.k8s.io/v1/namespaces/n/events", Reply::Json(201, json!({})));
@@ -329,7 +329,7 @@ async fn events_about_ever_new_objects_are_forgotten_when_nothing_of_them_counts
 }
 
 #[tokio::test(start_paused = true)]
-async fn revoked_session_sends_nothing_and_repeats_nothing() {
+async fn revoked_client_sends_nothing_and_repeats_nothing() {
     let server = Server::new();
     server.once(&format!("GET {MAP}"), Reply::Busy(503, 5));
     server.always(&format!("GET {MAP}"), found());
@@ -345,12 +345,12 @@ async fn revoked_session_sends_nothing_and_repeats_nothing() {
     assert_eq!(server.log().len(), 1, "the repeat is not sent");
     assert!(client.get(&maps, &key).await.is_err());
     assert_eq!(server.log().len(), 1);
-    // Another session of the account is not concerned.
+    // Another client of the account still sends.
     assert!(cluster.as_account(&Account::new("m", "a")).get(&maps, &key).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
-async fn access_review_grants_only_what_was_asked_and_not_denied() {
+async fn access_review_grants_only_the_reviewed_right_without_a_denial() {
     let asked =
         json!({ "verb": "list", "version": "v1", "resource": "configmaps", "namespace": "n" });
     let with = |member: &str, value: &str| {
@@ -409,7 +409,7 @@ async fn impersonation(user: Option<&str>, sent: &[(&str, &str)]) -> Vec<String>
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_impersonates_its_account_and_nothing_else() {
+async fn request_impersonates_its_account_and_nothing_else() {
     let foreign = [
         ("Impersonate-User", "system:admin"),
         ("Impersonate-User", "jane"),
@@ -422,13 +422,13 @@ async fn a_request_impersonates_its_account_and_nothing_else() {
     assert_eq!(impersonation(Some("a"), &[]).await, account);
     assert_eq!(impersonation(Some("a"), &foreign).await, account);
     assert_eq!(impersonation(None, &foreign).await, Vec::<String>::new());
-    // A name that cannot stand in a header adds no header and takes nobody's rights.
+    // A name that is invalid in a header adds no header, and impersonates a user without rights.
     let nobody = ["impersonate-user: system:serviceaccount::"];
     assert_eq!(impersonation(Some("a\r\nImpersonate-Group: system:masters"), &[]).await, nobody);
 }
 
 #[tokio::test(start_paused = true)]
-async fn page_with_too_many_bytes_is_asked_for_with_fewer_objects() {
+async fn page_with_too_many_bytes_is_requested_with_fewer_objects() {
     let server = Server::new();
     let page = |objects: usize| {
         let one = json!({"metadata": {"name": "x"}, "data": {"a": "b".repeat(1 << 10)}});
@@ -450,7 +450,7 @@ async fn page_with_too_many_bytes_is_asked_for_with_fewer_objects() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn create_and_page_of_a_kind_served_otherwise_send_nothing() {
+async fn create_and_page_of_a_mismatched_kind_send_nothing() {
     let server = Server::new();
     let client = server.client("a").for_module();
     let wrong = Kind::namespaced("v1", "Secret", "configmaps");
@@ -464,7 +464,7 @@ async fn create_and_page_of_a_kind_served_otherwise_send_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn namespace_that_the_host_runs_in_is_not_written_by_a_module() {
+async fn module_does_not_write_the_namespace_of_the_host() {
     let server = Server::new();
     let service = {
         let server = server.clone();

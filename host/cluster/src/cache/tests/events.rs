@@ -25,7 +25,7 @@ async fn events_reach_the_listener_in_order_and_no_earlier_snapshot() {
 #[tokio::test(start_paused = true)]
 async fn relist_removes_missing_objects_but_none_written_since_it_began() {
     let (test, view, watch) = Test::synced(&[map("gone", "u1", 5), map("kept", "u2", 6)]).await;
-    // Written before the relist begins and missing from it: somebody has deleted the object.
+    // Written before the relist begins and missing from it: another client has deleted it.
     test.caches.record_write(&maps(), &object(&map("early", "u3", 11)));
     test.notices.take();
 
