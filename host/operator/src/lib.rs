@@ -23,7 +23,7 @@ pub mod shared;
 pub mod teardown;
 pub mod watch;
 
+pub use execution::Execution;
 /// The namespace of the modules' components and ServiceAccounts.
 pub use innkeeper_core::host_objects::MODULES_NAMESPACE;
 pub use operator::{Bounds, ModulesLocation, Operator};
-pub use execution::Execution;

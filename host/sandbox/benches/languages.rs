@@ -1,5 +1,5 @@
-//! What guests in other languages cost beside guests in Rust: to compile, to load, to call, to
-//! keep.
+//! The cost of guests in other languages, compared with guests in Rust: compilation, load, call and
+//! memory.
 //!
 //! `labels` and `labels-js` do the same; `podroute` and `quota-py` each make two objects of a
 //! custom resource.
@@ -9,7 +9,7 @@
 #![allow(
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a bench prints, and has nobody to tell of errors"
+    reason = "a bench prints, and panics on errors"
 )]
 
 mod support;
@@ -28,7 +28,7 @@ use support::{Memory, NoWorld, mib};
 /// Each guest of another language after the one in Rust that it is compared with.
 const GUESTS: [&str; 4] = ["labels", "labels-js", "podroute", "quota-py"];
 
-/// Where compiling takes longer than a Module would have to allow, that is to be seen.
+/// Long enough to show compilations that take longer than the default of a Module.
 const COMPILE_TIME: Duration = Duration::from_mins(10);
 
 /// Interleaved rounds of calls.
@@ -54,16 +54,16 @@ fn compare() {
     for name in GUESTS {
         let program = std::env::current_exe().expect("this program");
         let mut rows = Vec::new();
-        // Into the cache, then out of it.
+        // First into the cache, then from it.
         for _ in 0..2 {
             let output = Command::new(&program)
                 .args(["measure", name])
                 .arg(folder.path().join(name))
                 .output()
                 .expect("it starts");
-            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            let printed = String::from_utf8_lossy(&output.stdout).into_owned();
             assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-            rows.push(said.split_whitespace().map(|n| n.parse().expect("a number")).collect());
+            rows.push(printed.split_whitespace().map(|n| n.parse().expect("a number")).collect());
         }
         let [cold, warm]: [Vec<f64>; 2] = rows.try_into().expect("two rows");
         println!(

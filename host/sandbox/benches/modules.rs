@@ -69,9 +69,9 @@ fn compare() {
             .arg(folder.path())
             .output()
             .expect("it starts");
-        let said = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{row}: {}", String::from_utf8_lossy(&output.stderr));
-        println!("{row:42} {}", said.trim_end());
+        println!("{row:42} {}", printed.trim_end());
     }
     let (mut bytes, mut entries) = (0, 0);
     for entry in std::fs::read_dir(folder.path()).expect("the cache") {

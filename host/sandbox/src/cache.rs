@@ -1,4 +1,4 @@
-//! Compiled code on disk: a component that was compiled once is mapped at the next start.
+//! Compiled code on disk: the host compiles a component once, and maps its code at the next start.
 //!
 //! ```text
 //! <folder>/key                the key, unless the caller gives one; 0600
@@ -6,16 +6,17 @@
 //! <folder>/<32 digits>.new    one being written
 //! ```
 //!
-//! An entry is named by what its code depends on (see [`entry::Name`]) and sealed by the host's
-//! key: code is run as the host, so none is taken that no host with this key has made. What is
-//! wrong with an entry is never the module's trouble: it is refused, and compiled anew.
+//! The name of an entry is a digest over all that its code depends on (see [`entry::Name`]), and
+//! the host's key seals the entry: the host runs the code, so it accepts only entries of a host
+//! with this key. It refuses a wrong entry and compiles the component again; no module fails
+//! because of an entry.
 //!
-//! Whoever acts as the host's user can write here, and thereby acts as the host; which is true
-//! of the host's program and memory as well. Nobody else can.
+//! A process of the host's user can write to the folder, and thereby run code as the host, as it
+//! can by the host's program and memory. No other process can.
 //!
-//! Several hosts may share a folder. An entry appears whole, by a rename, and is never written
-//! to again; one that is deleted stays with those who have it mapped. Two that compile the same
-//! component write the same entry, and the later one stays.
+//! Several hosts may share a folder. An entry appears whole, by a rename, and no host writes to it
+//! again. A host that has mapped an entry keeps it after the deletion. If two hosts compile the
+//! same component, both write the same entry, and the later one stays.
 
 mod entry;
 mod folder;
@@ -36,15 +37,15 @@ use self::folder::{Found, Listed};
 pub use self::key::CacheKey;
 use self::key::Key;
 
-/// What all entries take together if nothing else is said, in bytes. An artifact has about
-/// three times the bytes of its component.
+/// The default of the size of all entries together, in bytes. An artifact has about three times the
+/// bytes of its component.
 pub const CACHE_BYTES_DEFAULT: u64 = 1 << 30;
 
-/// How much older than a new file a half-written one must be to be what a host left when it
-/// was killed, in seconds.
+/// A half-written file that is so much older than a new one is from a host that was killed, in
+/// seconds.
 const ABANDONED_S: i64 = 60 * 60;
 
-/// Compiled code on disk. Cloning is cheap and gives the same cache.
+/// Compiled code on disk. Clones are cheap and the same cache.
 #[derive(Clone)]
 pub struct CodeCache {
     inner: Arc<Inner>,
@@ -52,7 +53,7 @@ pub struct CodeCache {
 
 struct Inner {
     folder: CacheFolder,
-    /// None if there is none and none can be kept: then nothing is cached.
+    /// `None` if there is no key and the host cannot write one: then it caches nothing.
     key: Option<Key>,
     bytes_max: u64,
     counts: Counts,
@@ -69,14 +70,14 @@ struct Counts {
     evicted: AtomicU64,
 }
 
-/// What a cache has done since it was opened.
+/// The counters of a cache since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheFigures {
-    /// Components that were not compiled, since their code was there.
+    /// Components whose code was in the cache.
     pub hits: u64,
-    /// Components that were compiled, since there was no code.
+    /// Components that the host compiled because the cache had no code.
     pub misses: u64,
-    /// Components that were compiled, since what was there could not be trusted.
+    /// Components that the host compiled because it refused their entry.
     pub refused: u64,
     /// Entries written.
     pub stored: u64,
@@ -85,13 +86,13 @@ pub struct CacheFigures {
 }
 
 impl CodeCache {
-    /// A cache in a folder, whose entries are sealed with `key` and take at most
-    /// `bytes_max` bytes together ([`CACHE_BYTES_DEFAULT`]).
+    /// Opens a cache in a folder. `key` seals its entries, which have at most `bytes_max` bytes
+    /// together ([`CACHE_BYTES_DEFAULT`]).
     ///
-    /// A folder that cannot be written to is used as it is, with one warning.
+    /// The host reads a folder to which it cannot write, and logs one warning.
     ///
     /// # Errors
-    /// [`CacheError`], if the key that is kept in the folder cannot be trusted.
+    /// [`CacheError::Key`] if others may have read or written the key in the folder.
     pub fn open(folder: CacheFolder, key: &CacheKey, bytes_max: u64) -> Result<Self, CacheError> {
         let key = match key {
             CacheKey::Given(bytes) => Some(Key::new(bytes)),
@@ -101,7 +102,7 @@ impl CodeCache {
                     tracing::warn!(
                         folder = %folder.path().display(),
                         %error,
-                        "the code cache has no key and none can be written: nothing is cached"
+                        "code cache without a key: the host cannot write one and caches nothing"
                     );
                     None
                 }
@@ -118,7 +119,7 @@ impl CodeCache {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// What it has done so far.
+    /// The counters so far.
     pub fn figures(&self) -> CacheFigures {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let Counts { hits, misses, refused, stored, evicted } = &self.inner.counts;
@@ -131,8 +132,8 @@ impl CodeCache {
         }
     }
 
-    /// The place of a component's code for this engine; `digest` is the SHA-256 of
-    /// the component. `None` if nothing is cached.
+    /// The entry of a component's code for this engine; `digest` is the SHA-256 of the component.
+    /// `None` if the host caches nothing.
     pub(crate) fn entry(&self, wasm: &wasmtime::Engine, digest: &[u8; 32]) -> Option<Entry<'_>> {
         let key = self.inner.key.as_ref()?;
         Some(Entry { cache: &self.inner, key, name: Name::of(wasm, digest) })
@@ -148,7 +149,7 @@ impl fmt::Debug for CodeCache {
     }
 }
 
-/// The place of one component's code.
+/// The entry of one component's code, which may not exist yet.
 pub(crate) struct Entry<'a> {
     cache: &'a Inner,
     key: &'a Key,
@@ -156,7 +157,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// The code, if it is there and can be trusted.
+    /// Maps the code, if the entry exists and its seal is valid.
     pub(crate) fn fetch(&self, wasm: &wasmtime::Engine) -> Option<Component> {
         let counts = &self.cache.counts;
         let count = match self.open(wasm) {
@@ -174,9 +175,9 @@ impl Entry<'_> {
         None
     }
 
-    /// Keeps an artifact of `bytes` bytes that this host's compiler has just made, and maps it
-    /// from here, so that one file is the page cache of all hosts; `None` if that fails, which
-    /// is said once.
+    /// Writes an artifact of `bytes` bytes that this host's compiler has just made, and maps it
+    /// from the cache, so that all hosts share one file in the page cache; `None` if that fails,
+    /// which the host logs once.
     pub(crate) fn keep(
         &self,
         wasm: &wasmtime::Engine,
@@ -197,7 +198,7 @@ impl Entry<'_> {
                     tracing::warn!(
                         folder = %self.cache.folder.path().display(),
                         %error,
-                        "the code cache cannot be written to: what is not in it is compiled at every start"
+                        "code cache not writable: the host compiles components without an entry at each start"
                     );
                 }
                 return None;
@@ -209,7 +210,7 @@ impl Entry<'_> {
         })
     }
 
-    /// `Err` says why what is there is not used.
+    /// Maps the entry; `Err` has the reason why the host refuses it.
     fn open(&self, wasm: &wasmtime::Engine) -> Result<Option<Component>, String> {
         let folder = &self.cache.folder;
         let (mut file, bytes) = match folder.open_file(&self.name.file()) {
@@ -225,7 +226,7 @@ impl Entry<'_> {
         let component = map(wasm, &file).map_err(|error| {
             format!("it cannot be mapped: {error:#} (is its file system mounted noexec?)")
         })?;
-        // The order in which entries go; where it cannot be told, they go too early.
+        // The time of the last use orders evictions. Without it the entry goes too early.
         let _ = folder::touch(&file);
         Ok(Some(component))
     }
@@ -240,14 +241,14 @@ impl Entry<'_> {
             tracing::warn!(
                 path = %path.display(),
                 reason,
-                "cached code is refused and compiled anew; further ones are told at debug"
+                "cached code is refused and compiled again; further refusals are logged at debug"
             );
         }
-        // A new entry takes its place in any case.
+        // A new entry replaces it in any case.
         let _ = folder.delete_ours(&file);
     }
 
-    /// Whether it was written; not if it is larger than the whole cache may be.
+    /// Writes an entry; `false` if it is larger than the whole cache may be.
     fn write(&self, artifact: &mut dyn Read, bytes: u64) -> io::Result<bool> {
         let total = bytes.saturating_add(entry::SEAL_BYTES);
         if total > self.cache.bytes_max {
@@ -263,8 +264,8 @@ impl Entry<'_> {
         Ok(true)
     }
 
-    /// Deletes entries, the one unused for longest first, until `bytes` more fit; and what other
-    /// hosts left half-written. `now_s` is the folder's own time.
+    /// Deletes entries, the one unused for longest first, until `bytes` more fit, and half-written
+    /// files of killed hosts. `now_s` is the time of the folder's file system.
     fn make_room(&self, bytes: u64, now_s: i64) -> io::Result<()> {
         let folder = &self.cache.folder;
         let mut entries: Vec<Listed> = Vec::new();
@@ -281,7 +282,7 @@ impl Entry<'_> {
                 entries.push(listed);
             }
         }
-        // By name where times are equal.
+        // By name if times are equal.
         entries.sort_unstable_by(|a, b| {
             (a.modified_s, a.modified_ns, &a.name).cmp(&(b.modified_s, b.modified_ns, &b.name))
         });
@@ -297,26 +298,26 @@ impl Entry<'_> {
     }
 }
 
-/// Maps an entry whose seal was checked by this very descriptor.
+/// Maps an entry whose seal was checked by this descriptor.
 fn map(wasm: &wasmtime::Engine, file: &File) -> wasmtime::Result<Component> {
-    // wasmtime opens by name only. This name is the file behind the descriptor, whatever has
-    // happened to its name in the folder since.
+    // wasmtime opens by name only. This name leads to the file behind the descriptor, even if
+    // another file has its name in the folder now.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     // SAFETY: the file must be an artifact of this build of wasmtime for these settings, and
     // nobody may change it while it is mapped.
     //
-    // The first is what the seal says, which covers every byte before it: only who has the
-    // key can make it, the hosts; they seal nothing but what their own compiler wrote; and the
-    // name, which is sealed with it, stands for wasmtime's exact version, all settings and
-    // CPU features that shape code, and the component. wasmtime looks at most of these again.
-    // (wasmtime finds its way from the ELF header and does not look at the seal behind.)
+    // The seal, which covers every byte before it, shows the first. Only hosts have the key, and
+    // a host seals only artifacts of its own compiler. The name, which is sealed too, is a digest
+    // over wasmtime's exact version, all settings and CPU features that shape code, and the
+    // component. wasmtime checks most of these again. (wasmtime starts at the ELF header and does
+    // not read the seal behind the artifact.)
     //
-    // The second: `CacheFolder::open_file` has looked, through this descriptor, that the file
-    // is a regular one of our own user that nobody else may write to. So it was made by a process
-    // of this user, and only such a one can have it open for writing. Hosts never write to
-    // an entry that has its name: they replace it by a rename, or delete it, which both leave
-    // the mapped file as it is. Other processes of this user could change it, as they
-    // could change this program and its memory: they are trusted.
+    // The second: `CacheFolder::open_file` has checked by this descriptor that the file is a
+    // regular one of this user to which no other user may write. So a process of this user made
+    // it, and only such a process can have it open for writing. A host never writes to an entry
+    // under its name: it replaces the entry by a rename, or deletes it, and both leave the mapped
+    // file unchanged. Other processes of this user could change the file, as they could change
+    // this program and its memory: the host trusts them.
     #[expect(unsafe_code, reason = "mapping native code is unsafe by nature")]
     unsafe {
         Component::deserialize_file(wasm, path)

@@ -1,10 +1,10 @@
-//! What a child gives up before it reads what a guest wrote.
+//! The access that a child gives up before it reads the input of a guest.
 
-/// Gives up, for this process and for good, all that compiling and evaluating do not need: opening
-/// files, network, starting processes and threads, tracing, and signals to others. What is open
-/// stays open. The kernel holds it, by Landlock and by a filter of system calls (seccomp).
+/// Gives up, for this process and for good, all access that compiling and evaluating do not need:
+/// opening files, network, starting processes and threads, tracing, and signals to others. Open
+/// files stay open. The kernel enforces it by Landlock and by a filter of system calls (seccomp).
 ///
-/// Gives what could not be given up, a line each. The process must have one thread.
+/// Returns the restrictions that the kernel lacks, a line each. The process must have one thread.
 pub fn confine() -> Vec<String> {
     platform::confine()
 }
@@ -33,8 +33,8 @@ mod platform {
         SeccompRule,
     };
 
-    /// System calls that compiling and evaluating need: memory, time, random numbers, and what is
-    /// open.
+    /// System calls that compiling and evaluating need: memory, time, random numbers, and open
+    /// files.
     const ALLOWED: [i64; 31] = [
         libc::SYS_brk,
         libc::SYS_clock_getres,
@@ -69,11 +69,11 @@ mod platform {
         libc::SYS_writev,
     ];
 
-    /// Gives something up, or says why that is not possible.
+    /// Gives an access up; the error is the reason why that is not possible.
     type Step = fn() -> Result<(), String>;
 
     pub(super) fn confine() -> Vec<String> {
-        // The kernel takes a compiler before the host, if it has to end one. Written first: a
+        // The kernel kills a compiler before the host if memory is short. This comes first: a
         // process that is not dumpable cannot open its own /proc files.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
         let steps: [(&str, Step); 4] = [
@@ -97,7 +97,7 @@ mod platform {
         Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
     }
 
-    /// No file, no port, no signal to another process: a set of rules that allows nothing.
+    /// Restricts this process by a set of rules that allows no file, port, or signal to others.
     fn landlock() -> Result<(), String> {
         let status = Ruleset::default()
             .handle_access(AccessFs::from_all(ABI::V6))
@@ -120,7 +120,7 @@ mod platform {
             .map_err(text)?;
         let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
             ALLOWED.into_iter().map(|call| (call, Vec::new())).collect();
-        // How a process aborts.
+        // A process aborts by this system call.
         rules.insert(libc::SYS_tgkill, vec![to_itself]);
         let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
         let arch = std::env::consts::ARCH.try_into().map_err(text)?;

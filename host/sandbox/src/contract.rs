@@ -1,4 +1,4 @@
-//! The contract as this host speaks it, and whether a component speaks it too.
+//! The contract of this host, and the check whether a component fits it.
 
 use innkeeper_contract::{RECONCILER_INTERFACE, VERSION};
 use semver::Version;
@@ -8,7 +8,7 @@ use wasmtime::component::types::ComponentItem;
 
 use crate::error::{LoadError, text};
 
-/// Bound from `wit/guest.wit`.
+/// The bindings of `wit/guest.wit`.
 pub(crate) mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/guest.wit",
@@ -23,20 +23,23 @@ const PACKAGE: &str = "innkeeper:guest/";
 /// The interface that a guest exports, without package and version.
 const RECONCILER: &str = "reconciler";
 
-/// The interfaces that a guest may import, and their functions. A test holds this to the WIT.
+/// The interfaces that a guest may import, and their functions. A test compares them with the WIT.
 const IMPORTS: &[(&str, &[&str])] =
     &[("cluster", &["get", "list"]), ("clock", &["now-ms"]), ("log", &["write"])];
 
-/// Refuses a component that is not a guest of this host's contract, with the first reason that
-/// helps whoever built it.
+/// Refuses a component that is not a guest of this host's contract, with the reason that helps its
+/// author most.
+///
+/// # Errors
+/// [`LoadError`].
 pub(crate) fn check(component: &Component, engine: &Engine) -> Result<(), LoadError> {
     let ty = component.component_type();
 
-    // A whole contract of another version comes before one import of it.
+    // A contract of another version is a better reason than one import of it.
     let exported = ty
         .exports(engine)
         .filter_map(|(name, _)| version_of(name, |interface| interface == RECONCILER))
-        .map(speaks)
+        .map(supports)
         .fold(None, |best: Option<Result<(), LoadError>>, one| match best {
             Some(Ok(())) => best,
             _ => Some(one),
@@ -53,7 +56,7 @@ pub(crate) fn check(component: &Component, engine: &Engine) -> Result<(), LoadEr
             .and_then(|interface| IMPORTS.iter().find(|(known, _)| *known == interface))
             .map(|(_, functions)| *functions)
             .ok_or_else(unknown)?;
-        version_of(name, |_| true).map_or(Err(unknown()), speaks)?;
+        version_of(name, |_| true).map_or(Err(unknown()), supports)?;
         let ComponentItem::ComponentInstance(instance) = &item.ty else {
             return Err(unknown());
         };
@@ -71,17 +74,20 @@ pub(crate) fn check(component: &Component, engine: &Engine) -> Result<(), LoadEr
     }
 }
 
-/// The version in the name of an interface of ours that `wanted` accepts; empty if it
-/// names none.
+/// The version in the name of an interface of the contract that `wanted` accepts; empty if the name
+/// has none.
 fn version_of(name: &str, wanted: impl Fn(&str) -> bool) -> Option<&str> {
     let (interface, version) =
         name.strip_prefix(PACKAGE).map(|rest| rest.split_once('@').unwrap_or((rest, "")))?;
     wanted(interface).then_some(version)
 }
 
-/// Whether this host speaks a version of the contract: the same, or one that differs only in
-/// what may be added compatibly (the rule by which wasmtime links).
-fn speaks(found: &str) -> Result<(), LoadError> {
+/// Checks that this host supports a version of the contract: the same one, or one that differs only
+/// in compatible additions (the rule by which wasmtime links).
+///
+/// # Errors
+/// [`LoadError::WrongContract`].
+fn supports(found: &str) -> Result<(), LoadError> {
     let compatible = match (Version::parse(found), Version::parse(VERSION)) {
         (Ok(found), Ok(ours)) if found.pre.is_empty() && ours.pre.is_empty() => {
             match (ours.major, ours.minor) {
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_of_imports_is_that_of_the_wit() {
+    fn table_of_imports_equals_the_wit() {
         let mut resolve = Resolve::default();
         let wit = include_str!("../../../wit/guest.wit");
         let package = resolve.push_str("guest.wit", wit).unwrap();
@@ -133,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_only_add_are_spoken() {
+    fn versions_with_compatible_additions_are_supported() {
         for found in ["0.1.0", "0.1.9"] {
-            assert_eq!(speaks(found), Ok(()), "{found}");
+            assert_eq!(supports(found), Ok(()), "{found}");
         }
         for found in ["", "0.0.1", "0.2.0", "1.0.0", "0.1.0-rc.1", "one"] {
-            assert_eq!(speaks(found).unwrap_err().reason(), "WrongContract", "{found}");
+            assert_eq!(supports(found).unwrap_err().reason(), "WrongContract", "{found}");
         }
     }
 }

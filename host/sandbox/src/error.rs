@@ -1,5 +1,5 @@
-//! What can go wrong, for callers to act on. Texts are stable (they go into conditions) and
-//! bounded, whatever the guest is.
+//! The errors of loads and calls, by type. Their texts are stable (the host puts them into
+//! conditions) and bounded for any guest.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,17 +10,17 @@ const TEXT_BYTES_MAX: usize = 2_000;
 /// The longest function name in a backtrace, in bytes.
 const FUNCTION_BYTES_MAX: usize = 200;
 
-/// Why a component is not accepted as a guest.
+/// The reason why the host does not accept a component as a guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The bytes are something else.
+    /// The bytes are no component.
     #[error("not a WebAssembly component: {what}")]
     NotAComponent {
-        /// What they are, and what to do.
+        /// The format of the bytes, and the remedy.
         what: String,
     },
-    /// Larger than [`Limits::component_bytes`](crate::Limits::component_bytes).
+    /// The component is larger than [`Limits::component_bytes`](crate::Limits::component_bytes).
     #[error("the component has {bytes} bytes, the limit is {max}")]
     TooLarge {
         /// Its size.
@@ -28,7 +28,7 @@ pub enum LoadError {
         /// The limit.
         max: usize,
     },
-    /// A guest of our contract, but of a version that this host does not speak.
+    /// The component is a guest of a version of the contract that this host does not support.
     #[error(
         "the component was built against innkeeper:guest@{found}, this host speaks {wanted}: \
          build it with a matching SDK or take another release of the host"
@@ -39,23 +39,23 @@ pub enum LoadError {
         /// The version of this host.
         wanted: &'static str,
     },
-    /// It wants something that this host does not give.
+    /// The component has an import that is not part of the contract.
     #[error("the component imports {name}, which is not part of innkeeper:guest@{}{}",
         innkeeper_contract::VERSION, wasi_hint(.name))]
     UnknownImport {
         /// The import; `interface#function` for a function of an interface of the contract.
         name: String,
     },
-    /// It does not export the interface that makes a guest.
+    /// The component does not export the interface of a guest.
     #[error("the component does not export {name}: it is not an Innkeeper guest")]
     MissingExport {
         /// The missing interface.
         name: &'static str,
     },
-    /// The names are right, the types are not.
+    /// The component has the names of the contract with other types.
     #[error("the component does not fit the contract: {what}")]
     WrongType {
-        /// What differs.
+        /// The difference.
         what: String,
     },
     /// Compiling took longer than [`Limits::compile_time`](crate::Limits::compile_time).
@@ -67,21 +67,21 @@ pub enum LoadError {
     /// The component is invalid, or takes more than the compiler may use.
     #[error("the component cannot be compiled: {what}")]
     CompileFailed {
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// Something else than the host killed the compiler: the kernel does where memory is short. It
-    /// counts against the component, or it would be compiled and killed without end.
+    /// Another process or the kernel killed the compiler; the kernel does if memory is short. The
+    /// error is permanent, or the host would compile the component again without end.
     #[error(
         "the compiler of the component was killed, most likely since memory is short: the component \
          counts as too large to compile; give the host's container more memory, then change the \
          Module's spec, for example limits"
     )]
     CompileKilled,
-    /// The compiler could not do its work. That is the host's trouble, not the component's.
+    /// The compiler could not work, for a reason that the component does not cause.
     #[error("the host cannot compile: {what}")]
     Compiler {
-        /// What happened and what to do.
+        /// The reason and the remedy.
         what: String,
     },
     /// `describe` failed, or its manifest cannot be read.
@@ -98,7 +98,7 @@ fn wasi_hint(name: &str) -> &'static str {
 }
 
 impl LoadError {
-    /// One CamelCase word for each kind of error: the reason of a condition.
+    /// The CamelCase reason of a condition.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotAComponent { .. } => "NotAComponent",
@@ -115,73 +115,75 @@ impl LoadError {
         }
     }
 
-    /// Whether the same bytes may be accepted at another time: the trouble is the host's.
+    /// Whether the host may accept the same bytes later: the component does not cause the error.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Compiler { .. } | Self::Describe(CallError::Busy { .. }))
     }
 }
 
-/// Why a call gave no outcome. The guest's own [`Failure`](innkeeper_contract::Failure) is not
-/// here: it is an outcome.
+/// The reason why a call gave no outcome. The guest's own [`Failure`](innkeeper_contract::Failure)
+/// is an outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The guest stopped itself, or broke the rules of WebAssembly.
     #[error("the guest trapped: {0}")]
     Trap(Box<Trap>),
-    /// It ran longer than [`Limits::time`](crate::Limits::time).
+    /// The guest ran longer than [`Limits::time`](crate::Limits::time).
     #[error("the guest ran longer than {limit:?} and was stopped")]
     Timeout {
         /// The limit.
         limit: Duration,
     },
-    /// It was refused memory and did not get over it.
+    /// The sandbox refused memory to the guest, and the guest failed.
     #[error("the guest wanted more than {limit} bytes of memory")]
     OutOfMemory {
         /// The limit.
         limit: usize,
     },
-    /// It was refused table elements and did not get over it.
+    /// The sandbox refused table elements to the guest, and the guest failed.
     #[error("the guest wanted more than {limit} table elements")]
     TableTooLarge {
         /// The limit.
         limit: usize,
     },
-    /// It gave a document larger than [`Limits::output_bytes`](crate::Limits::output_bytes).
+    /// A document of the guest is larger than
+    /// [`Limits::output_bytes`](crate::Limits::output_bytes).
     #[error("the {document} of the guest has {bytes} bytes, the limit is {limit}")]
     OutputTooLarge {
-        /// Which document of the contract.
+        /// The name of the document in the contract.
         document: &'static str,
         /// Its size.
         bytes: usize,
         /// The limit.
         limit: usize,
     },
-    /// It gave a document that is not JSON of the contract's shape.
+    /// A document of the guest is not JSON of the contract's schema.
     #[error("the {document} of the guest cannot be read: {what}{}", at(.place))]
     OutputUnreadable {
-        /// Which document of the contract.
+        /// The name of the document in the contract.
         document: &'static str,
-        /// What is wrong.
+        /// The problem.
         what: String,
-        /// The member where it is wrong, as in `objects[2].policy[0]`; empty if it is the whole.
+        /// The member with the problem, as in `objects[2].policy[0]`; empty for the whole document.
         place: String,
     },
-    /// It desires more than [`Limits::objects`](crate::Limits::objects).
+    /// The guest desires more objects than [`Limits::objects`](crate::Limits::objects).
     #[error("the guest desires {count} objects, the limit is {limit}")]
     TooManyObjects {
-        /// How many.
+        /// The number of objects.
         count: usize,
         /// The limit.
         limit: usize,
     },
-    /// It read more often than [`Limits::reads`](crate::Limits::reads).
+    /// The guest read more often than [`Limits::reads`](crate::Limits::reads).
     #[error("the guest read from the cluster more than {limit} times in one call")]
     TooManyReads {
         /// The limit.
         limit: usize,
     },
-    /// One answer of a read would not fit into the guest's memory beside the `observed` document.
+    /// One answer of a read and the `observed` document together do not fit into the guest's
+    /// memory.
     #[error(
         "one read of the guest has more bytes than its memory of {limit} bytes has room for: let it \
          read less (by a namespace or a selector), or raise spec.limits.memory"
@@ -209,10 +211,10 @@ pub enum CallError {
         /// The limit.
         limit: usize,
     },
-    /// More calls run at once than the engine has room for. That is the caller's trouble.
+    /// The caller makes more calls at once than the engine has room for.
     #[error("the sandbox has no room for another call: {what}")]
     Busy {
-        /// Which room.
+        /// The resource that is exhausted.
         what: String,
     },
 }
@@ -222,7 +224,7 @@ fn at(place: &str) -> String {
 }
 
 impl CallError {
-    /// One CamelCase word for each kind of error: the reason of a condition.
+    /// The CamelCase reason of a condition.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Trap(_) => "GuestTrapped",
@@ -240,7 +242,7 @@ impl CallError {
         }
     }
 
-    /// Where the guest was, if it trapped.
+    /// The backtrace of a trap.
     pub fn backtrace(&self) -> Option<&Backtrace> {
         match self {
             Self::Trap(trap) => Some(&trap.backtrace),
@@ -249,41 +251,41 @@ impl CallError {
     }
 }
 
-/// How a guest trapped.
+/// The trap of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// What WebAssembly says.
+    /// The message of the trap.
     pub message: String,
-    /// The last line that the guest logged as an error before it: a panic message, from
-    /// guests whose SDK logs it.
+    /// The last line that the guest logged as an error before the trap: a panic message, if the
+    /// guest's SDK logs it.
     pub panic_message: Option<String>,
-    /// Where it was.
+    /// The functions at the trap.
     pub backtrace: Backtrace,
 }
 
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        if let Some(said) = &self.panic_message {
-            write!(f, "; it said: {said}")?;
+        if let Some(message) = &self.panic_message {
+            write!(f, "; its last error: {message}")?;
         }
         Ok(())
     }
 }
 
-/// The functions that a guest was in, the innermost first.
+/// The functions on the stack of a guest, the innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backtrace {
-    /// One for each call.
+    /// One frame per call.
     pub frames: Vec<Frame>,
 }
 
 /// One function of a [`Backtrace`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, or `function <index>` where the component names none.
+    /// The name, or `function <index>` for a function without one.
     pub function: String,
-    /// Where in the core module, in bytes from its start.
+    /// The place in the core module, in bytes from its start.
     pub offset: Option<usize>,
 }
 
@@ -322,7 +324,7 @@ impl fmt::Display for Backtrace {
     }
 }
 
-/// A text from outside, cut to what an error may carry.
+/// Cuts a foreign text to the length that an error may have.
 pub(crate) fn text(text: impl Into<String>) -> String {
     bounded(text.into(), TEXT_BYTES_MAX)
 }

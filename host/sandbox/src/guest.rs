@@ -1,4 +1,4 @@
-//! A loaded guest, and one call of it.
+//! A loaded guest, and its calls: [`Guest`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::settings::{FUEL_PER_MS, Interruption, TICK};
 use crate::state::{State, TooLarge, TooManyReads};
 use crate::{compile, contract, output};
 
-/// What a guest may hand over in one import, beyond its memory, in bytes: the record itself.
+/// Bytes that a guest may pass to one import beyond its memory: those of the record itself.
 const HOSTCALL_SLACK_BYTES: usize = 64 << 10;
 
-/// A component that is a guest of our contract, ready to run. Cloning is cheap.
+/// A component that is a guest of the contract, ready to run. Clones are cheap.
 #[derive(Clone)]
 pub struct Guest {
     loaded: Arc<Loaded>,
@@ -36,41 +36,41 @@ struct Loaded {
     size_bytes: usize,
 }
 
-/// How a call ended, and what it took.
+/// The result of a call, and its figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What the guest says.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What the call took.
+    /// The figures of the call.
     pub figures: Figures,
 }
 
-/// What a guest says, read strictly.
+/// The outcome of a call, decoded strictly.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// This is all that is desired: what was made before and is not in it goes.
+    /// The complete desired state: the host deletes owned objects that are not in it.
     Complete(Desired),
-    /// Apply this and keep the rest.
+    /// A part of the desired state: the host applies it and keeps the other objects.
     Partial(Desired),
-    /// Nothing can be said: keep everything.
+    /// The guest failed: the host keeps all objects.
     Failed(Failure),
 }
 
-/// What one call took.
+/// The figures of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Time in the sandbox: instantiation, the guest, and its imports. Counted from fuel under
     /// [`Interruption::Fuel`], so that it is the same on every machine.
     pub time: Duration,
-    /// The most linear memory that it had, in bytes.
+    /// The peak of the linear memory, in bytes.
     pub memory_peak_bytes: usize,
-    /// Size of the document that it gave, in bytes.
+    /// Size of the output document, in bytes.
     pub output_bytes: usize,
-    /// Bytes of log lines beyond the limit, which nobody has seen.
+    /// Bytes of log lines beyond the limit, which the host has cut off.
     pub log_cut_bytes: usize,
-    /// Whether it asked for the time.
+    /// Whether the guest read the clock.
     pub clock_read: bool,
-    /// Units of fuel that it burned; none under [`Interruption::Epoch`].
+    /// Units of fuel that the call used; `None` under [`Interruption::Epoch`].
     pub fuel: Option<u64>,
 }
 
@@ -105,7 +105,7 @@ impl Guest {
         })
     }
 
-    /// What the guest says it is.
+    /// The manifest that `describe` gave.
     pub fn manifest(&self) -> &Manifest {
         &self.loaded.manifest
     }
@@ -127,24 +127,24 @@ impl Guest {
         self.loaded.size_bytes
     }
 
-    /// What its calls may take.
+    /// The limits of its calls.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The same guest with other limits on its calls; nothing is compiled.
+    /// The same guest with other limits on its calls. The host compiles nothing.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
         Self { loaded: Arc::clone(&self.loaded), limits }
     }
 
-    /// Asks the guest what should be, in an instance of its own.
+    /// Calls `reconcile` of the guest in a new instance.
     ///
-    /// `observed` is an `observed` document. Blocks the thread for up to [`Limits::time`], and
-    /// whatever `host` takes beyond it; the caller holds a [`Permit`](crate::Permit).
+    /// `observed` is an `observed` document. Blocks the thread for up to [`Limits::time`] and the
+    /// time of `host`; the caller holds a [`Permit`](crate::Permit).
     ///
     /// # Errors
-    /// [`CallError`]. A guest that says that it failed is [`Outcome::Failed`], no error.
+    /// [`CallError`]. If the guest reports its own failure, the outcome is [`Outcome::Failed`].
     pub fn reconcile(&self, observed: &str, host: &mut dyn Host) -> Result<Run, CallError> {
         let (outcome, mut figures) = self.call(observed, host);
         let outcome = outcome?;
@@ -177,15 +177,22 @@ impl Guest {
         })
     }
 
-    /// The text of the outcome, unread: what the benches compare with the native function.
+    /// The text of the outcome without decoding, which the benches compare with the native
+    /// function.
+    ///
+    /// # Errors
+    /// [`CallError`].
     #[doc(hidden)]
     pub fn reconcile_text(&self, observed: &str, host: &mut dyn Host) -> Result<String, CallError> {
         let (outcome, _) = self.call(observed, host);
         outcome.map(|outcome| text_of(&outcome).to_owned())
     }
 
-    /// The mean time of a call in an instance that has been called before: what the benches
-    /// compare [`Guest::reconcile`] with. Under the limits of a single call.
+    /// The mean time of a call in an instance after its first call, which the benches compare with
+    /// [`Guest::reconcile`]. All calls together have the limits of a single call.
+    ///
+    /// # Errors
+    /// [`CallError`].
     #[doc(hidden)]
     pub fn time_warm(
         &self,
@@ -226,8 +233,8 @@ fn text_of(outcome: &reconciler::Outcome) -> &str {
     text
 }
 
-/// One call in a fresh instance, bounded by `limits`. It is given a manifest, to tell what it may
-/// read, and so many bytes.
+/// Makes one call in a new instance, bounded by `limits`. The manifest has the kinds that the guest
+/// may read; `given_bytes` is the size of the input.
 fn call<R>(
     runtime: &Runtime,
     pre: &ReconcilerGuestPre<State>,
@@ -239,7 +246,7 @@ fn call<R>(
     let interruption = runtime.interruption;
     let mut store = Store::new(&runtime.wasm, State::new(*limits, manifest, given_bytes));
     store.limiter(|state| &mut state.usage);
-    // What an import is given is copied to the host: never more than the guest's memory.
+    // The host copies the arguments of an import: never more than the guest's memory.
     store.set_hostcall_fuel(limits.memory_bytes.saturating_add(HOSTCALL_SLACK_BYTES));
 
     let fuel = fuel(limits.time);
@@ -254,7 +261,7 @@ fn call<R>(
             function(&guest, &mut store)
         })
     };
-    // Figures by fuel are the same on every machine; the clock is read for the others only.
+    // Figures by fuel are the same on every machine, so they use no clock.
     let started = (interruption != Interruption::Fuel).then(Instant::now);
     let result = run();
     let elapsed = started.map(|started| started.elapsed());
@@ -276,7 +283,7 @@ fn call<R>(
     (result.map_err(|error| classify(&error, state)), figures)
 }
 
-/// Epochs from now until `time` has passed for sure: the current one may be about to end.
+/// The number of epochs after which `time` has passed for sure: the current one may end soon.
 fn ticks(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX).saturating_add(1)
 }
@@ -285,8 +292,7 @@ fn fuel(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).saturating_mul(FUEL_PER_MS / 1_000)
 }
 
-/// What an error of wasmtime means to our caller, by its type and by what the call's state
-/// has recorded.
+/// The error of a call, by the type of wasmtime's error and by the state of the call.
 fn classify(error: &wasmtime::Error, state: &State) -> CallError {
     let limits = &state.limits;
     if error.is::<TooManyReads>() {
@@ -311,7 +317,7 @@ fn classify(error: &wasmtime::Error, state: &State) -> CallError {
             place: String::new(),
         };
     }
-    // A guest that is refused memory aborts, which looks like any other trap.
+    // A guest without memory aborts, which looks like any other trap.
     if let Some(limit) = state.usage.memory_refused {
         return CallError::OutOfMemory { limit };
     }

@@ -1,15 +1,15 @@
-//! What a guest may ask of us during a call.
+//! The imports that a guest may call: [`Host`].
 
-/// Answers a guest's imports during one call. The caller implements it over a frozen view
-/// of the cluster, so that the same question has the same answer until the call ends.
+/// Answers a guest's imports during one call. The caller implements it over a snapshot of the
+/// cluster, so the same read has the same answer until the call ends.
 ///
-/// `room` is how many bytes an answer may have. Count before you join the answer's text, and give
-/// [`ReadError::TooLarge`] if it has more: that ends the call.
+/// `room` is the largest answer in bytes. An implementation counts the bytes before it joins the
+/// answer's text, and gives [`ReadError::TooLarge`] if there are more, which ends the call.
 pub trait Host {
-    /// One object, as the text of an `observed-object` document.
+    /// Reads one object, as the text of an `observed-object` document.
     ///
-    /// Asked only for kinds that the guest's manifest declares. `namespace` is empty for
-    /// cluster-scoped kinds.
+    /// The sandbox calls it only for kinds that the guest's manifest declares. `namespace` is empty
+    /// for cluster-scoped kinds.
     ///
     /// # Errors
     /// [`ReadError`]; the guest sees it and may go on.
@@ -21,10 +21,11 @@ pub trait Host {
         room: usize,
     ) -> Result<String, ReadError>;
 
-    /// The objects that match, as the text of an `observed-list` document.
+    /// Lists the objects that match, as the text of an `observed-list` document.
     ///
-    /// Asked only for kinds that the guest's manifest declares. An empty `namespace` means all
-    /// that the module reads, an empty `label_selector` (in Kubernetes' syntax) all objects.
+    /// The sandbox calls it only for kinds that the guest's manifest declares. An empty `namespace`
+    /// means all namespaces of the module, an empty `label_selector` (in Kubernetes' syntax) all
+    /// objects.
     ///
     /// # Errors
     /// [`ReadError`]; the guest sees it and may go on.
@@ -36,10 +37,11 @@ pub trait Host {
         room: usize,
     ) -> Result<String, ReadError>;
 
-    /// Milliseconds since 1970-01-01T00:00:00Z. Asked at most once in a call.
+    /// Milliseconds since 1970-01-01T00:00:00Z. The sandbox calls it at most once in a call.
     fn now_ms(&mut self) -> u64;
 
-    /// One line of the guest's log, already cut to the limit: then it ends with three dots.
+    /// Takes one line of the guest's log. A line that the sandbox cut to the limit ends with three
+    /// dots.
     fn log(&mut self, level: Level, message: &str);
 }
 
@@ -52,39 +54,38 @@ pub struct ResourceKind {
     pub kind: String,
 }
 
-/// Why a read has no answer. The texts are seen by the guest.
+/// The reason why a read has no answer. The guest sees the texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
     /// There is no object of that name.
     NotFound,
     /// The API server does not serve the kind now.
     NotServed,
-    /// The module may not read it; the text names verb, resource and namespace.
+    /// The module may not read the kind; the text names verb, resource and namespace.
     Forbidden(String),
-    /// The manifest does not declare the kind. The sandbox itself answers so.
+    /// The manifest does not declare the kind. The sandbox itself gives this answer.
     Undeclared,
-    /// The arguments cannot be understood; the text says how.
+    /// The arguments are invalid; the text has the reason.
     Invalid(String),
-    /// The answer has more bytes than there is room for. The guest does not see it: its call ends.
+    /// The answer has more bytes than `room`. The call ends, so the guest does not see this error.
     TooLarge,
 }
 
-/// How much a log line matters.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// For whoever debugs the guest.
+    /// For the author of the guest.
     Debug,
-    /// What was done.
+    /// A report of work.
     Info,
-    /// Something may be wrong.
+    /// A possible problem.
     Warn,
-    /// Something is wrong.
+    /// A problem.
     Error,
 }
 
-/// Lends the caller's [`Host`] to a call. A store owns what it holds (`'static`), the
-/// caller's host is borrowed: the thread that makes the call carries the loan, and it ends
-/// with the call.
+/// Lends the caller's [`Host`] to a call. A store owns its data (`'static`), but the caller's host
+/// is borrowed: the thread of the call carries the loan, which ends with the call.
 pub(crate) struct Loan<'a>(pub(crate) &'a mut (dyn Host + 'a));
 
 impl<'a> scoped_tls_hkt::ReborrowMut<'a> for Loan<'_> {
@@ -97,7 +98,7 @@ impl<'a> scoped_tls_hkt::ReborrowMut<'a> for Loan<'_> {
 
 scoped_tls_hkt::scoped_thread_local!(pub(crate) static mut LOAN: for<'a> Loan<'a>);
 
-/// The host of `describe`: there is no cluster yet.
+/// The host of `describe`, without a cluster.
 pub(crate) struct NoHost;
 
 impl Host for NoHost {
@@ -114,6 +115,6 @@ impl Host for NoHost {
     }
 
     fn log(&mut self, level: Level, message: &str) {
-        tracing::debug!(?level, message, "a guest logs in describe");
+        tracing::debug!(?level, message, "guest logged in describe");
     }
 }

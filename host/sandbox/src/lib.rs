@@ -1,4 +1,4 @@
-//! Guests as WebAssembly components. wasmtime lives here and nowhere else.
+//! Guests as WebAssembly components. No other crate uses wasmtime.
 //!
 //! ```text
 //! bytes --Engine::load--> Guest --Guest::reconcile(observed, host)--> Run
@@ -6,19 +6,19 @@
 //!          imports, describe
 //! ```
 //!
-//! An [`Engine`] is made once. [`Engine::load`] compiles a component (in a child process, see
-//! [`Compile`]; a [`CodeCache`] keeps what was compiled), refuses what is not a guest of our
-//! contract, and asks it to describe itself. [`Guest::reconcile`] runs it once, in an instance that
-//! lives for that call only, against a [`Host`] that answers its reads.
+//! The host makes one [`Engine`]. [`Engine::load`] compiles a component (in a child process, see
+//! [`Compile`]; a [`CodeCache`] keeps the code), refuses one that is not a guest of the contract,
+//! and calls its `describe`. [`Guest::reconcile`] runs the guest once, in an instance of that call
+//! only, against a [`Host`] that answers its reads.
 //!
 //! # Guarantees
 //!
-//! - No state survives a call: every call has its own instance and its memory is reset.
+//! - No state survives a call: every call has its own instance, and the sandbox resets its memory.
 //! - A call ends: [`Limits::time`] bounds instantiation and the call together, by wall clock
 //!   ([`Interruption::Epoch`]) or by a count of instructions ([`Interruption::Fuel`]).
-//! - What a guest takes is bounded by [`Limits`]; going over one is a [`CallError`] of that call.
-//! - A guest reaches nothing but the functions of `wit/guest.wit`. A component that imports
-//!   anything else is refused and the import is named.
+//! - [`Limits`] bound the resources of a guest; a call that exceeds one fails with a [`CallError`].
+//! - A guest reaches nothing but the functions of `wit/guest.wit`. The host refuses a component
+//!   with another import, and names the import.
 //! - The same component, input and answers give the same output: there is no randomness, and
 //!   floating-point NaNs are canonical.
 //!
@@ -26,12 +26,13 @@
 //!
 //! - Calls are synchronous and take at most [`Limits::time`]: an async caller runs them on a
 //!   thread that may block, after [`Permits::acquire`].
-//! - The program of [`Compile::Child`] is this very build of Innkeeper: its output is run as code.
-//! - Processes of this user are trusted, as are those who have the key of the [`CodeCache`]: what
-//!   they write there is run as code.
+//! - The program of [`Compile::Child`] is this very build of Innkeeper: the host runs its output as
+//!   code.
+//! - The host trusts processes of its user, and others that have the key of the [`CodeCache`]: it
+//!   runs the code that they write there.
 //!
-//! There is no async code here but the semaphore, no Kubernetes, and no clock other than the
-//! one that interrupts guests and measures them.
+//! This crate has no async code but the semaphore, no Kubernetes, and no clock other than the one
+//! that interrupts guests and measures them.
 
 mod cache;
 mod child;

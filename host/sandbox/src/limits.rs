@@ -1,4 +1,4 @@
-//! What one guest may take.
+//! The limits of one guest: [`Limits`].
 
 use std::time::Duration;
 
@@ -21,15 +21,15 @@ pub const READS_DEFAULT: usize = 10_000;
 /// Default of [`Limits::log_bytes`]: 16 KiB.
 pub const LOG_BYTES_DEFAULT: usize = 16 << 10;
 
-/// Answers of reads in one call, in times of the guest's memory ([`Limits::read_bytes`]).
+/// The ratio of the answers of reads in one call to the guest's memory ([`Limits::read_bytes`]).
 const READ_BYTES_PER_MEMORY: usize = 4;
 
-/// What one guest may take. The first two bound loading, the others each call.
+/// The limits of one guest. The first two bound the load, the others each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Size of the component before it is compiled, in bytes.
     pub component_bytes: usize,
-    /// Wall-clock time of the compilation. Not held by
+    /// Wall-clock time of the compilation. It does not hold for
     /// [`Compile::InProcess`](crate::Compile::InProcess).
     pub compile_time: Duration,
     /// Time of one call, instantiation included. By epoch it ends at most two
@@ -40,13 +40,13 @@ pub struct Limits {
     pub memory_bytes: usize,
     /// Table elements of one instance, all its tables together.
     pub table_elements: usize,
-    /// The document that a call gives, in bytes of UTF-8.
+    /// Size of the output document of a call, in bytes of UTF-8.
     pub output_bytes: usize,
     /// Objects in one `desired` document.
     pub objects: usize,
     /// Calls of `cluster.get` and `cluster.list` in one call.
     pub reads: usize,
-    /// Log lines of one call, in bytes, one more for each line. What is beyond is cut.
+    /// Log lines of one call, in bytes, one more for each line. The sandbox cuts the rest off.
     pub log_bytes: usize,
 }
 

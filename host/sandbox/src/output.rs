@@ -1,4 +1,4 @@
-//! The documents that a guest gives, read strictly.
+//! The strict decoding of a guest's output documents.
 
 use innkeeper_contract::{Desired, Failure, Manifest};
 use serde::de::DeserializeOwned;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::error::{CallError, text};
 use crate::limits::Limits;
 
-/// A document of the contract that a guest gives.
+/// An output document of the contract.
 pub(crate) trait Document: DeserializeOwned {
     /// Its name in the contract.
     const NAME: &'static str;
@@ -39,7 +39,10 @@ impl Document for Failure {
     }
 }
 
-/// Reads a document; unknown members are errors, since they are typos.
+/// Decodes a document. An unknown member is an error, since it is a typo.
+///
+/// # Errors
+/// [`CallError::OutputTooLarge`] and [`CallError::OutputUnreadable`].
 pub(crate) fn read<D: Document>(json: &str, limits: &Limits) -> Result<D, CallError> {
     if json.len() > limits.output_bytes {
         return Err(CallError::OutputTooLarge {
@@ -49,8 +52,7 @@ pub(crate) fn read<D: Document>(json: &str, limits: &Limits) -> Result<D, CallEr
         });
     }
     let document: D = serde_json::from_str(json).map_err(|error| unreadable::<D>(json, &error))?;
-    // serde_json bounds the depth of a text, and reads on in a text under a name of its own
-    // (RawValue).
+    // serde_json bounds the depth of the text only outside of raw values.
     if !document.values().all(|value| is_within(value, DEPTH_MAX)) {
         return Err(CallError::OutputUnreadable {
             document: D::NAME,
@@ -74,6 +76,10 @@ fn is_within(value: &Value, levels: usize) -> bool {
     }
 }
 
+/// Decodes a `desired` document.
+///
+/// # Errors
+/// As of [`read`], and [`CallError::TooManyObjects`].
 pub(crate) fn read_desired(json: &str, limits: &Limits) -> Result<Desired, CallError> {
     let desired: Desired = read(json, limits)?;
     let count = desired.objects.len();
@@ -83,7 +89,8 @@ pub(crate) fn read_desired(json: &str, limits: &Limits) -> Result<Desired, CallE
     Ok(desired)
 }
 
-/// Reads once more, keeping track of the place: too slow to do on every call.
+/// The error of a document that cannot be decoded. It decodes the document once more to find the
+/// place, which is too slow for every call.
 fn unreadable<D: Document>(json: &str, error: &serde_json::Error) -> CallError {
     let mut what = error.to_string();
     let mut place = String::new();

@@ -1,4 +1,4 @@
-//! Who may run a guest now.
+//! The permits to run a guest: [`Permits`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,11 +7,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A fair semaphore for sandbox calls.
 ///
-/// More threads in guests than cores ruin the tail latency of all of them, so a call is made
-/// with a [`Permit`] in hand. Permits are given in the order of asking, and one module
-/// holds or waits for at most half of them: a busy module never keeps another one out. Of the wait
-/// for that half the same holds for each tenant of the module: a busy one is never ahead with more
-/// calls than the module may make at once.
+/// More threads in guests than cores ruin the tail latency of all of them, so a caller holds a
+/// [`Permit`] during a call. The callers get permits in the order of their requests. One module
+/// holds or waits for at most half of them, so a busy module does not keep another one out. In the
+/// same way, a busy tenant of a module is never ahead of another one with more calls than the
+/// module may make at once.
 #[derive(Clone, Debug)]
 pub struct Permits {
     all: Arc<Semaphore>,
@@ -19,38 +19,37 @@ pub struct Permits {
     half: usize,
 }
 
-/// Of each module that holds or waits for a permit, by the module's name and an empty text; and of
-/// each tenant of it that does, by both names.
+/// The semaphores of modules that hold or wait for a permit, by the module's name and an empty
+/// text, and those of their tenants, by both names.
 type Shares = BTreeMap<(String, String), Weak<Semaphore>>;
 
-/// The right to make sandbox calls, one at a time. Given back when dropped.
+/// The right to make sandbox calls, one at a time. The drop returns it.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped at once allows nothing"]
 pub struct Permit {
-    // Dropped in this order: the place among all first, so that whoever waits there goes on.
+    // Dropped in this order: the place among all first, so that its next waiter goes on.
     _all: Option<OwnedSemaphorePermit>,
     _own: Option<OwnedSemaphorePermit>,
     _tenant: Option<OwnedSemaphorePermit>,
 }
 
 impl Permits {
-    /// As many permits as `count`, at least two.
+    /// Makes `count` permits, at least two.
     pub fn new(count: usize) -> Self {
         let count = count.clamp(2, Semaphore::MAX_PERMITS);
         Self { all: Arc::new(Semaphore::new(count)), shares: Arc::default(), half: count / 2 }
     }
 
-    /// As many permits as there are cores, at least two.
+    /// Makes one permit per core, at least two.
     pub fn per_core() -> Self {
         Self::new(cores())
     }
 
-    /// Waits for a permit for a `tenant` of a `module`: a namespace, say.
+    /// Waits for a permit for a `tenant` of a `module`, such as a namespace.
     ///
-    /// Giving up the wait (dropping the future) loses nothing but the place in the queue.
+    /// A caller that drops the future loses nothing but its place in the queue.
     pub async fn acquire(&self, module: &str, tenant: &str) -> Permit {
-        // No semaphore is ever closed, so no wait fails; the fields are
-        // `Option`s only because that cannot be said in types.
+        // No semaphore is ever closed, so no wait fails; the types of tokio do not know that.
         let tenant = match tenant {
             "" => None,
             tenant => self.share(module, tenant).acquire_owned().await.ok(),
@@ -60,7 +59,7 @@ impl Permits {
         Permit { _all: all, _own: own, _tenant: tenant }
     }
 
-    /// How many calls could start now.
+    /// The number of calls that could start now.
     pub fn available(&self) -> usize {
         self.all.available_permits()
     }
@@ -79,7 +78,7 @@ impl Permits {
     }
 }
 
-/// The cores of this machine, or what this process may use of them.
+/// The number of cores that this process may use.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
@@ -92,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// Looks once whether a wait is over.
+    /// Polls a wait once.
     fn poll<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
         match future.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(output) => Some(output),
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_at_least_two() {
+    fn permits_are_at_least_two() {
         assert_eq!(Permits::new(0).available(), 2);
         assert!(Permits::per_core().available() >= 2);
     }
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_module_does_not_push_itself_between_others() {
+    fn second_call_of_a_busy_module_waits_behind_other_modules() {
         let permits = Permits::new(2);
         let (a, b) = (take(&permits, "a").expect("free"), take(&permits, "b").expect("free"));
         // The second of a asks before c, but waits for its own half and not among all.
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn permits_are_given_in_the_order_of_asking() {
+    fn permits_go_to_callers_in_the_order_of_their_requests() {
         let permits = Permits::new(2);
         let (a, b) = (take(&permits, "a"), take(&permits, "b"));
         let mut first = pin!(permits.acquire("c", "t"));
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_tenant_is_ahead_of_another_with_one_call_for_each_permit() {
+    fn busy_tenant_is_ahead_of_another_by_one_call_per_permit() {
         let permits = Permits::new(4);
         let mut busy: Vec<_> = (0..6).map(|_| Box::pin(permits.acquire("m", "busy"))).collect();
         let mut held: Vec<_> = busy.iter_mut().filter_map(|wait| poll(wait.as_mut())).collect();
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_is_given_up_holds_nothing() {
+    fn dropped_wait_holds_no_permit() {
         let permits = Permits::new(2);
         let a = take(&permits, "a");
         {
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_that_are_gone_are_forgotten() {
+    fn semaphores_of_idle_modules_are_removed() {
         let permits = Permits::new(2);
         for index in 0..100 {
             drop(take(&permits, &format!("module-{index}")));

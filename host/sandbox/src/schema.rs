@@ -1,9 +1,9 @@
-//! JSON Schemas that a guest describes, against documents of its users.
+//! Evaluation of JSON Schemas of guests against documents of users.
 //!
-//! Neither side is trusted: a schema of some hundred bytes can take exponential time, and a pattern
-//! can take gigabytes. So a check has three steps: bounds on the schema (`bounds`), a count of
-//! the steps that the evaluation takes at most (`cost`), and only then the evaluation itself
-//! (`evaluate`). [`Engine::validate`](crate::Engine::validate) does all of it in a child process.
+//! The host trusts neither: a schema of some hundred bytes can take exponential time, and a pattern
+//! can take gigabytes. So a check has three steps: bounds on the schema (`bounds`), a count of the
+//! steps that the evaluation takes at most (`cost`), and only then the evaluation itself
+//! (`evaluate`), which [`Engine::validate`](crate::Engine::validate) runs in a child process.
 
 mod bounds;
 mod child;
@@ -22,8 +22,8 @@ pub(crate) use child::{validate_confined, validate_here};
 pub use cost::{EVALUATION_DEPTH_MAX, EVALUATION_STEPS_MAX};
 pub use error::{Misfit, Problem, SchemaError};
 
-/// Checks a document against a schema in this process. The bounds alone keep the time under about
-/// a second; [`Engine::validate`](crate::Engine::validate) bounds time and memory as well.
+/// Checks a document against a schema in this process. The bounds keep the time under about a
+/// second; [`Engine::validate`](crate::Engine::validate) bounds time and memory as well.
 ///
 /// # Errors
 /// [`SchemaError`], but never [`SchemaError::Unavailable`].
@@ -33,6 +33,9 @@ pub fn validate(schema: &Value, document: &Value) -> Result<(), SchemaError> {
 }
 
 /// Checks the bounds on the schema, and counts the steps that its evaluation takes at most.
+///
+/// # Errors
+/// [`SchemaError::Unusable`] and [`SchemaError::TooCostly`].
 pub(crate) fn check_bounds(schema: &Value, document: &Value) -> Result<(), SchemaError> {
     let checked = bounds::check(schema).map_err(SchemaError::Unusable)?;
     cost::check(schema, &checked, document)

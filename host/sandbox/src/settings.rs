@@ -1,5 +1,5 @@
-//! wasmtime's settings. The compiling child and the running engine must agree on all that
-//! shapes code, so both take them from here.
+//! wasmtime's settings. The compiling child and the running engine must agree on all settings that
+//! shape code, so both take them from here.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use wasmtime::{
     Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, Strategy,
 };
 
-/// How often the epoch advances: the grain of [`Limits::time`](crate::Limits::time).
+/// The time between two epochs: the precision of [`Limits::time`](crate::Limits::time).
 pub const TICK: Duration = Duration::from_millis(10);
 
-/// Units of fuel that count as one millisecond: about what an instruction costs on a machine
-/// of today, but the same on every machine.
+/// Units of fuel that count as one millisecond: about the cost of instructions on a machine of
+/// today, but the same on every machine.
 pub const FUEL_PER_MS: u64 = 1_000_000;
 
-/// How a guest that runs too long is stopped.
+/// The way to stop a guest that runs too long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Interruption {
-    /// By the wall clock. The cheaper one, for real clusters.
+    /// By the wall clock: the cheaper way, for real clusters.
     #[default]
     Epoch,
-    /// By counting instructions: the same run ends at the same instruction everywhere. For
+    /// By a count of instructions: the same run ends at the same instruction on every machine. For
     /// simulations and replays; an instruction that moves much memory counts as one.
     Fuel,
-    /// Not at all, to measure what interruption costs: a guest that loops then never ends.
+    /// Not at all, to measure the cost of interruption: a guest that loops never ends.
     #[doc(hidden)]
     Never,
 }
@@ -55,12 +55,12 @@ const BACKTRACE_FRAMES: std::num::NonZeroUsize = match std::num::NonZeroUsize::n
 /// Of each linear memory, the bytes reset in place after a call instead of being unmapped.
 const MEMORY_KEEP_RESIDENT_BYTES: usize = 256 << 10;
 
-/// The same for tables.
+/// Of each table, the bytes reset in place after a call.
 const TABLE_KEEP_RESIDENT_BYTES: usize = 64 << 10;
 
-/// Parts of one component. Guests in Rust have one core module; those that bring an interpreter
-/// have more: one in Python 38 instances, of its libraries and of the stubs for WASI. Counts
-/// only: room for instances that are not there costs nothing.
+/// Limits on the parts of one component. Guests in Rust have one core module; those that bring an
+/// interpreter have more: one in Python 38 instances, of its libraries and of the stubs for WASI.
+/// Unused room costs nothing.
 const CORE_INSTANCES_PER_COMPONENT: u32 = 64;
 const MEMORIES_PER_COMPONENT: u32 = 4;
 const TABLES_PER_COMPONENT: u32 = 16;
@@ -80,12 +80,12 @@ pub(crate) fn compiler(interruption: Interruption) -> Config {
         .max_wasm_stack(WASM_STACK_BYTES)
         .wasm_backtrace_max_frames(Some(BACKTRACE_FRAMES))
         .memory_init_cow(true)
-        // Fibers cost 1.5 us a call, and our calls never suspend.
+        // Fibers cost 1.5 us a call, and calls of guests never suspend.
         .concurrency_support(false)
         // A replay on another machine must give the same bytes.
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
-        // A 64-bit memory is bounds-checked in software; nobody needs 4 GiB here.
+        // wasmtime checks the bounds of a 64-bit memory in software; no guest needs 4 GiB.
         .wasm_memory64(false);
     config
 }
@@ -93,8 +93,8 @@ pub(crate) fn compiler(interruption: Interruption) -> Config {
 /// Settings of an engine that runs: the compiler's, and a pool for `guests` loaded guests
 /// of which `calls` run at once.
 pub(crate) fn runtime(interruption: Interruption, guests: u32, calls: u32) -> Config {
-    // One memory for every loaded guest, so that each finds its own slot warm, and
-    // room for calls of components with several.
+    // One memory per loaded guest, so that each finds its own slot warm, and room for calls of
+    // components with several.
     let memories = guests.saturating_add(calls.saturating_mul(MEMORIES_PER_COMPONENT));
     let tables = guests.saturating_add(calls.saturating_mul(TABLES_PER_COMPONENT));
     let mut pool = PoolingAllocationConfig::new();

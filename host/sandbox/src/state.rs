@@ -1,4 +1,4 @@
-//! What belongs to one call: its limits, what it has used of them, and its imports.
+//! The state of one call: its limits, its usage, and its imports.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use crate::contract::bindings::innkeeper::guest::{clock, cluster, log};
 use crate::host::{Host, LOAN, Level, ReadError, ResourceKind};
 use crate::limits::Limits;
 
-/// The longest selector of a read, in bytes. The bounds keep a record of reads small whatever a
-/// guest asks.
+/// The longest selector of a read, in bytes. The bounds keep the record of a guest's reads small.
 const SELECTOR_BYTES_MAX: usize = 4_096;
 
 /// The longest name, namespace, kind and API version of a read, in bytes: Kubernetes has no
@@ -20,13 +19,13 @@ const NAME_BYTES_MAX: usize = 317;
 /// The longest error line kept for [`Trap::panic_message`](crate::Trap::panic_message), in bytes.
 const PANIC_BYTES_MAX: usize = 1_000;
 
-/// What stands at the end of a text that was cut.
+/// The end of a text that the sandbox has cut.
 const CUT: &str = "...";
 
-/// One call, as the store holds it.
+/// The state of one call, in the store.
 pub(crate) struct State {
     pub(crate) limits: Limits,
-    /// None while the guest has not described itself.
+    /// `None` during `describe`.
     manifest: Option<Arc<Manifest>>,
     pub(crate) usage: Usage,
     reads: usize,
@@ -47,17 +46,17 @@ pub(crate) struct Usage {
     memory_bytes: usize,
     pub(crate) memory_peak_bytes: usize,
     table_elements: usize,
-    /// The limit by which a request for memory, or for table elements, was refused.
+    /// The limit by which the sandbox refused memory, or table elements.
     pub(crate) memory_refused: Option<usize>,
     pub(crate) table_refused: Option<usize>,
 }
 
-/// An import ends the call: the guest read too often.
+/// The error that ends a call with too many reads.
 #[derive(Debug, thiserror::Error)]
 #[error("too many reads")]
 pub(crate) struct TooManyReads;
 
-/// An import ends the call: the guest read too much.
+/// The error that ends a call with too large reads.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TooLarge {
     #[error("one read is too large")]
@@ -90,7 +89,7 @@ impl State {
         self.now_ms.is_some()
     }
 
-    /// What every read has in common; `Some` if it has its answer already.
+    /// Counts a read and checks its arguments; `Some` if the sandbox itself answers it.
     fn refuse(
         &mut self,
         kind: &ResourceKind,
@@ -115,7 +114,7 @@ impl State {
         Ok((!self.declares(kind)).then_some(ReadError::Undeclared))
     }
 
-    /// Asks the host, and ends the call if the answer has more bytes than there is room for.
+    /// Asks the host, and ends the call if the answer has more bytes than fit.
     fn read(
         &mut self,
         ask: impl FnOnce(&mut dyn Host, usize) -> Result<String, ReadError>,
@@ -193,7 +192,7 @@ impl log::Host for State {
         let first_cut = self.log_cut_bytes == 0;
         if self.log_bytes < self.limits.log_bytes && (cut_bytes == 0 || left > 0) {
             if cut_bytes > 0 {
-                // The dots show to the code that masks the line that a value may be cut here.
+                // The code that masks Secrets in the line sees by the dots that a value may be cut.
                 let kept = message.floor_char_boundary(left.saturating_sub(CUT.len()));
                 cut_bytes = message.len() - kept;
                 message.truncate(kept);
@@ -279,14 +278,14 @@ impl ResourceLimiter for Usage {
     }
 }
 
-/// So much of a text, and dots if that is not all.
+/// The first bytes of a text, and dots if there are more.
 fn cut(text: &str, bytes_max: usize) -> String {
     let kept = &text[..text.floor_char_boundary(bytes_max)];
     if kept.len() < text.len() { format!("{kept}{CUT}") } else { kept.to_owned() }
 }
 
-/// The limit that a request goes over, if it does: ours on the total, or the guest's own
-/// (or the pool's) maximum for the one memory or table.
+/// The limit that a request exceeds, if any: the one on the total, or the maximum of the guest or
+/// the pool for the one memory or table.
 fn refused(total: usize, limit: usize, desired: usize, maximum: Option<usize>) -> Option<usize> {
     if total > limit { Some(limit) } else { maximum.filter(|maximum| desired > *maximum) }
 }

@@ -1,4 +1,4 @@
-//! The thread that lets time pass for guests.
+//! The thread that advances the epoch of guests: [`Ticker`].
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -6,10 +6,10 @@ use std::thread;
 
 use crate::settings::TICK;
 
-/// Advances an engine's epoch every [`TICK`], until it is dropped.
+/// Advances an engine's epoch every [`TICK`], until its drop.
 #[derive(Debug)]
 pub(crate) struct Ticker {
-    /// Never sent on: dropping it wakes the thread, which then ends.
+    /// The drop wakes the thread, which then ends. Nothing is sent on it.
     _alive: Sender<()>,
 }
 

@@ -1,4 +1,4 @@
-//! Guests that behave: what they are given, what they give, and what a call leaves behind.
+//! Calls of well-behaved guests: their input, their output, and the state after a call.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
 
@@ -15,7 +15,7 @@ fn reconcile(guest: &Guest) -> Outcome {
 }
 
 #[test]
-fn a_guest_says_what_it_is() {
+fn manifest_is_the_answer_of_describe() {
     let bytes = Tiny::default().component();
     let guest = engine(Interruption::Epoch).load(&bytes, &Limits::default()).unwrap();
     assert_eq!(guest.manifest().name, "tiny");
@@ -26,7 +26,7 @@ fn a_guest_says_what_it_is() {
 }
 
 #[test]
-fn every_outcome_arrives() {
+fn every_outcome_reaches_the_caller() {
     let desired = r#"{"requeueAfterSeconds":7}"#;
     let expected = Desired { requeue_after_seconds: Some(7), ..Desired::default() };
     let complete = Tiny::default().outcome(0, desired).load().unwrap();
@@ -46,7 +46,7 @@ fn every_outcome_arrives() {
 }
 
 #[test]
-fn the_guest_is_given_what_is_observed() {
+fn guest_gets_the_observed_document() {
     // Answers with its own input.
     let guest = Tiny::default()
         .answers(&format!(
@@ -66,7 +66,7 @@ fn the_guest_is_given_what_is_observed() {
 }
 
 #[test]
-fn reads_reach_the_host_and_answers_the_guest() {
+fn reads_reach_the_host_and_answers_reach_the_guest() {
     let answer = r#"{"requeueAfterSeconds":3}"#;
     for (read, asked) in [(get(), "get v1 ConfigMap ns/cm"), (list(), "list v1 ConfigMap ns?cm")] {
         let guest = reader().on_reconcile(&read).answers(&(read + &read_as_outcome())).load();
@@ -88,7 +88,7 @@ fn expects_error(discriminant: u8) -> Tiny {
 }
 
 #[test]
-fn every_read_error_arrives() {
+fn every_read_error_reaches_the_guest() {
     for (discriminant, error) in [
         (0, ReadError::NotFound),
         (1, ReadError::NotServed),
@@ -103,7 +103,7 @@ fn every_read_error_arrives() {
 }
 
 #[test]
-fn a_kind_that_is_not_declared_is_never_asked_for() {
+fn read_of_an_undeclared_kind_never_reaches_the_host() {
     let manifest = r#"{"name":"tiny","primary":{"apiVersion":"example.com/v1","kind":"Tiny","plural":"tinies"}}"#;
     let mut cluster = Cluster::answering(Ok(NOTHING));
     let guest = expects_error(3).manifest(manifest).load().unwrap();
@@ -112,7 +112,7 @@ fn a_kind_that_is_not_declared_is_never_asked_for() {
 }
 
 #[test]
-fn an_argument_that_is_too_long_is_never_asked_for() {
+fn read_with_a_too_long_argument_never_reaches_the_host() {
     // No name is longer than 317 bytes, no selector than 4096.
     for (read, function, bytes) in [("name", get(), 318), ("selector", list(), 4_097)] {
         let long = function.replace(
@@ -131,8 +131,8 @@ fn an_argument_that_is_too_long_is_never_asked_for() {
 }
 
 #[test]
-fn a_read_in_describe_has_no_answer() {
-    // The manifest is what declares kinds, so there are none yet.
+fn read_in_describe_is_undeclared() {
+    // The manifest declares the kinds, so there are none during `describe`.
     let tiny = reader().on_describe(&format!(
         "{} (if (i32.ne {} (i32.const 3)) (then unreachable))",
         get(),
@@ -142,7 +142,7 @@ fn a_read_in_describe_has_no_answer() {
 }
 
 #[test]
-fn the_time_is_fixed_for_one_call_and_noted() {
+fn time_is_constant_in_one_call_and_its_read_is_recorded() {
     let tiny = Tiny::default().importing(CLOCK).on_reconcile(
         "(if (f64.ne (call $now) (f64.const 1700000000123)) (then unreachable))
          (if (f64.ne (call $now) (f64.const 1700000000123)) (then unreachable))",
@@ -180,7 +180,7 @@ fn no_state_reaches_the_next_call() {
 
 #[test]
 fn no_state_reaches_the_next_call_after_a_trap() {
-    // Dirties its memory and traps if it is asked with a non-empty document.
+    // For a non-empty document the guest writes to its memory and traps.
     let guest = Tiny::default()
         .on_reconcile(&format!(
             "(if (i32.load (i32.const {SCRATCH})) (then (loop $l (br $l))))
@@ -196,7 +196,7 @@ fn no_state_reaches_the_next_call_after_a_trap() {
 }
 
 #[test]
-fn fuel_counts_the_same_every_time_and_on_every_engine() {
+fn fuel_of_a_call_is_the_same_on_every_engine() {
     let bytes = Tiny::default()
         .on_reconcile(
             "(loop $l (br_if $l (i32.lt_u
@@ -216,7 +216,7 @@ fn fuel_counts_the_same_every_time_and_on_every_engine() {
 }
 
 #[test]
-fn calls_of_one_guest_run_at_once() {
+fn calls_of_one_guest_run_concurrently() {
     let guest = Tiny::default().load().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -230,7 +230,7 @@ fn calls_of_one_guest_run_at_once() {
 }
 
 #[test]
-fn a_guest_outlives_its_engine_and_is_still_interrupted() {
+fn guest_of_a_dropped_engine_is_still_interrupted() {
     let engine = engine(Interruption::Epoch);
     let limits = Limits { time: std::time::Duration::from_millis(30), ..Limits::default() };
     let bytes = Tiny::default().on_reconcile("(loop $l (br $l))").component();
@@ -240,7 +240,7 @@ fn a_guest_outlives_its_engine_and_is_still_interrupted() {
 }
 
 #[test]
-fn more_guests_than_the_pool_keeps_warm_still_run() {
+fn guests_beyond_the_warm_pool_run() {
     let engine = engine(Interruption::Epoch);
     let bytes = Tiny::default().component();
     let guests: Vec<_> =

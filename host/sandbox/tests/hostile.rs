@@ -19,14 +19,14 @@ fn short() -> Limits {
 }
 
 #[test]
-fn a_loop_without_end_is_a_timeout() {
+fn endless_loop_times_out() {
     let error = Tiny::default().on_reconcile("(loop $l (br $l))").run_with(&short()).unwrap_err();
     assert_eq!(error, CallError::Timeout { limit: SHORT });
     expect!["the guest ran longer than 50ms and was stopped"].assert_eq(&error.to_string());
 }
 
 #[test]
-fn a_loop_without_end_is_a_timeout_by_fuel_too() {
+fn endless_loop_times_out_by_fuel() {
     let tiny = Tiny::default().on_reconcile("(loop $l (br $l))");
     let guest = engine(Interruption::Fuel).load(&tiny.component(), &short()).unwrap();
     let error = guest.reconcile("{}", &mut Cluster::default()).unwrap_err();
@@ -34,7 +34,7 @@ fn a_loop_without_end_is_a_timeout_by_fuel_too() {
 }
 
 #[test]
-fn a_loop_in_describe_is_a_timeout_of_loading() {
+fn endless_loop_in_describe_times_out_the_load() {
     let error = Tiny::default().on_describe("(loop $l (br $l))").load_with(&short()).unwrap_err();
     assert_eq!(error, LoadError::Describe(CallError::Timeout { limit: SHORT }));
     expect!["describe failed: the guest ran longer than 50ms and was stopped"]
@@ -42,7 +42,7 @@ fn a_loop_in_describe_is_a_timeout_of_loading() {
 }
 
 #[test]
-fn a_loop_in_the_start_function_is_a_timeout_of_loading() {
+fn endless_loop_in_the_start_function_times_out_the_load() {
     let error = Tiny::default()
         .with("(func $spin (loop $l (br $l))) (start $spin)")
         .load_with(&short())
@@ -51,7 +51,7 @@ fn a_loop_in_the_start_function_is_a_timeout_of_loading() {
 }
 
 #[test]
-fn a_loop_that_only_calls_the_host_is_a_timeout() {
+fn endless_loop_of_host_calls_times_out() {
     let error = Tiny::default()
         .importing(CLOCK)
         .on_reconcile("(loop $l (drop (call $now)) (br $l))")
@@ -61,7 +61,7 @@ fn a_loop_that_only_calls_the_host_is_a_timeout() {
 }
 
 #[test]
-fn memory_without_end_is_out_of_memory() {
+fn endless_memory_growth_is_out_of_memory() {
     let limits = Limits { memory_bytes: 8 << 20, ..Limits::default() };
     let error = Tiny::default()
         .on_reconcile(
@@ -74,7 +74,7 @@ fn memory_without_end_is_out_of_memory() {
 }
 
 #[test]
-fn a_guest_that_gets_over_refused_memory_goes_on() {
+fn guest_that_handles_refused_memory_goes_on() {
     let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
     let run = Tiny::default()
         .on_reconcile("(drop (memory.grow (i32.const 1000)))")
@@ -84,7 +84,7 @@ fn a_guest_that_gets_over_refused_memory_goes_on() {
 }
 
 #[test]
-fn a_guest_that_starts_beyond_the_limit_is_out_of_memory() {
+fn guest_with_a_first_memory_beyond_the_limit_is_out_of_memory() {
     let error = Tiny::default()
         .load_with(&Limits { memory_bytes: 65536, ..Limits::default() })
         .unwrap_err();
@@ -92,7 +92,7 @@ fn a_guest_that_starts_beyond_the_limit_is_out_of_memory() {
 }
 
 #[test]
-fn an_input_that_does_not_fit_is_out_of_memory() {
+fn input_larger_than_the_memory_is_out_of_memory() {
     let limits = Limits { memory_bytes: 1 << 20, ..Limits::default() };
     let guest = Tiny::default().load().unwrap().with_limits(limits);
     let observed = " ".repeat((1 << 20) - 1);
@@ -101,7 +101,7 @@ fn an_input_that_does_not_fit_is_out_of_memory() {
 }
 
 #[test]
-fn a_table_without_end_is_refused() {
+fn endless_table_growth_is_refused() {
     let limits = Limits { table_elements: 100, ..Limits::default() };
     let error = Tiny::default()
         .with("(table $t 1 funcref)")
@@ -115,7 +115,7 @@ fn a_table_without_end_is_refused() {
 }
 
 #[test]
-fn recursion_without_end_is_a_trap() {
+fn endless_recursion_traps() {
     let error = Tiny::default()
         .with("(func $deeper (call $deeper))")
         .on_reconcile("(call $deeper)")
@@ -127,7 +127,7 @@ fn recursion_without_end_is_a_trap() {
 }
 
 #[test]
-fn a_trap_says_where() {
+fn trap_has_a_backtrace() {
     let error = Tiny::default()
         .with("(func $inner unreachable) (func $_ZN5outer17h0123456789abcdefE (call $inner))")
         .on_reconcile("(call $_ZN5outer17h0123456789abcdefE)")
@@ -143,7 +143,7 @@ fn a_trap_says_where() {
 }
 
 #[test]
-fn a_trap_carries_what_the_guest_said_last() {
+fn trap_has_the_last_error_line_of_the_log() {
     let error = Tiny::default()
         .importing(LOG)
         .data(guests::SCRATCH, "no replicas at src/lib.rs:7")
@@ -155,13 +155,13 @@ fn a_trap_carries_what_the_guest_said_last() {
         .unwrap_err();
     expect![
         "the guest trapped: wasm trap: wasm `unreachable` instruction executed; \
-         it said: no replicas at src/lib.rs:7"
+         its last error: no replicas at src/lib.rs:7"
     ]
     .assert_eq(&error.to_string());
 }
 
 #[test]
-fn an_output_beyond_the_limit_is_named_with_its_size() {
+fn output_beyond_the_limit_is_refused_with_its_size() {
     let error = Tiny::default()
         .outcome(0, r#"{"objects":[]}"#)
         .run_with(&Limits { output_bytes: 10, ..Limits::default() })
@@ -170,7 +170,7 @@ fn an_output_beyond_the_limit_is_named_with_its_size() {
 }
 
 #[test]
-fn an_output_as_large_as_the_memory_is_refused() {
+fn output_as_large_as_the_memory_is_refused() {
     // A string of 40 MiB, all NULs.
     let error = Tiny::default()
         .answers(&format!(
@@ -196,7 +196,7 @@ fn an_output_as_large_as_the_memory_is_refused() {
 }
 
 #[test]
-fn an_output_outside_the_memory_is_a_trap() {
+fn output_outside_the_memory_traps() {
     let error = Tiny::default()
         .answers(&format!(
             "(i32.store (i32.const {0}) (i32.const 0))
@@ -214,7 +214,7 @@ fn an_output_outside_the_memory_is_a_trap() {
 }
 
 #[test]
-fn an_outcome_that_does_not_exist_is_a_trap() {
+fn unknown_outcome_traps() {
     let error = Tiny::default().outcome(7, "{}").run_with(&Limits::default()).unwrap_err();
     assert_eq!(error.reason(), "GuestTrapped");
 }
@@ -227,7 +227,7 @@ fn unreadable(case: u8, text: &str, expected: &expect_test::Expect) {
 }
 
 #[test]
-fn an_output_that_is_not_json_is_unreadable() {
+fn output_that_is_no_json_is_unreadable() {
     unreadable(
         0,
         "apiVersion: v1",
@@ -236,7 +236,7 @@ fn an_output_that_is_not_json_is_unreadable() {
 }
 
 #[test]
-fn an_unknown_member_is_unreadable_and_named() {
+fn output_with_an_unknown_member_is_unreadable_with_its_place() {
     unreadable(
         1,
         r#"{"objects":[{"object":{},"policy":["createonly"]}]}"#,
@@ -249,7 +249,7 @@ fn an_unknown_member_is_unreadable_and_named() {
 }
 
 #[test]
-fn a_failure_is_read_strictly_too() {
+fn failure_with_an_unknown_member_is_unreadable() {
     unreadable(
         2,
         r#"{"reason":"X"}"#,
@@ -260,14 +260,14 @@ fn a_failure_is_read_strictly_too() {
 }
 
 #[test]
-fn json_of_any_depth_is_unreadable_and_harmless() {
+fn deeply_nested_json_is_unreadable() {
     let deep = format!(r#"{{"status":{{"a":{}"#, "[".repeat(100_000));
     let error = Tiny::default().outcome(0, &deep).run_with(&Limits::default()).unwrap_err();
     assert_eq!(error.reason(), "OutputUnreadable");
 }
 
 #[test]
-fn an_output_that_is_not_utf8_is_unreadable() {
+fn output_that_is_no_utf8_is_unreadable() {
     let error = Tiny::default()
         .on_reconcile("(i32.store8 (i32.const 16384) (i32.const 255))")
         .run_with(&Limits::default())
@@ -279,7 +279,7 @@ fn an_output_that_is_not_utf8_is_unreadable() {
 }
 
 #[test]
-fn too_many_objects_are_counted() {
+fn too_many_objects_are_refused_with_their_count() {
     let error = Tiny::default()
         .outcome(0, r#"{"objects":[{"object":{}},{"object":{}},{"object":{}}]}"#)
         .run_with(&Limits { objects: 2, ..Limits::default() })
@@ -298,7 +298,7 @@ fn too_many_reads_end_the_call() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_beside_the_observed_document_ends_the_call() {
+fn answer_that_does_not_fit_with_the_observed_document_ends_the_call() {
     let memory = 1 << 20;
     let guest = reader().on_reconcile(&list()).load().unwrap();
     let guest = guest.with_limits(Limits { memory_bytes: memory, ..Limits::default() });
@@ -308,14 +308,14 @@ fn an_answer_that_does_not_fit_beside_the_observed_document_ends_the_call() {
         let mut cluster = Cluster { answer: Some(answer), ..Cluster::default() };
         let error = guest.reconcile(&observed, &mut cluster).unwrap_err();
         assert_eq!(error, CallError::ReadTooLarge { limit: memory });
-        assert_eq!(cluster.rooms, [room], "the host is told before it joins the answer");
+        assert_eq!(cluster.rooms, [room], "the host gets the room before it joins the answer");
         assert_eq!(error.reason(), "ReadTooLarge");
     }
 }
 
 #[test]
-fn all_answers_of_a_call_have_four_times_the_bytes_of_the_memory_at_most() {
-    // Each answer goes to the same place: the guest keeps none.
+fn answers_beyond_four_times_the_memory_end_the_call() {
+    // The guest writes all answers to the same place, so it keeps none.
     let memory = 4 << 20;
     let tiny = reader().on_reconcile(&format!(
         "(loop $l {} (global.set $next (i32.const 131072)) (br $l))",
@@ -330,7 +330,7 @@ fn all_answers_of_a_call_have_four_times_the_bytes_of_the_memory_at_most() {
 }
 
 #[test]
-fn an_observed_document_larger_than_the_memory_is_not_given() {
+fn observed_document_larger_than_the_memory_is_refused() {
     let guest = Tiny::default().load().unwrap();
     let guest = guest.with_limits(Limits { memory_bytes: 1 << 20, ..Limits::default() });
     let observed = format!("{{\"object\":\"{}\"}}", "x".repeat(1 << 20));
@@ -339,7 +339,7 @@ fn an_observed_document_larger_than_the_memory_is_not_given() {
 }
 
 #[test]
-fn a_flood_of_log_lines_is_cut_and_that_is_said_once() {
+fn log_beyond_the_limit_is_cut_with_one_warning() {
     let tiny =
         Tiny::default().importing(LOG).data(guests::SCRATCH, "0123456789").on_reconcile(&format!(
             "(loop $l
@@ -365,7 +365,7 @@ fn a_flood_of_log_lines_is_cut_and_that_is_said_once() {
 }
 
 #[test]
-fn a_log_line_as_large_as_the_memory_is_cut() {
+fn log_line_as_large_as_the_memory_is_cut() {
     let tiny = Tiny::default()
         .importing(LOG)
         .on_reconcile("(call $log (i32.const 0) (i32.const 65536) (i32.const 196608))");
@@ -373,22 +373,22 @@ fn a_log_line_as_large_as_the_memory_is_cut() {
     tiny.load().unwrap().reconcile("{}", &mut cluster).unwrap();
     assert_eq!(cluster.lines.len(), 2);
     assert_eq!(cluster.lines[0].1.len(), Limits::default().log_bytes - 1);
-    assert!(cluster.lines[0].1.ends_with("..."), "a reader sees that it was cut");
+    assert!(cluster.lines[0].1.ends_with("..."), "dots show that the line was cut");
 }
 
 #[test]
-fn error_line_longer_than_the_limit_shows_that_it_was_cut() {
+fn error_line_beyond_the_limit_ends_with_dots() {
     let tiny = Tiny::default()
         .importing(LOG)
         .on_reconcile("(call $log (i32.const 3) (i32.const 65536) (i32.const 1001)) unreachable");
     let error = tiny.load().unwrap().reconcile("{}", &mut Cluster::default()).unwrap_err();
     let CallError::Trap(trap) = error else { panic!("{error}") };
-    let said = trap.panic_message.unwrap();
-    assert!(said.len() == 1_003 && said.ends_with("..."), "{said:?}");
+    let message = trap.panic_message.unwrap();
+    assert!(message.len() == 1_003 && message.ends_with("..."), "{message:?}");
 }
 
 #[test]
-fn what_one_guest_does_leaves_the_others_alone() {
+fn failing_guest_does_not_disturb_another_one() {
     let engine = engine(Interruption::Epoch);
     let good = engine.load(&Tiny::default().component(), &short()).unwrap();
     let bad: Vec<_> = [

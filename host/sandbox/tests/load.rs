@@ -1,4 +1,4 @@
-//! What is not accepted as a guest, and how that is said.
+//! Components that the host does not accept as guests, with the reasons.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
 
@@ -21,7 +21,7 @@ fn refused(bytes: &[u8], reason: &str, expected: &expect_test::Expect) {
 }
 
 #[test]
-fn nothing_is_not_a_component() {
+fn empty_bytes_are_not_a_component() {
     refused(b"", "NotAComponent", &expect!["not a WebAssembly component: there are no bytes"]);
 }
 
@@ -38,7 +38,7 @@ fn garbage_is_not_a_component() {
 }
 
 #[test]
-fn a_core_module_is_not_a_component() {
+fn core_module_is_not_a_component() {
     refused(
         &wat::parse_str("(module)").unwrap(),
         "NotAComponent",
@@ -50,7 +50,7 @@ fn a_core_module_is_not_a_component() {
 }
 
 #[test]
-fn a_cut_component_cannot_be_compiled() {
+fn truncated_component_cannot_be_compiled() {
     let bytes = Tiny::default().component();
     let error = load(&bytes[..bytes.len() / 2]).unwrap_err();
     assert_eq!(error.reason(), "CompileFailed");
@@ -58,7 +58,7 @@ fn a_cut_component_cannot_be_compiled() {
 }
 
 #[test]
-fn a_component_beyond_the_limit_is_not_even_compiled() {
+fn component_beyond_the_size_limit_is_refused_before_compilation() {
     let error = engine(Interruption::Epoch)
         .load(b"whatever it is", &Limits { component_bytes: 10, ..Limits::default() })
         .unwrap_err();
@@ -66,7 +66,7 @@ fn a_component_beyond_the_limit_is_not_even_compiled() {
 }
 
 #[test]
-fn an_import_of_wasi_is_named() {
+fn import_of_wasi_is_refused_by_name() {
     let component = r#"(component (import "wasi:random/random@0.2.0" (instance
         (export "get-random-u64" (func (result u64))))))"#;
     refused(
@@ -81,7 +81,7 @@ fn an_import_of_wasi_is_named() {
 }
 
 #[test]
-fn an_import_of_our_package_that_does_not_exist_is_named() {
+fn unknown_import_of_the_contract_is_refused_by_name() {
     let component = r#"(component (import "innkeeper:guest/network@0.1.0" (instance)))"#;
     refused(
         &wat::parse_str(component).unwrap(),
@@ -94,7 +94,7 @@ fn an_import_of_our_package_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_function_of_a_later_contract_is_named() {
+fn function_of_a_later_contract_is_refused_by_name() {
     let component = r#"(component (import "innkeeper:guest/clock@0.1.7" (instance
         (export "now-ms" (func (result f64))) (export "zone" (func (result string))))))"#;
     refused(
@@ -108,14 +108,14 @@ fn a_function_of_a_later_contract_is_named() {
 }
 
 #[test]
-fn a_plain_function_as_import_is_named() {
+fn plain_function_as_import_is_refused_by_name() {
     let component = r#"(component (import "host" (func)))"#;
     let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
     assert_eq!(error, LoadError::UnknownImport { name: "host".into() });
 }
 
 #[test]
-fn a_guest_of_another_contract_names_both_versions() {
+fn guest_of_another_contract_is_refused_with_both_versions() {
     refused(
         &Tiny::default().wit("0.2.0", |wit| wit).component(),
         "WrongContract",
@@ -127,7 +127,7 @@ fn a_guest_of_another_contract_names_both_versions() {
 }
 
 #[test]
-fn a_guest_that_only_imports_another_contract_names_both_versions() {
+fn guest_that_imports_another_contract_is_refused_with_both_versions() {
     let component = r#"(component (import "innkeeper:guest/clock@1.0.0" (instance
         (export "now-ms" (func (result f64))))))"#;
     let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
@@ -135,7 +135,7 @@ fn a_guest_that_only_imports_another_contract_names_both_versions() {
 }
 
 #[test]
-fn a_guest_of_a_compatible_contract_is_accepted() {
+fn guest_of_a_compatible_contract_is_accepted() {
     let bytes = reader().wit("0.1.7", |wit| wit).on_reconcile(&guests::get()).component();
     let guest = load(&bytes).unwrap();
     let mut cluster = guests::Cluster::default();
@@ -144,7 +144,7 @@ fn a_guest_of_a_compatible_contract_is_accepted() {
 }
 
 #[test]
-fn a_component_that_exports_nothing_is_no_guest() {
+fn component_without_exports_is_no_guest() {
     refused(
         &wat::parse_str("(component)").unwrap(),
         "MissingExport",
@@ -156,7 +156,7 @@ fn a_component_that_exports_nothing_is_no_guest() {
 }
 
 #[test]
-fn a_reconciler_of_other_types_is_refused() {
+fn reconciler_of_other_types_is_refused() {
     let component = r#"(component
         (core module $m (func (export "describe") (result i32) (i32.const 0)))
         (core instance $i (instantiate $m))
@@ -168,7 +168,7 @@ fn a_reconciler_of_other_types_is_refused() {
 }
 
 #[test]
-fn an_import_of_other_types_is_refused() {
+fn import_of_other_types_is_refused() {
     let component = r#"(component
         (import "innkeeper:guest/clock@0.1.0" (instance (export "now-ms" (func (result u64)))))
         (core module $m)
@@ -179,7 +179,7 @@ fn an_import_of_other_types_is_refused() {
 }
 
 #[test]
-fn a_trap_in_describe_is_told_from_others() {
+fn trap_in_describe_is_a_failed_describe() {
     let error = Tiny::default().on_describe("unreachable").load().unwrap_err();
     assert_eq!(error.reason(), "DescribeFailed");
     expect![
@@ -189,7 +189,7 @@ fn a_trap_in_describe_is_told_from_others() {
 }
 
 #[test]
-fn a_manifest_with_an_unknown_member_is_refused() {
+fn manifest_with_an_unknown_member_is_refused() {
     let manifest =
         MANIFEST.replace(r#""plural":"tinies""#, r#""plural":"tinies","scop":"Cluster""#);
     let error = Tiny::default().manifest(&manifest).load().unwrap_err();
@@ -201,7 +201,7 @@ fn a_manifest_with_an_unknown_member_is_refused() {
 }
 
 #[test]
-fn a_component_of_too_many_parts_is_refused() {
+fn component_of_too_many_parts_is_refused() {
     let instances = "(core instance (instantiate $m))".repeat(100);
     let component = format!("(component (core module $m) {instances})");
     let error = load(&wat::parse_str(component).unwrap()).unwrap_err();
@@ -209,8 +209,8 @@ fn a_component_of_too_many_parts_is_refused() {
 }
 
 #[test]
-fn describe_has_the_same_answer_every_time() {
-    // It would trap if it were told the time, or if anything of the call before were left.
+fn describe_gets_neither_time_nor_state_of_an_earlier_call() {
+    // It traps if it gets the time, or state of an earlier call.
     let bytes = Tiny::default()
         .importing(CLOCK)
         .with("(global $described (mut i32) (i32.const 0))")

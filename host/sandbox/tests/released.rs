@@ -25,7 +25,7 @@ fn releases() -> Vec<(&'static str, PathBuf)> {
 }
 
 #[test]
-fn a_guest_of_each_released_version_loads_and_runs() {
+fn guest_of_each_released_version_loads_and_runs() {
     let releases = releases();
     assert!(releases.iter().any(|(version, _)| *version == VERSION), "{releases:?}");
     // All functions of the contract, before the answer.

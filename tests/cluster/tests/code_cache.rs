@@ -64,8 +64,8 @@ async fn a_restarted_host_compiles_nothing_and_trusts_no_changed_code() -> Resul
     fs::set_permissions(&entry, Permissions::from_mode(0o400))?;
     let (host, how) = load(&stage, &folder).await?;
     assert_eq!(how, "refused");
-    host.logged("cached code is refused", SOON).await?;
-    // The module is ready by what an earlier host has written: that says nothing about this one.
+    host.logged("cached code is refused and compiled again", SOON).await?;
+    // The module is ready by what an earlier host has told: that says nothing about this one.
     eventually("the code is stored again", SOON, async || {
         let stored = host.metric("innkeeper_code_cache_total", &["result=\"stored\""]).await?;
         Ok(if stored == Some(1.0) { Ok(()) } else { Err(format!("{stored:?}")) })

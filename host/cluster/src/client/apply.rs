@@ -21,6 +21,13 @@ pub enum Force {
     No,
 }
 
+/// Whether the API server only checks a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DryRun {
+    Yes,
+    No,
+}
+
 /// The result of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
@@ -48,7 +55,22 @@ impl ApiClient {
         body: &Value,
         force: Force,
     ) -> Result<Applied, ApiError> {
-        self.patch(kind, key, "", manager, body, force).await
+        self.patch(kind, key, "", manager, body, force, DryRun::No).await
+    }
+
+    /// Asks the API server what [`ApiClient::apply`] would answer, without a write.
+    ///
+    /// # Errors
+    /// As of [`ApiClient::apply`].
+    pub async fn dry_run_apply(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+        manager: &Manager,
+        body: &Value,
+        force: Force,
+    ) -> Result<Applied, ApiError> {
+        self.patch(kind, key, "", manager, body, force, DryRun::Yes).await
     }
 
     /// Applies an object's status by server-side apply: `body` has the object's name, `status`,
@@ -64,9 +86,10 @@ impl ApiClient {
         body: &Value,
         force: Force,
     ) -> Result<Applied, ApiError> {
-        self.patch(kind, key, "status", manager, body, force).await
+        self.patch(kind, key, "status", manager, body, force, DryRun::No).await
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
     async fn patch(
         &self,
         kind: &Kind,
@@ -75,6 +98,7 @@ impl ApiClient {
         manager: &Manager,
         body: &Value,
         force: Force,
+        dry_run: DryRun,
     ) -> Result<Applied, ApiError> {
         let metadata = &body["metadata"];
         let guard = match metadata["resourceVersion"].as_str() {
@@ -88,9 +112,10 @@ impl ApiClient {
         let context = self.context("patch", kind, subresource, key.namespace(), guard);
         let path = resource_path(kind, Some(key.namespace()), Some(key.name()), subresource)?;
         let query = format!(
-            "fieldManager={}&force={}&fieldValidation=Strict",
+            "fieldManager={}&force={}&fieldValidation=Strict{}",
             encoded(&manager.to_string()),
             force == Force::Yes,
+            if dry_run == DryRun::Yes { "&dryRun=All" } else { "" },
         );
         let body = body.to_string().into_bytes();
         let request = request(Method::PATCH, &path, &query, "application/apply-patch+yaml", body)?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use innkeeper_core::desired::DesiredState;
+use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::plan::{Action, Plan, SkipReason};
 use innkeeper_core::{ObjectRef, diff, foreign, guest_status};
 use innkeeper_modules::{PlannedChange, Preview};
@@ -41,6 +41,17 @@ impl Effect {
         };
         let message = format_args!("{reason}: {message}");
         Self::Fails(foreign::one_line(message, guest_status::MESSAGE_BYTES_MAX))
+    }
+
+    /// Whether the desired state has the same object with the same fields.
+    pub(super) fn desires(&self, object: &DesiredObject) -> bool {
+        match self {
+            Self::Plans(desired, _) => desired
+                .objects
+                .iter()
+                .any(|one| one.object_ref == object.object_ref && one.body == object.body),
+            Self::Fails(_) | Self::None => false,
+        }
     }
 }
 

@@ -12,7 +12,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::{KindState, Lookup};
+use innkeeper_cluster::client::Force;
+use innkeeper_cluster::{ApiError, KindState, Lookup};
+use innkeeper_contract::Policy;
+use innkeeper_core::plan::{self, Action};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_modules::{PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;
@@ -70,6 +73,7 @@ pub async fn preview(
             _ => None,
         };
         preview.previewed += 1;
+        let new = with_recreates(candidate, &primary.key, new, old.as_ref()).await;
         let primary = ObjectRef::new(candidate.primary.clone(), primary.key.clone());
         compare(&mut preview, &primary, (new, old), now);
     }
@@ -163,6 +167,45 @@ async fn effect(
     let mut observation = Observation::new(active, &snapshot, primary, now, granted);
     let evaluation = evaluate_with_permit(shared, &mut observation, &owner, &state).await;
     Effect::of(evaluation.result)
+}
+
+/// The effect of a candidate, with the applies that would recreate their object.
+///
+/// Only the API server knows which fields are immutable. So the host asks it by a dry run for each
+/// changed object that the guest allows to recreate.
+async fn with_recreates(
+    candidate: &ActiveModule,
+    key: &ObjectKey,
+    effect: Effect,
+    old: Option<&Effect>,
+) -> Effect {
+    let Effect::Plans(desired, mut plan) = effect else { return effect };
+    let snapshot = candidate.view.snapshot();
+    let Lookup::Found(primary) = snapshot.get(&candidate.primary, key) else {
+        return Effect::Plans(desired, plan);
+    };
+    let owner = candidate.owner(&primary);
+    for step in &mut plan.steps {
+        let Action::Apply { uid, .. } = &step.action else { continue };
+        let Some(object) = step.desired_index.and_then(|index| desired.objects.get(index)) else {
+            continue;
+        };
+        let ObjectRef { kind, key } = &step.object_ref;
+        let Lookup::Found(live) = snapshot.get(kind, key) else { continue };
+        if !object.has(Policy::RecreateWhenImmutable)
+            || !plan::may_be_deleted(&owner, &step.object_ref, &live)
+            || old.is_some_and(|old| old.desires(object))
+        {
+            continue;
+        }
+        let body = object.apply_body(uid);
+        let answer =
+            candidate.client.dry_run_apply(kind, key, &owner.manager, &body, Force::Yes).await;
+        if let Err(ApiError::Immutable { .. }) = answer {
+            step.action = Action::Recreate { uid: uid.clone() };
+        }
+    }
+    Effect::Plans(desired, plan)
 }
 
 fn count(number: usize) -> u32 {

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use innkeeper_cluster::cache::CacheReadError;
+use innkeeper_contract::Kind;
 use innkeeper_core::desired::DesiredState;
 use innkeeper_core::plan::{Action, Plan};
 use innkeeper_core::{Object, ObjectRef};
@@ -16,7 +18,7 @@ use crate::reconcile::apply::Applied;
 use crate::reconcile::context::Context;
 use crate::reconcile::observe::{Observation, own};
 use crate::reconcile::primary_state::PrimaryState;
-use crate::reconcile::problem::{Problems, Retry};
+use crate::reconcile::problem::{Problem, Problems, Retry};
 use crate::reconcile::round::{Next, RoundEnd, RoundReport};
 use crate::reconcile::skipped;
 use crate::shared::RunGuard;
@@ -52,6 +54,9 @@ pub fn run(
     };
     report.status_input.unserved = observation.unserved_optional();
     report.status_input.owned = own(&evaluation.owned, &report.primary).cloned().collect();
+    if report.primary.is_terminating() {
+        report.unreadable = observation.unreadable().into_iter().map(unreadable_kind).collect();
+    }
     let bytes_max = context.active.settings().recorded_read_bytes;
     if run.record(context.request, observation.into_reads(), bytes_max) {
         context.shared.wake(context.request, &Trigger::ReadChanged);
@@ -107,6 +112,7 @@ pub fn apply(
     report.status_input.changed = changed;
     report.status_input.up_to_date = up_to_date;
     report.status_input.problems = problems;
+    report.status_input.problems.0.append(&mut report.unreadable);
     report.status_input.adopted = adopted;
     if limited {
         return Next::LaterTurn;
@@ -130,6 +136,19 @@ pub fn is_finalized(report: &RoundReport, plan: &Plan) -> bool {
         && report.finalized
         && plan.pending_deletion.is_empty()
         && report.status_input.problems.is_empty()
+}
+
+/// The problem of a primary that is being deleted while objects of a kind cannot be seen.
+fn unreadable_kind((kind, error): (Arc<Kind>, CacheReadError)) -> Problem {
+    Problem {
+        object_ref: None,
+        reason: "Unreadable".to_owned(),
+        message: format!(
+            "the finalizer stays, since the host cannot see whether objects of {kind} are left: {error}"
+        ),
+        // A change of what the module may read wakes the request.
+        retry: Retry::OnChange,
+    }
 }
 
 /// The writes of a plan, one line each.

@@ -73,6 +73,16 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
+    /// The declared kinds that cannot be read, each with its error. Objects of a kind that the API
+    /// server does not serve cannot exist, so it is not among them.
+    pub fn unreadable(&self) -> Vec<(Arc<Kind>, CacheReadError)> {
+        let unreadable = |kind: &Arc<Kind>| {
+            let error = self.snapshot.unreadable(kind)?;
+            (error != CacheReadError::NotServed).then(|| (kind.clone(), error))
+        };
+        self.active.kinds().filter_map(unreadable).collect()
+    }
+
     /// Everything that the run has read.
     pub fn into_reads(self) -> ReadRecord {
         self.reads

@@ -49,6 +49,11 @@ impl Problems {
         self.0.is_empty()
     }
 
+    /// The first problem.
+    pub fn first(&self) -> Option<&Problem> {
+        self.0.first()
+    }
+
     /// The reason of the condition: that of the first problem.
     pub fn reason(&self) -> Option<&str> {
         self.0.first().map(|problem| problem.reason.as_str())

@@ -51,6 +51,9 @@ pub struct RoundReport {
     pub guest_ran: bool,
     /// Whether the guest has nothing left to do for a primary that is being deleted.
     pub finalized: bool,
+    /// Why the finalizer of a primary that is being deleted has to stay: kinds of which objects may
+    /// exist that the host cannot see.
+    pub unreadable: Vec<Problem>,
 }
 
 impl RoundReport {
@@ -63,6 +66,7 @@ impl RoundReport {
             requeue: None,
             guest_ran: true,
             finalized: false,
+            unreadable: Vec::new(),
         })
     }
 

@@ -7,7 +7,7 @@ use innkeeper_contract::{Event, EventType};
 use innkeeper_core::consent::RESYNC_ANNOTATION;
 use innkeeper_core::{ObjectRef, guest_status};
 
-use crate::modules::active_module::ActiveModule;
+use crate::modules::active_module::{ActiveModule, TeardownPhase};
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
@@ -114,10 +114,15 @@ impl Turn {
             report.failing.get_or_insert(failing);
             report.status_input.problems.push(problem);
         }
-        if report.guest_ran {
+        let problems = &report.status_input.problems;
+        // A teardown reports why a primary keeps its finalizer, whether or not the guest failed.
+        let is_teardown = context.active.teardown != TeardownPhase::None;
+        if is_teardown && report.failing.is_none() {
+            report.failing = problems.first().map(|one| (one.reason.clone(), one.message.clone()));
+        }
+        if report.guest_ran || is_teardown {
             context.shared.health.record(context.request, report.failing);
         }
-        let problems = &report.status_input.problems;
         problems.reason().unwrap_or_default().clone_into(&mut counts.problem);
         let resync = context.active.resync(&report.primary);
         problems.result(report.requeue.into_iter().chain(resync).min())

@@ -1,4 +1,4 @@
-//! One entry: its name, which is what its code depends on, and its seal.
+//! One entry: its name, a digest over all that its code depends on, and its seal.
 //!
 //! ```text
 //! artifact | MAGIC | HMAC-SHA256(key, PURPOSE | name | artifact)
@@ -12,30 +12,30 @@ use sha2::{Digest as _, Sha256};
 
 use super::key::Key;
 
-/// Behind the artifact, before the code of authentication. Another format has another one.
+/// The bytes between artifact and authentication code, which name the format.
 const MAGIC: &[u8; 8] = b"INKCODE1";
 
-/// What this key authenticates here, so that it can authenticate other things elsewhere.
+/// The purpose of the key here, so that it can have others elsewhere.
 const PURPOSE: &[u8] = b"innkeeper code cache 1\0";
 
-/// Bytes of the code of authentication.
+/// Bytes of the authentication code.
 const MAC_BYTES: usize = 32;
 
-/// Bytes that an entry has more than its artifact.
+/// Bytes of the seal: of an entry beyond its artifact.
 pub(super) const SEAL_BYTES: u64 = (MAGIC.len() + MAC_BYTES) as u64;
 
-/// How an entry's file name ends.
+/// The suffix of an entry's file name.
 const SUFFIX: &str = ".code";
 
-/// Bytes read at once.
+/// The bytes of one read.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What the code of a component depends on, as a digest.
+/// A digest over all that the code of a component depends on.
 pub(super) struct Name([u8; 32]);
 
 impl Name {
-    /// Of a component (its SHA-256) for an engine: wasmtime's version, the settings and the
-    /// CPU features that shape code, the versions of the contract and of this host.
+    /// The name for a component (its SHA-256) and an engine: it covers wasmtime's version, the
+    /// settings and CPU features that shape code, and the versions of the contract and this host.
     pub(super) fn of(wasm: &wasmtime::Engine, component: &[u8; 32]) -> Self {
         let mut engine = Sha256Hasher(Sha256::new());
         wasm.precompile_compatibility_hash().hash(&mut engine);
@@ -49,20 +49,19 @@ impl Name {
         Self(name.finalize().into())
     }
 
-    /// As a file in the folder.
+    /// The name of the file in the folder.
     pub(super) fn file(&self) -> String {
         format!("{}{SUFFIX}", hex::encode(self.0))
     }
 
-    /// Whether a file is an entry, by its name.
+    /// Whether a file with this name is an entry.
     pub(super) fn is_file(name: &str) -> bool {
         name.strip_suffix(SUFFIX)
             .is_some_and(|digits| hex::decode_to_slice(digits, &mut [0; 32]).is_ok())
     }
 }
 
-/// Takes what is hashed as it is. Hashes of std are for tables: too short, and other ones
-/// in another release.
+/// Hashes all input by SHA-256. The hashes of std are too short, and differ between releases.
 struct Sha256Hasher(Sha256);
 
 impl Hasher for Sha256Hasher {
@@ -70,14 +69,14 @@ impl Hasher for Sha256Hasher {
         self.0.update(bytes);
     }
 
-    /// Nobody asks for these 64 bits; the digest is taken from the field.
+    /// No caller uses these 64 bits; `Name::of` takes the digest from the field.
     fn finish(&self) -> u64 {
         let digest: [u8; 32] = self.0.clone().finalize().into();
         digest.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
     }
 }
 
-/// Writes an artifact and its seal; gives the bytes of the artifact.
+/// Writes an artifact and its seal; gives the length of the artifact in bytes.
 pub(super) fn write(
     key: &Key,
     name: &Name,
@@ -99,7 +98,7 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Checks the seal of a file of `bytes` bytes, read from its start; `Err` says what is wrong.
+/// Checks the seal of a file of `bytes` bytes, from its start; `Err` has the problem.
 pub(super) fn check(key: &Key, name: &Name, file: &mut dyn Read, bytes: u64) -> Result<(), String> {
     let unreadable = |error: io::Error| format!("it cannot be read: {error}");
     let artifact_bytes = bytes.checked_sub(SEAL_BYTES).ok_or("it is too short")?;
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_same_bytes_under_the_same_key_and_name_are_good() {
+    fn entry_is_valid_only_with_its_own_bytes_key_and_name() {
         let long = vec![7; 3 * CHUNK_BYTES / 2];
         for artifact in [&b""[..], b"some code", &long] {
             let entry = sealed(artifact);
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bit_and_no_length_can_be_changed() {
+    fn entry_with_a_changed_bit_or_length_is_invalid() {
         let entry = sealed(b"some code");
         for at in 0..entry.len() {
             for bit in 0..8 {
@@ -181,14 +180,14 @@ mod tests {
             assert!(!is_good(1, 2, &entry[..at]), "cut to {at}");
             assert!(!is_good(1, 2, &[&entry[..at], &[0], &entry[at..]].concat()), "grown at {at}");
         }
-        // A file that is shorter than it was when its length was asked for.
+        // A file that became shorter after the host read its length.
         let length = entry.len() as u64;
         let key = Key::new(&[1; 32]);
         assert!(check(&key, &Name([2; 32]), &mut &entry[..20], length).is_err());
     }
 
     #[test]
-    fn a_name_stands_for_the_component_and_for_what_shapes_code() {
+    fn name_depends_on_the_component_and_on_settings_that_shape_code() {
         let engine = |fuel| Engine::new(Config::new().consume_fuel(fuel)).unwrap();
         let name = |wasm: &Engine, component| Name::of(wasm, &[component; 32]).file();
         let (plain, fuel) = (engine(false), engine(true));
@@ -202,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn cpu_features_and_tuning_are_in_the_name() {
-        // A feature that every x86-64 machine of this decade has, and that code may do without.
+    fn name_depends_on_cpu_features_and_tuning() {
+        // A feature that every recent x86-64 machine has and that code may do without.
         let mut with = Config::new();
         let mut without = Config::new();
         if cfg!(target_arch = "x86_64") && std::is_x86_feature_detected!("popcnt") {

@@ -1,5 +1,5 @@
-//! The folder, by an open descriptor: whatever happens to its name, what was looked at is what
-//! is used.
+//! The folder of a code cache. The host checks and uses it by one open descriptor, so another
+//! folder that gets its name later changes nothing.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -13,28 +13,28 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// How the name of a file ends that is being written, and the random bytes before it.
+/// The suffix of a file that a host is writing, and the number of random bytes before it.
 const NEW_SUFFIX: &str = ".new";
 const NEW_RANDOM_BYTES: usize = 16;
 
-/// Who may write who is not the owner.
+/// The mode bits by which others than the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
-/// Who may do anything who is not the owner.
+/// The mode bits by which others than the owner may do anything.
 const OTHERS: u32 = 0o077;
 
-/// Why a folder is not taken as a code cache.
+/// The reason why the host does not use a folder as a code cache.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {
-    /// There is none, and it cannot be made, or it cannot be entered.
+    /// The folder does not exist and cannot be made, or cannot be entered.
     #[error("the folder {} for compiled code cannot be used: {error}", .path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the system call.
         error: io::Error,
     },
-    /// Somebody else could put code there, which would run as this host.
+    /// Another user could put code into the folder, which would run as this host.
     #[error(
         "the folder {} for compiled code {what}, so others could put code there that runs as \
          this host: give one that does not exist yet (it is made, also within that one), or \
@@ -43,10 +43,10 @@ pub enum CacheError {
     Unsafe {
         /// The folder.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
-    /// The key that is kept in the folder cannot be trusted.
+    /// Others may know or have changed the key in the folder.
     #[error(
         "the key {} of the compiled code is not used: {what} (delete it, and a new one is made; \
          all code is then compiled once more)", .path.display()
@@ -54,7 +54,7 @@ pub enum CacheError {
     Key {
         /// The key's file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
 }
@@ -66,15 +66,15 @@ pub struct CacheFolder {
     fd: OwnedFd,
 }
 
-/// What is there under a name.
+/// The file of a name.
 pub(super) enum Found {
     Absent,
-    /// A regular file of this user that nobody else can write to.
+    /// A regular file of this user to which no other user can write.
     Own {
         file: File,
         bytes: u64,
     },
-    /// Something else; what it is.
+    /// Another file, with the reason.
     Foreign(String),
 }
 
@@ -87,11 +87,11 @@ pub(super) struct Listed {
 }
 
 impl CacheFolder {
-    /// Opens a folder, which is made (for this user alone) if it is not there.
+    /// Opens a folder, and makes it (for this user alone) if it does not exist.
     ///
     /// # Errors
-    /// [`CacheError::Folder`] if that is not possible, [`CacheError::Unsafe`] if it belongs to
-    /// another user or others may write to it.
+    /// [`CacheError::Folder`] if the folder can be neither opened nor made, [`CacheError::Unsafe`]
+    /// if it belongs to another user or others may write to it.
     pub fn open(path: &Path) -> Result<Self, CacheError> {
         let unusable = |error: io::Error| CacheError::Folder { path: path.to_owned(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
@@ -104,14 +104,14 @@ impl CacheFolder {
         }
     }
 
-    /// As it was given.
+    /// The path that the caller gave.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens a file for reading, and looks whose it is.
+    /// Opens a file for reading, and checks its owner and mode.
     pub(super) fn open_file(&self, name: &str) -> io::Result<Found> {
-        // A pipe must not make us wait.
+        // The open of a pipe must not block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => File::from(fd),
@@ -129,17 +129,17 @@ impl CacheFolder {
         })
     }
 
-    /// A new file that goes again unless it is given a name.
+    /// Creates a file that is deleted unless it gets a name.
     pub(super) fn create(&self) -> io::Result<New<'_>> {
         let name = format!("{}{NEW_SUFFIX}", hex::encode(random::<NEW_RANDOM_BYTES>()?));
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Nobody opens it for writing again, not even we.
+        // No process opens it for writing again, not even this one.
         let fd = fs::openat(&self.fd, &name, flags, Mode::RUSR)?;
         Ok(New { folder: self, file: File::from(fd), name })
     }
 
-    /// Deletes a file; that it is gone already is no error.
+    /// Deletes a file; a missing one is no error.
     pub(super) fn delete(&self, name: &str) -> io::Result<()> {
         match fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -147,18 +147,18 @@ impl CacheFolder {
         }
     }
 
-    /// Deletes what is of this user.
+    /// Deletes a file if it belongs to this user.
     pub(super) fn delete_ours(&self, name: &str) -> io::Result<()> {
         let stat = fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if stat.st_uid == geteuid().as_raw() { self.delete(name) } else { Ok(()) }
     }
 
-    /// All files, in no order; what goes meanwhile is left out.
+    /// All files, in no order, without those that are deleted during the call.
     pub(super) fn list(&self) -> io::Result<Vec<Listed>> {
         let mut all = Vec::new();
         for found in Dir::read_from(&self.fd)? {
             let found = found?;
-            // Ours are ASCII.
+            // The names of the host's own files are ASCII.
             let Ok(name) = found.file_name().to_str() else { continue };
             let stat = match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
@@ -178,7 +178,7 @@ impl CacheFolder {
     }
 }
 
-/// A file that is being written.
+/// A file that this host is writing.
 pub(super) struct New<'a> {
     folder: &'a CacheFolder,
     file: File,
@@ -190,18 +190,18 @@ impl New<'_> {
         &mut self.file
     }
 
-    /// When it was written to last, in seconds, by the clock of the file system.
+    /// The time of the last write, in seconds, by the clock of the file system.
     pub(super) fn modified_s(&self) -> io::Result<i64> {
         Ok(fs::fstat(&self.file)?.st_mtime)
     }
 
-    /// Gives it its name, in place of what has it.
+    /// Gives the file its name, and replaces the one that has it.
     pub(super) fn rename(self, name: &str) -> io::Result<()> {
         let fd = &self.folder.fd;
         Ok(fs::renameat(fd, &self.name, fd, name)?)
     }
 
-    /// Gives it its name, which nothing may have yet.
+    /// Gives the file its name, which no other file may have.
     pub(super) fn link(self, name: &str) -> io::Result<()> {
         let fd = &self.folder.fd;
         Ok(fs::linkat(fd, &self.name, fd, name, AtFlags::empty())?)
@@ -210,37 +210,37 @@ impl New<'_> {
 
 impl Drop for New<'_> {
     fn drop(&mut self) {
-        // After a rename there is nothing; what is left otherwise goes when room is made.
+        // After a rename there is no file. `make_room` deletes one that stays here.
         let _ = self.folder.delete(&self.name);
     }
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes of the system.
 pub(super) fn random<const BYTES: usize>() -> io::Result<[u8; BYTES]> {
     let mut random = [0; BYTES];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(random)
 }
 
-/// Whether a file is being written, by its name.
+/// Whether a file with this name is one that a host is writing.
 pub(super) fn is_new(name: &str) -> bool {
     name.strip_suffix(NEW_SUFFIX)
         .is_some_and(|digits| hex::decode_to_slice(digits, &mut [0; NEW_RANDOM_BYTES]).is_ok())
 }
 
-/// Says that a file was used just now.
+/// Sets the time of a file's last use to now.
 pub(super) fn touch(file: &File) -> io::Result<()> {
     let at = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     let times = Timestamps { last_access: at(UTIME_OMIT), last_modification: at(UTIME_NOW) };
     Ok(fs::futimens(file, &times)?)
 }
 
-/// Whether anybody but this user may read or do more.
+/// Whether others than this user may read or change a file.
 pub(super) fn is_readable_by_others(file: impl AsFd) -> io::Result<bool> {
     Ok(fs::fstat(file)?.st_mode & OTHERS != 0)
 }
 
-/// Why others than this user could write there, if they could.
+/// The reason why others than this user can write to a file; `None` if they cannot.
 fn foreign(stat: &Stat) -> Option<String> {
     let us = geteuid().as_raw();
     if stat.st_uid != us {

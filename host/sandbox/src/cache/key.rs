@@ -11,17 +11,17 @@ use super::folder::{CacheError, CacheFolder, Found, is_readable_by_others, rando
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
 
-/// The file of a key that is kept in the folder.
+/// The file of a key in the folder.
 const FILE: &str = "key";
 
-/// The key that entries are sealed with.
+/// The key that seals entries.
 #[derive(Clone)]
 pub enum CacheKey {
-    /// Random bytes, made once and kept in the folder. Whoever can read the folder as
-    /// the host's user, now or from a copy of the disk, can make entries.
+    /// Random bytes, made once and kept in the folder. A process that can read the folder as the
+    /// host's user, now or from a copy of the disk, can make entries.
     Kept,
-    /// The caller's. Kept elsewhere, it also guards against who can write to the disk but
-    /// is not the host: another pod that had the volume, a backup that was played back.
+    /// Bytes of the caller. A key outside of the disk also protects against others that can write
+    /// to the disk: another pod that had the volume, a restored backup.
     Given([u8; KEY_BYTES]),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Debug for CacheKey {
     }
 }
 
-/// A key in use.
+/// A key, ready to authenticate.
 pub(super) struct Key(Hmac<Sha256>);
 
 impl Key {
@@ -45,14 +45,17 @@ impl Key {
         Self(Hmac::new((&block).into()))
     }
 
-    /// A code of authentication to begin.
+    /// A new authentication code.
     pub(super) fn mac(&self) -> Hmac<Sha256> {
         self.0.clone()
     }
 }
 
-/// The key in the folder, which is made if there is none. Of several hosts that make it at
-/// once, all get the first one's. The inner error: there is none, and it cannot be written.
+/// The key in the folder, which the host makes if there is none. If several hosts make it at once,
+/// all of them get the first one's. The inner error: there is no key, and none can be written.
+///
+/// # Errors
+/// [`CacheError::Key`] if others may have read or written the key.
 pub(super) fn kept(folder: &CacheFolder) -> Result<io::Result<[u8; KEY_BYTES]>, CacheError> {
     if let Some(key) = read(folder)? {
         return Ok(Ok(key));
@@ -62,7 +65,7 @@ pub(super) fn kept(folder: &CacheFolder) -> Result<io::Result<[u8; KEY_BYTES]>, 
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Ok(Err(error)),
     }
-    Ok(read(folder)?.ok_or_else(|| io::Error::other("the key went away again")))
+    Ok(read(folder)?.ok_or_else(|| io::Error::other("the key was deleted at once")))
 }
 
 fn read(folder: &CacheFolder) -> Result<Option<[u8; KEY_BYTES]>, CacheError> {
@@ -89,7 +92,7 @@ fn make(folder: &CacheFolder) -> io::Result<()> {
     let key: [u8; KEY_BYTES] = random()?;
     let mut new = folder.create()?;
     new.file().write_all(&key)?;
-    // Unlike an entry it cannot be made anew without loss, should the machine lose power.
+    // The host can make an entry again, but not the key: it must survive a loss of power.
     new.file().sync_all()?;
     new.link(FILE)
 }

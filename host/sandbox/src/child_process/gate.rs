@@ -1,20 +1,20 @@
-//! How many children run at once.
+//! A bound on the number of children at once: [`Gate`].
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Lets so many callers through at once; the others wait on their threads.
+/// Lets a number of callers through at once; the others wait on their threads.
 #[derive(Debug)]
 pub(crate) struct Gate {
     free: Mutex<usize>,
     changed: Condvar,
 }
 
-/// A place behind a [`Gate`]; it is free again when this is dropped.
+/// A place behind a [`Gate`]. The drop frees it.
 #[derive(Debug)]
 pub(crate) struct GateSlot<'a>(&'a Gate);
 
 impl Gate {
-    /// A gate with so many places, at least one.
+    /// Makes a gate with a number of places, at least one.
     pub(crate) fn new(places: usize) -> Self {
         Self { free: Mutex::new(places.max(1)), changed: Condvar::new() }
     }

@@ -1,28 +1,28 @@
-//! How much memory children may take: a part of what the host's control group has.
+//! The memory of children: a part of the memory of the host's control group.
 //!
-//! Half of it is for compilers, shared by those that run at once; a sixth is for the one child that
-//! evaluates schemas. The rest is the host's own.
+//! Compilers that run at once share a half of it. The one child that evaluates schemas may take a
+//! sixth. The rest is for the host itself.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// A compiler that would have less than this beside another one runs alone: guests that bring an
-/// interpreter take about as much.
+/// Two compilers run at once only if each has this much: guests that bring an interpreter take
+/// about as much.
 const COMPILER_BYTES_GOOD: u64 = 384 << 20;
 
-/// A compiler takes no more than this, however much there is.
+/// The most memory of a compiler, on any machine.
 const COMPILER_BYTES_MAX: u64 = 4 << 30;
 
-/// Compilers at once, where there is memory for it.
+/// The most compilers at once.
 const COMPILERS_MAX: usize = 2;
 
-/// A child that evaluates schemas takes no more than this.
+/// The most memory of a child that evaluates schemas.
 const VALIDATOR_BYTES_MAX: u64 = 256 << 20;
 
-/// What is assumed where neither a control group nor the kernel says how much memory there is.
+/// The assumed memory if neither a control group nor the kernel gives it.
 const ASSUMED_BYTES: u64 = 2 << 30;
 
-/// A limit as large as this is none: what version 1 says for "unlimited".
+/// A limit of this size or more is none: control groups of version 1 have one if unlimited.
 const UNLIMITED: u64 = 1 << 60;
 
 /// The memory of children.
@@ -86,7 +86,7 @@ fn limit(groups: &str, root: &Path) -> Option<u64> {
             continue;
         };
         // In a container the path may be one of the machine, which is not mounted: then the root of
-        // what is mounted is the container's own group.
+        // the mount is the container's own group.
         let mut group = PathBuf::new();
         let steps = Path::new(path).components().filter_map(|step| match step {
             Component::Normal(name) => Some(name),
@@ -102,7 +102,7 @@ fn limit(groups: &str, root: &Path) -> Option<u64> {
 }
 
 fn read(file: &Path) -> Option<u64> {
-    // "max" is no number, and no limit.
+    // "max" is no number: there is no limit.
     fs::read_to_string(file).ok()?.trim().parse().ok().filter(|limit| *limit < UNLIMITED)
 }
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_of_a_container_is_at_the_root_of_what_is_mounted() {
+    fn limit_of_a_container_is_at_the_root_of_the_mount() {
         let version_2 = tree(&[("memory.max", "805306368\n")]);
         for groups in ["0::/\n", "0::/../../system.slice/x\n", "0::/kubepods/pod/one\n"] {
             assert_eq!(limit(groups, version_2.path()), Some(768 * MIB), "{groups}");

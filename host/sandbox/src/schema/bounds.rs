@@ -30,7 +30,7 @@ pub const PATTERN_PROGRAM_BYTES_MAX: usize = 256 << 10;
 /// with.
 const SMALL_PROGRAM_BYTES: usize = 16 << 10;
 
-/// The same for a larger one, in steps.
+/// The steps for each byte that a larger regular expression is matched with.
 const LARGE_PROGRAM_STEPS: u64 = 16;
 
 /// The drafts whose keywords this module knows.
@@ -50,7 +50,7 @@ const FORBIDDEN: [&str; 6] = [
     "$vocabulary",
 ];
 
-/// Where the subschemas of a keyword lie.
+/// The place of the subschemas of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The value is a subschema.
@@ -61,16 +61,16 @@ pub(super) enum Place {
     Named,
 }
 
-/// What a keyword's subschemas are applied to.
+/// The values that a keyword's subschemas apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Applies {
-    /// The document that the schema itself is applied to.
+    /// The value that the schema itself applies to.
     Here,
-    /// Members of it, or their names.
+    /// Its members, or their names.
     Members,
-    /// Items of it.
+    /// Its items.
     Items,
-    /// Nothing, until something refers to them.
+    /// No value, without a reference to them.
     Nowhere,
 }
 
@@ -104,8 +104,8 @@ pub(super) const KEYWORDS: [(&str, Place, Applies); 23] = [
 /// A schema that keeps the bounds.
 #[derive(Debug, Default)]
 pub(super) struct Bounded<'a> {
-    /// The subschemas that are referred to, by their references: `#`, `#/$defs/x`. Names on the way
-    /// to the others may be long.
+    /// The targets of references, by reference: `#`, `#/$defs/x`. The other subschemas may have
+    /// long pointers.
     pub(super) targets: BTreeMap<String, &'a Value>,
     /// Steps for each byte that a pattern is matched with, by pattern.
     pub(super) patterns: BTreeMap<&'a str, u64>,
@@ -114,7 +114,7 @@ pub(super) struct Bounded<'a> {
 /// Checks all bounds.
 ///
 /// # Errors
-/// What the schema has too much of, or what it must not have.
+/// The bound that the schema exceeds, or the keyword that it must not have.
 pub(super) fn check(schema: &Value) -> Result<Bounded<'_>, String> {
     let mut size = Size::default();
     size.add(schema, 0)?;
@@ -133,7 +133,7 @@ pub(super) fn check(schema: &Value) -> Result<Bounded<'_>, String> {
     Ok(walk.found)
 }
 
-/// Everything that may be a reference; all of them together are no longer than the schema.
+/// Collects all texts that may be references. Together they are no longer than the schema.
 fn collect_references<'a>(value: &'a Value, references: &mut BTreeSet<&'a str>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| collect_references(item, references)),
@@ -189,7 +189,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks through a subschema at a pointer, which is as before in the end.
+    /// Walks through a subschema at a pointer, and restores the pointer.
     fn schema(&mut self, schema: &'a Value, at: &mut String) -> Result<(), String> {
         self.subschemas += 1;
         if self.subschemas > SUBSCHEMAS_MAX {
@@ -284,7 +284,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The classes `\w` and `\d` as JSON Schema means them (ECMA-262), which is without Unicode.
+/// Replaces the classes `\w` and `\d` by those of JSON Schema (ECMA-262), without Unicode.
 fn with_ascii_classes(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut characters = pattern.chars();
@@ -310,9 +310,9 @@ fn with_ascii_classes(pattern: &str) -> String {
 pub(super) enum Step<'a> {
     /// The keyword's value itself.
     Value,
-    /// An item of it.
+    /// An item of the value.
     Item(usize),
-    /// A member of it.
+    /// A member of the value.
     Member(&'a str),
 }
 

@@ -1,4 +1,4 @@
-//! The steps that an evaluation takes at most, counted before it is done.
+//! A count of the steps that an evaluation takes at most, before the evaluation.
 //!
 //! The count walks the schema and the document as the evaluation does, but takes every branch, so
 //! it is never lower than the truth; and it stops as soon as it is too high.
@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 use super::bounds::{Applies, Bounded, KEYWORDS, Step, subschemas};
 use super::error::SchemaError;
 
-/// Steps of one evaluation: a subschema applied to a value, a member looked at, a byte matched.
+/// Steps of one evaluation: a subschema applied to a value, a member read, a byte matched.
 pub const EVALUATION_STEPS_MAX: u64 = 200_000;
 
-/// How deep subschemas may be applied within subschemas, and a document be nested.
+/// The depth of subschemas within subschemas, and of a document.
 pub const EVALUATION_DEPTH_MAX: usize = 100;
 
-/// Each item of an array is compared with so many others, or hashed at that price.
+/// The comparisons per item of an array with `uniqueItems`, or the cost of its hash.
 const UNIQUE_STEPS: u64 = 20;
 
-/// So many bytes of a text count as one step where they are only copied or compared.
+/// The bytes of a text that count as one step where the evaluation only copies or compares them.
 const TEXT_BYTES_PER_STEP: u64 = 64;
 
 /// Checks that evaluating the schema against this document stays within the bounds.
@@ -74,8 +74,8 @@ impl Meter<'_> {
         }
     }
 
-    /// Spends what applying a schema to a value takes. `here` counts the subschemas that are being
-    /// applied to this value, `depth` those that are being applied at all.
+    /// Spends the steps of applying a schema to a value. `here` is the number of subschemas around
+    /// it that apply to this value, `depth` the number of all subschemas around it.
     fn apply(
         &mut self,
         schema: &Value,
@@ -153,14 +153,14 @@ impl Meter<'_> {
                     .map(|(_, member)| member)
                     .try_for_each(|member| self.apply(subschema, member, 0, depth + 1))
             }
-            // Whether a pattern fits a name is not asked here: it might.
+            // The count takes each pattern to match each name.
             _ => {
                 members.values().try_for_each(|member| self.apply(subschema, member, 0, depth + 1))
             }
         }
     }
 
-    /// What the keywords without subschemas take.
+    /// Spends the steps of the keywords without subschemas.
     fn assertions(
         &mut self,
         keywords: &Map<String, Value>,

@@ -1,4 +1,4 @@
-//! The evaluation itself, of a schema and a document that keep the bounds.
+//! The evaluation of a schema and a document within the bounds.
 
 use std::error::Error;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::error::{Misfit, Problem, SchemaError, text};
 
-/// Where the schema lies for the validator; it is never fetched.
+/// The address of the schema for the validator, which never fetches it.
 const SCHEMA: &str = "guest:///schema";
 
 /// The most problems that an error lists.
 const PROBLEMS_MAX: usize = 5;
 
-/// No document is fetched for a guest: neither files nor addresses.
+/// A loader that fetches neither files nor addresses.
 struct NoLoader;
 
 impl UrlLoader for NoLoader {
@@ -29,7 +29,7 @@ impl UrlLoader for NoLoader {
 pub(super) fn evaluate(schema: &Value, document: &Value) -> Result<(), SchemaError> {
     let mut schema = schema.clone();
     if let Value::Object(members) = &mut schema {
-        // References are fragments; an identity of its own could only name one of the metaschemas.
+        // References are fragments; an `$id` could only name one of the metaschemas.
         members.remove("$id");
         members.remove("id");
     }
@@ -49,7 +49,7 @@ pub(super) fn evaluate(schema: &Value, document: &Value) -> Result<(), SchemaErr
     })
 }
 
-/// A schema that refers to itself without end shows only when it is used.
+/// The cycle of a schema that refers to itself without end, which only its evaluation finds.
 fn cycle<'a, 's, 'v>(error: &'a ValidationError<'s, 'v>) -> Option<&'a ValidationError<'s, 'v>> {
     if matches!(error.kind, ErrorKind::RefCycle { .. }) {
         return Some(error);
@@ -57,7 +57,7 @@ fn cycle<'a, 's, 'v>(error: &'a ValidationError<'s, 'v>) -> Option<&'a Validatio
     error.causes.iter().find_map(cycle)
 }
 
-/// The innermost problems, each with its place.
+/// Collects the innermost problems, each with its place.
 fn collect(error: &ValidationError<'_, '_>, misfit: &mut Misfit) {
     let wraps = matches!(
         error.kind,

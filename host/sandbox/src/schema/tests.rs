@@ -194,7 +194,7 @@ fn identity_of_a_metaschema_does_not_replace_the_schema() {
 }
 
 #[test]
-fn a_thousand_problems_are_counted_and_five_are_told() {
+fn thousand_problems_are_counted_and_five_are_listed() {
     let schema = json!({"items": {"enum": vec!["x".repeat(2_000)]}});
     let error = quickly(&schema, &Value::Array(vec![json!(1); 1_000])).unwrap_err();
     let SchemaError::Misfit(misfit) = &error else { panic!("{error}") };
@@ -263,8 +263,8 @@ fn format_of_a_long_text_takes_linear_time() {
             "properties": {"a": {"format": format}}});
         for text in &texts {
             let result = quickly(&schema, &json!({"a": text}));
-            let is_told = !matches!(result, Err(SchemaError::Unavailable(_)));
-            assert!(is_told, "{format}: {result:?}");
+            let is_known = !matches!(result, Err(SchemaError::Unavailable(_)));
+            assert!(is_known, "{format}: {result:?}");
         }
     }
 }

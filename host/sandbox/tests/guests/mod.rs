@@ -9,13 +9,13 @@ use innkeeper_sandbox::{
 #[allow(unused_imports, reason = "each test uses some of these")]
 pub use innkeeper_tiny_guests::*;
 
-/// What a tiny guest does in a sandbox.
+/// Loads and calls of a tiny guest.
 pub trait Load {
-    /// Loaded, by epoch and with default limits.
+    /// Loads the guest by epoch and with default limits.
     fn load(&self) -> Result<Guest, LoadError>;
-    /// Loaded with these limits.
+    /// Loads the guest with these limits.
     fn load_with(&self, limits: &Limits) -> Result<Guest, LoadError>;
-    /// Loaded and called once, with these limits and nobody to ask.
+    /// Loads the guest with these limits and calls it once, without a cluster.
     fn run_with(&self, limits: &Limits) -> Result<Run, CallError>;
 }
 
@@ -38,12 +38,12 @@ pub fn engine(interruption: Interruption) -> Engine {
     Engine::builder().interruption(interruption).guests(4).permits(2).build().unwrap()
 }
 
-/// A cluster that answers everything alike and remembers what it was asked.
+/// A cluster that gives one answer to all reads and records them.
 #[derive(Default)]
 pub struct Cluster {
     pub answer: Option<Result<String, ReadError>>,
     pub asked: Vec<String>,
-    /// How many bytes each answer might have.
+    /// The largest size of each answer, in bytes.
     pub rooms: Vec<usize>,
     pub lines: Vec<(Level, String)>,
     pub now_ms: u64,
