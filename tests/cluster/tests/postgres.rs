@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use base64::Engine as _;
-use innkeeper_cluster_tests::stage::{SOON, says};
+use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Admin, Host, Kind, Stage, eventually, kubelet};
 use serde_json::{Value, json};
 
@@ -51,15 +51,7 @@ async fn stage() -> Result<(Stage, Host, String)> {
 
 /// Waits until all that a `PostgreSQL` wants now is applied and reported.
 async fn synced(stage: &Stage, namespace: &str) -> Result<Value> {
-    let is_synced = |one: &Value| {
-        says(one, "Synced", "True", "Applied")
-            && one["status"]["observedGeneration"] == one["metadata"]["generation"]
-    };
-    stage.admin.until("it is synced", SOON, (POSTGRESQL, namespace, NAME), is_synced).await
-}
-
-async fn edit(admin: &Admin, at: (Kind, &str, &str), patch: &Value) -> Result<Value> {
-    admin.merge(at.0, at.1, at.2, "kubectl-edit", patch).await
+    stage.synced((POSTGRESQL, namespace, NAME)).await
 }
 
 fn is_owned(object: &Value) -> bool {
@@ -208,7 +200,8 @@ async fn changed_password_is_rolled_out_and_a_deleted_secret_deletes_nothing() -
     // Changed: the pods' template is another.
     let password = "another-password-of-foodb";
     let encoded = base64::engine::general_purpose::STANDARD.encode(password);
-    edit(admin, (Kind::SECRET, ns, SECRET), &json!({"data": {"postgresql_password": encoded}}))
+    admin
+        .edit((Kind::SECRET, ns, SECRET), &json!({"data": {"postgresql_password": encoded}}))
         .await?;
     let is_another = |one: &Value| digest(one).is_string() && *digest(one) != first;
     let second = digest(&admin.until("it is rolled out", SOON, server, is_another).await?).clone();
@@ -218,7 +211,7 @@ async fn changed_password_is_rolled_out_and_a_deleted_secret_deletes_nothing() -
     admin.delete(Kind::SECRET, ns, SECRET).await?;
     stage.says(at, ("Ready", "False", "SecretMissing")).await?;
     stage.says(at, ("PasswordFound", "False", "SecretMissing")).await?;
-    edit(admin, server, &json!({"spec": {"replicas": 3}})).await?;
+    admin.edit(server, &json!({"spec": {"replicas": 3}})).await?;
     let one = |one: &Value| one["spec"]["replicas"] == 1;
     admin.until("one replica again", SOON, server, one).await?;
     stage.quiet(Duration::from_secs(1)).await?;
@@ -329,7 +322,7 @@ async fn claims_stay_when_the_postgresql_is_deleted(
 
 async fn label_data(admin: &Admin, ns: &str, identity: &Value) -> Result<()> {
     let label = json!({"metadata": {"labels": {KEPT_FOR: identity}}});
-    edit(admin, (Kind::CLAIM, ns, CLAIMS[0]), &label).await.map(drop)
+    admin.edit((Kind::CLAIM, ns, CLAIMS[0]), &label).await.map(drop)
 }
 
 /// The claim of the data is labelled as one of another namespace would be.
@@ -366,7 +359,7 @@ async fn claims_are_adopted_by_the_same_identity(
 async fn policy_delete_deletes_the_claims(stage: &Stage, ns: &str) -> Result<()> {
     let admin = &stage.admin;
     let policy = json!({"spec": {"deletionPolicy": "Delete"}});
-    edit(admin, (POSTGRESQL, ns, NAME), &policy).await?;
+    admin.edit((POSTGRESQL, ns, NAME), &policy).await?;
     for claim in CLAIMS {
         admin.until("it is owned", SOON, (Kind::CLAIM, ns, claim), is_owned).await?;
     }
@@ -425,8 +418,7 @@ async fn pod_is_labelled_when_its_data_is_prepared_and_is_not_owned() -> Result<
     assert_eq!(service["spec"]["selector"], json!({"name": NAME}), "it informs, it does not gate");
 
     // Taken off by hand, it is set again; of a pod that is replaced the next one waits its turn.
-    edit(admin, (Kind::POD, ns, &pod), &json!({"metadata": {"labels": {"appReady": null}}}))
-        .await?;
+    admin.edit((Kind::POD, ns, &pod), &json!({"metadata": {"labels": {"appReady": null}}})).await?;
     admin.until("it is labelled again", SOON, (Kind::POD, ns, &pod), labelled).await?;
     kubelet::runs(admin, ns, &pod).await?;
     admin.delete(Kind::POD, ns, &pod).await?;
@@ -469,7 +461,7 @@ async fn originals_service_and_deployment_are_adopted_as_the_same_objects() -> R
     }
     assert!(admin.list(Kind::CLAIM, ns).await?.is_empty(), "nothing is half-made");
 
-    edit(admin, at, &json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}})).await?;
+    admin.edit(at, &json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}})).await?;
     synced(&stage, ns).await?;
     for (kind, before) in kinds.into_iter().zip(&before) {
         let now = admin.must_get(kind, ns, NAME).await?;

@@ -8,7 +8,7 @@ use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, condition, eventually, k
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
-use crate::stage::{IMO, edit, stage, until_at_rest, until_phase, until_run_again};
+use crate::stage::{IMO, stage, until_at_rest, until_phase, until_run_again};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_runs_by_the_resync_period_of_the_module_or_the_object() -> Result<()> {
@@ -29,7 +29,7 @@ async fn guest_runs_by_the_resync_period_of_the_module_or_the_object() -> Result
     // The guest asks for no period.
     until_at_rest(&stage, &host, "imo").await?;
 
-    edit(admin, module, &json!({"spec": {"resyncPeriod": "1s"}})).await?;
+    admin.edit(module, &json!({"spec": {"resyncPeriod": "1s"}})).await?;
     stage.ready("imo").await?;
     stage.quiet(Duration::from_secs(1)).await?;
     let mark = stage.plane.audit()?.mark()?;
@@ -38,15 +38,15 @@ async fn guest_runs_by_the_resync_period_of_the_module_or_the_object() -> Result
     assert!(writes.is_empty(), "looked at, and nothing to write: {writes:?}");
 
     // An object says otherwise: first that it is never to be looked at, as the other is not either.
-    edit(admin, module, &json!({"spec": {"resyncPeriod": "1h"}})).await?;
+    admin.edit(module, &json!({"spec": {"resyncPeriod": "1h"}})).await?;
     stage.ready("imo").await?;
     until_at_rest(&stage, &host, "imo").await?;
     let annotated = |period: Value| json!({"metadata": {"annotations": {"innkeeper.dev/resync-period": period}}});
-    edit(admin, at, &annotated(json!("1s"))).await?;
+    admin.edit(at, &annotated(json!("1s"))).await?;
     until_run_again(&host, "imo").await?;
-    edit(admin, at, &annotated(json!("0s"))).await?;
+    admin.edit(at, &annotated(json!("0s"))).await?;
     until_at_rest(&stage, &host, "imo").await?;
-    edit(admin, at, &annotated(json!("often"))).await?;
+    admin.edit(at, &annotated(json!("often"))).await?;
     eventually("an Event says what is wrong", SOON, async || {
         let events = admin.list(Kind::EVENT, ns).await?;
         let found = events.iter().find(|one| one["reason"] == "InvalidResyncPeriod");
@@ -55,10 +55,10 @@ async fn guest_runs_by_the_resync_period_of_the_module_or_the_object() -> Result
         Ok(if whole { Ok(()) } else { Err(format!("{events:?}")) })
     })
     .await?;
-    edit(admin, at, &annotated(Value::Null)).await?;
+    admin.edit(at, &annotated(Value::Null)).await?;
 
     // One that is too short, or none at all, is reported on the Module.
-    edit(admin, module, &json!({"spec": {"resyncPeriod": "10ms"}})).await?;
+    admin.edit(module, &json!({"spec": {"resyncPeriod": "10ms"}})).await?;
     eventually("the Module says what is wrong", SOON, async || {
         let module = admin.must_get(Kind::MODULE, "", "imo").await?;
         let conditions = module["status"]["conditions"].to_string();
@@ -107,15 +107,15 @@ async fn status_is_the_guests_alone_when_manage_status_is_false() -> Result<()> 
     for (size, why) in
         [(json!("3"), "must be of type integer"), (json!(-1), "greater than or equal to 0")]
     {
-        let refused = edit(admin, at, &wrong(size)).await.map_err(|error| format!("{error:#}"));
+        let refused = admin.edit(at, &wrong(size)).await.map_err(|error| format!("{error:#}"));
         assert!(refused.as_ref().is_err_and(|error| error.contains(why)), "{refused:?}");
     }
-    edit(admin, at, &wrong(json!(5))).await?;
+    admin.edit(at, &wrong(json!(5))).await?;
     let five = |one: &Value| one["spec"]["replicas"] == json!(5);
     admin.until("five are wanted", SOON, (Kind::DEPLOYMENT, ns, "example-imo"), five).await?;
 
     // The host's own, as soon as the Module wants them.
-    edit(admin, (Kind::MODULE, "", "imo"), &json!({"spec": {"manageStatus": null}})).await?;
+    admin.edit((Kind::MODULE, "", "imo"), &json!({"spec": {"manageStatus": null}})).await?;
     stage.says(at, ("Synced", "True", "Applied")).await?;
     let is_whole = |one: &Value| {
         one["status"]["observedGeneration"] == one["metadata"]["generation"]
