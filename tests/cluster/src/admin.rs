@@ -163,6 +163,11 @@ impl Admin {
         Ok(serde_json::to_value(answer)?)
     }
 
+    /// The same as a person with `kubectl edit`.
+    pub async fn edit(&self, at: (Kind, &str, &str), patch: &Value) -> Result<Value> {
+        self.merge(at.0, at.1, at.2, "kubectl-edit", patch).await
+    }
+
     /// The same on the status.
     pub async fn merge_status(
         &self,

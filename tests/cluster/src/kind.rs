@@ -43,6 +43,11 @@ impl Kind {
     /// route.openshift.io/v1 Route.
     pub const ROUTE: Self = Self::new("route.openshift.io/v1", "Route");
 
+    /// bench.innkeeper.dev/v1 Bench: the primaries of the guest `bench`.
+    pub const BENCH: Self = Self::new("bench.innkeeper.dev/v1", "Bench");
+    /// example.innkeeper.dev/v1 Settings: the primaries of the guest `settings`.
+    pub const SETTINGS: Self = Self::new("example.innkeeper.dev/v1", "Settings");
+
     /// Any other.
     pub const fn new(api_version: &'static str, kind: &'static str) -> Self {
         Self { api_version, kind }

@@ -10,6 +10,7 @@
 //! | [`PodClient`] | a pod from which a test asks others |
 //! | [`database`] | a database that the guest postgres looks after, with somebody who writes to it |
 //! | [`screens`] | what a user sees in a terminal: the pages of docs/screens |
+//! | [`manifests`] | primaries of the guests that most tests use |
 //! | [`router`] | leads where OpenShift's Routes say, on plain Kubernetes |
 //! | [`kubelet`] | what the kubelet would say of pods where there is no node |
 //! | [`eventually`] | waits for a condition with a bound and a message |
@@ -27,6 +28,7 @@ mod eventually;
 mod host;
 mod kind;
 pub mod kubelet;
+pub mod manifests;
 mod node_stage;
 mod pod_client;
 mod proxy;

@@ -198,11 +198,7 @@ impl Stage {
     pub async fn all_synced(&self, kind: Kind, namespace: &str, count: usize) -> Result<()> {
         eventually("all are synced", MANY, async || {
             let all = self.admin.list(kind, namespace).await?;
-            let is_synced = |one: &&Value| {
-                says(one, "Synced", "True", "Applied")
-                    && one["status"]["observedGeneration"] == one["metadata"]["generation"]
-            };
-            let synced = all.iter().filter(is_synced).count();
+            let synced = all.iter().filter(|one| is_synced(one)).count();
             let other = all.iter().find(|one| !is_synced(one));
             Ok(if synced == count {
                 Ok(())
@@ -212,6 +208,11 @@ impl Stage {
             })
         })
         .await
+    }
+
+    /// Waits until the host has applied for an object what its spec wants now.
+    pub async fn synced(&self, at: (Kind, &str, &str)) -> Result<Value> {
+        self.admin.until(&format!("{} {} is synced", at.0, at.2), SOON, at, is_synced).await
     }
 
     /// Waits until the host has not written for a time, as the audit log tells.
@@ -245,6 +246,12 @@ async fn ready(options: &HostOptions) -> Result<Host> {
     let mut host = Host::start(options)?;
     host.ready(SOON).await?;
     Ok(host)
+}
+
+/// Whether the host has applied what the object's spec wants now.
+fn is_synced(object: &Value) -> bool {
+    says(object, "Synced", "True", "Applied")
+        && object["status"]["observedGeneration"] == object["metadata"]["generation"]
 }
 
 /// Whether a condition of an object has this status and reason.

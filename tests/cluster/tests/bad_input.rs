@@ -4,11 +4,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use innkeeper_cluster_tests::manifests::bench;
 use innkeeper_cluster_tests::stage::{SOON, component_path};
 use innkeeper_cluster_tests::{Host, HostOptions, Kind, Matching, Proxy, Stage, eventually};
 use serde_json::{Value, json};
-
-const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unreadable_kubeconfig_is_named_in_the_error() -> Result<()> {
@@ -52,12 +51,7 @@ async fn host_waits_when_the_api_server_is_unreachable_at_start_and_later() -> R
     host.ready(SOON).await?;
     stage.ready("bench").await?;
     let namespace = stage.admin.namespace("away").await?;
-    let bench = |name: &str| {
-        json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {"image": "example.com/app:1", "replicas": 1}})
-        .to_string()
-    };
+    let bench = |name: &str| bench(&namespace, name, 1);
     stage.admin.apply(&bench("a")).await?;
     stage.admin.until("a is made", SOON, (Kind::DEPLOYMENT, &namespace, "a"), |_| true).await?;
 
@@ -95,11 +89,9 @@ async fn stale_caches_never_overwrite_and_do_not_loop() -> Result<()> {
     let theirs = json!({"apiVersion": "v1", "kind": "Service",
         "metadata": {"name": "a", "namespace": namespace}, "spec": {"ports": [{"port": 1}]}});
     stage.admin.apply(&theirs.to_string()).await?;
-    let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-        "metadata": {"name": "a", "namespace": namespace},
-        "spec": {"image": "example.com/app:1", "replicas": 1}});
-    stage.admin.apply(&bench.to_string()).await?;
-    stage.says((BENCH, &namespace, "a"), ("Synced", "False", "Conflict")).await?;
+    let manifest = bench(&namespace, "a", 1);
+    stage.admin.apply(&manifest).await?;
+    stage.says((Kind::BENCH, &namespace, "a"), ("Synced", "False", "Conflict")).await?;
     let service = stage.admin.must_get(Kind::SERVICE, &namespace, "a").await?;
     assert_eq!(service["spec"]["ports"][0]["port"], 1);
     assert_eq!(service["metadata"]["ownerReferences"], json!(null));
@@ -129,10 +121,8 @@ async fn crd_without_a_status_subresource_is_reported_on_the_module() -> Result<
     stage.module("bench", "bench-guest", &json!({})).await?;
     let _host = stage.host().await?;
     let namespace = stage.admin.namespace("statusless").await?;
-    let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-        "metadata": {"name": "a", "namespace": namespace},
-        "spec": {"image": "example.com/app:1", "replicas": 1}});
-    stage.admin.apply(&bench.to_string()).await?;
+    let manifest = bench(&namespace, "a", 1);
+    stage.admin.apply(&manifest).await?;
     let message = stage.module_says("bench", "Healthy", "False", "NoStatusSubresource").await?;
     assert!(message.contains("benches.bench.innkeeper.dev"), "{message}");
     // What the guest wants is made all the same.
@@ -140,7 +130,7 @@ async fn crd_without_a_status_subresource_is_reported_on_the_module() -> Result<
 
     // As soon as there is one, statuses are written.
     stage.admin.apply(&crd(json!({"status": {}}))).await?;
-    stage.says((BENCH, &namespace, "a"), ("Synced", "True", "Applied")).await?;
+    stage.says((Kind::BENCH, &namespace, "a"), ("Synced", "True", "Applied")).await?;
     stage.module_says("bench", "Healthy", "True", "ReconcileSucceeded").await?;
     Ok(())
 }
@@ -172,10 +162,8 @@ async fn module_folder_is_used_when_it_is_empty_or_holds_a_malformed_manifest() 
     std::fs::write(folder.path().join("bench.json"), module.to_string())?;
     host.logged("revision active", SOON).await?;
     let namespace = stage.admin.namespace("folder").await?;
-    let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-        "metadata": {"name": "a", "namespace": namespace},
-        "spec": {"image": "example.com/app:1", "replicas": 1}});
-    stage.admin.apply(&bench.to_string()).await?;
+    let manifest = bench(&namespace, "a", 1);
+    stage.admin.apply(&manifest).await?;
     stage.admin.until("a is made", SOON, (Kind::DEPLOYMENT, &namespace, "a"), |_| true).await?;
     let (status, _) = host.stop(Duration::from_secs(10)).await?;
     assert!(status.success(), "{status}");

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use innkeeper_cluster_tests::manifests::bench;
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Chance, Host, Kind, Proxy, Stage, When};
 use serde_json::json;
 
 const KILLS: u32 = 50;
 const RESOURCES: usize = 100;
-const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn host_killed_at_fifty_random_writes_loses_nothing() -> Result<()> {
@@ -32,10 +32,8 @@ async fn host_killed_at_fifty_random_writes_loses_nothing() -> Result<()> {
     for kill in 0..KILLS {
         // Two new resources for each life, so that every kill finds work.
         for _ in 0..2 {
-            let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-                "metadata": {"name": format!("b{made:03}"), "namespace": namespace},
-                "spec": {"image": "example.com/app:1", "replicas": 1}});
-            stage.admin.apply(&bench.to_string()).await?;
+            let manifest = bench(&namespace, &format!("b{made:03}"), 1);
+            stage.admin.apply(&manifest).await?;
             made += 1;
         }
         let host = Host::start(&options)?;
@@ -55,8 +53,8 @@ async fn host_killed_at_fifty_random_writes_loses_nothing() -> Result<()> {
 
     let mut host = Host::start(&options)?;
     host.ready(SOON).await?;
-    stage.all_synced(BENCH, &namespace, RESOURCES).await?;
-    let benches = stage.admin.list(BENCH, &namespace).await?;
+    stage.all_synced(Kind::BENCH, &namespace, RESOURCES).await?;
+    let benches = stage.admin.list(Kind::BENCH, &namespace).await?;
     for kind in [Kind::DEPLOYMENT, Kind::SERVICE] {
         let objects = stage.admin.list(kind, &namespace).await?;
         assert_eq!(objects.len(), RESOURCES, "{kind}: no duplicate, and none is missing");

@@ -7,13 +7,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use innkeeper_cluster_tests::manifests::bench;
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{
     AuditFilter, Chance, Host, HostOptions, Kind, Proxy, Stage, When, eventually,
 };
 use serde_json::{Value, json};
 
-const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 const AT: (Kind, &str, &str) = (Kind::LEASE, "innkeeper-system", "innkeeper");
 const STOP: Duration = Duration::from_secs(30);
 
@@ -43,10 +43,8 @@ async fn until_ready(mut host: Host) -> Result<Host> {
 
 async fn make(stage: &Stage, namespace: &str, from: usize, to: usize) -> Result<()> {
     for number in from..to {
-        let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-            "metadata": {"name": format!("b{number:03}"), "namespace": namespace},
-            "spec": {"image": "example.com/app:1", "replicas": 1}});
-        stage.admin.apply(&bench.to_string()).await?;
+        let manifest = bench(namespace, &format!("b{number:03}"), 1);
+        stage.admin.apply(&manifest).await?;
     }
     Ok(())
 }
@@ -85,12 +83,12 @@ async fn leader_hands_over_when_it_is_stopped_or_killed() -> Result<()> {
     stage.ready("bench").await?;
     let second = standby(&stage, "second").await?;
     make(&stage, &ns, 0, 20).await?;
-    stage.all_synced(BENCH, &ns, 20).await?;
+    stage.all_synced(Kind::BENCH, &ns, 20).await?;
     only_the_leader_wrote(&stage, &ns).await?;
 
     stopped_leader_releases_the_lease(&stage, first).await?;
     make(&stage, &ns, 20, 40).await?;
-    stage.all_synced(BENCH, &ns, 40).await?;
+    stage.all_synced(Kind::BENCH, &ns, 40).await?;
 
     let third = standby(&stage, "third").await?;
     standby_of_a_killed_leader_repeats_no_write(&stage, &ns, second, &third).await?;
@@ -160,7 +158,7 @@ async fn standby_of_a_killed_leader_repeats_no_write(
     held_by(stage, "third").await?;
     standby.leads(SOON).await?;
     make(stage, ns, 40, 41).await?;
-    stage.all_synced(BENCH, ns, 41).await?;
+    stage.all_synced(Kind::BENCH, ns, 41).await?;
     let since = stage.plane.audit()?.since(mark, &AuditFilter::new().writes().namespace(ns))?;
     let again: Vec<_> = since
         .iter()
@@ -189,7 +187,7 @@ async fn host_paused_past_its_lease_writes_nothing_more() -> Result<()> {
     make(&stage, &ns, 0, CHANGES).await?;
     let taken = held_by(&stage, "second").await?;
     second.leads(SOON).await?;
-    stage.all_synced(BENCH, &ns, CHANGES).await?;
+    stage.all_synced(Kind::BENCH, &ns, CHANGES).await?;
     stage.quiet(Duration::from_secs(1)).await?;
 
     // There would be work for it.
@@ -197,7 +195,7 @@ async fn host_paused_past_its_lease_writes_nothing_more() -> Result<()> {
     first.resume();
     first.logged("leadership lost", SOON).await?;
     first.logged("lease held by another host", SOON).await?;
-    stage.all_synced(BENCH, &ns, CHANGES + 20).await?;
+    stage.all_synced(Kind::BENCH, &ns, CHANGES + 20).await?;
     stage.quiet(Duration::from_secs(2)).await?;
     let acquired = taken["spec"]["acquireTime"].as_str().unwrap();
     let writes = stage.plane.audit()?.events(&AuditFilter::new().writes())?;
@@ -218,7 +216,7 @@ async fn host_paused_past_its_lease_writes_nothing_more() -> Result<()> {
     assert!(status.success(), "{status}");
     first.leads(SOON).await?;
     make(&stage, &ns, CHANGES + 20, CHANGES + 25).await?;
-    stage.all_synced(BENCH, &ns, CHANGES + 25).await?;
+    stage.all_synced(Kind::BENCH, &ns, CHANGES + 25).await?;
     for kind in [Kind::DEPLOYMENT, Kind::SERVICE] {
         assert_eq!(stage.admin.list(kind, &ns).await?.len(), CHANGES + 25, "{kind}");
     }

@@ -50,15 +50,7 @@ async fn serve(stage: &Stage) -> Result<(Host, String)> {
 
 /// Waits until all that a `MaintPage` wants now is applied and reported.
 async fn synced(stage: &Stage, namespace: &str, name: &str) -> Result<Value> {
-    let is_synced = |one: &Value| {
-        says(one, "Synced", "True", "Applied")
-            && one["status"]["observedGeneration"] == one["metadata"]["generation"]
-    };
-    stage.admin.until("it is synced", SOON, (MAINTPAGE, namespace, name), is_synced).await
-}
-
-async fn edit(admin: &Admin, at: (Kind, &str, &str), patch: &Value) -> Result<Value> {
-    admin.merge(at.0, at.1, at.2, "kubectl-edit", patch).await
+    stage.synced((MAINTPAGE, namespace, name)).await
 }
 
 fn toggled(on: bool) -> Value {
@@ -153,7 +145,7 @@ async fn original_manifests_work_unchanged_and_the_toggle_moves_the_service_and_
     // A page that does not answer is waited for.
     kubelet::is_unready(admin, ns, page).await?;
     stage.says(at, ("Ready", "False", "InProgress")).await?;
-    edit(admin, at, &toggled(true)).await?;
+    admin.edit(at, &toggled(true)).await?;
     until_published(&stage, ns, name, ("Not Published", "WaitsForPage")).await?;
     stage.says(at, ("Ready", "False", "SwitchWaits")).await?;
     until_routed(admin, ns, app, app).await?;
@@ -165,7 +157,7 @@ async fn original_manifests_work_unchanged_and_the_toggle_moves_the_service_and_
     stage.says(at, ("Ready", "True", "AllReady")).await?;
 
     // And back.
-    edit(admin, at, &toggled(false)).await?;
+    admin.edit(at, &toggled(false)).await?;
     until_routed(admin, ns, app, app).await?;
     until_published(&stage, ns, name, ("Not Published", "NotToggled")).await?;
 
@@ -200,17 +192,17 @@ async fn drift_is_repaired_from_the_watch_with_one_write() -> Result<()> {
 
     let image = json!({"spec": {"template": {"spec": {"containers": [
         {"name": "httpd", "image": "example.com/other:1"}]}}}});
-    edit(admin, (Kind::DEPLOYMENT, ns, "httpd"), &image).await?;
+    admin.edit((Kind::DEPLOYMENT, ns, "httpd"), &image).await?;
     let at = (Kind::DEPLOYMENT, ns, "httpd");
     let is_back = |one: &Value| {
         one["spec"]["template"]["spec"]["containers"][0]["image"] == "quay.io/daein/prodpage:latest"
     };
     admin.until("the image is back", SOON, at, is_back).await?;
     let other = json!({"spec": {"selector": {"app": "example"}}});
-    edit(admin, (Kind::SERVICE, ns, "httpd"), &other).await?;
+    admin.edit((Kind::SERVICE, ns, "httpd"), &other).await?;
     until_routed(admin, ns, "httpd", "httpd").await?;
     let other = json!({"spec": {"selector": {"app": "httpd", "track": "canary"}}});
-    edit(admin, (Kind::SERVICE, ns, "httpd"), &other).await?;
+    admin.edit((Kind::SERVICE, ns, "httpd"), &other).await?;
     until_routed(admin, ns, "httpd", "httpd").await?;
     // A Pod's image can be changed in place, by somebody and back.
     let before = admin.must_get(Kind::POD, ns, "example-maintpage-pod").await?;
@@ -244,7 +236,7 @@ async fn changed_appname_keeps_the_old_children_until_the_new_ones_answer() -> R
     let page = admin.must_get(Kind::POD, ns, "example-maintpage-pod").await?;
 
     let at = (MAINTPAGE, ns, "example");
-    edit(admin, at, &json!({"spec": {"appconfig": {"appname": "nginx"}}})).await?;
+    admin.edit(at, &json!({"spec": {"appconfig": {"appname": "nginx"}}})).await?;
     until_routed(admin, ns, "nginx", "nginx").await?;
     synced(&stage, ns, "example").await?;
     stage.quiet(Duration::from_secs(1)).await?;
@@ -264,7 +256,7 @@ async fn changed_appname_keeps_the_old_children_until_the_new_ones_answer() -> R
     assert_eq!(after["metadata"]["uid"], page["metadata"]["uid"], "the page stays");
 
     // Another image of the page is another image of the same Pod.
-    edit(admin, at, &json!({"spec": {"maintpageconfig": {"maintpageimage": "page:2"}}})).await?;
+    admin.edit(at, &json!({"spec": {"maintpageconfig": {"maintpageimage": "page:2"}}})).await?;
     let pod = (Kind::POD, ns, "example-maintpage-pod");
     let has_it = |one: &Value| one["spec"]["containers"][0]["image"] == "page:2";
     let after = admin.until("the Pod has the new image", SOON, pod, has_it).await?;
@@ -315,7 +307,7 @@ async fn clashing_names_are_refused_and_nothing_is_written() -> Result<()> {
 
     // One that is there, and one that is new.
     let at = (MAINTPAGE, ns, "example");
-    edit(admin, at, &json!({"spec": {"appconfig": {"appname": "example"}}})).await?;
+    admin.edit(at, &json!({"spec": {"appconfig": {"appname": "example"}}})).await?;
     let message = stage.says(at, ("Synced", "False", "AppnameIsOwnName")).await?;
     assert!(message.contains("give one of them another name"), "{message}");
     stage.says(at, ("Ready", "False", "AppnameIsOwnName")).await?;
@@ -340,7 +332,7 @@ async fn clashing_names_are_refused_and_nothing_is_written() -> Result<()> {
     assert_eq!(everything(admin, ns).await?, before, "nothing is made, nothing is touched");
 
     // Set right again, it goes on.
-    edit(admin, at, &json!({"spec": {"appconfig": {"appname": "httpd"}}})).await?;
+    admin.edit(at, &json!({"spec": {"appconfig": {"appname": "httpd"}}})).await?;
     synced(&stage, ns, "example").await?;
     Ok(())
 }
@@ -415,7 +407,7 @@ async fn originals_objects_are_adopted_without_an_interruption() -> Result<()> {
     }
 
     let adopt = json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}});
-    edit(admin, at, &adopt).await?;
+    admin.edit(at, &adopt).await?;
     synced(&stage, ns, "example").await?;
     for (kind, one) in KINDS.into_iter().zip(&before) {
         let name = one["metadata"]["name"].as_str().unwrap();
@@ -440,7 +432,7 @@ async fn originals_objects_are_adopted_without_an_interruption() -> Result<()> {
         Ok(if is_done { Ok(()) } else { Err(status.to_string()) })
     })
     .await?;
-    edit(admin, at, &toggled(false)).await?;
+    admin.edit(at, &toggled(false)).await?;
     until_routed(admin, ns, "httpd", "httpd").await?;
     let is_another = |one: &Value| {
         one["metadata"]["uid"] != page["metadata"]["uid"]

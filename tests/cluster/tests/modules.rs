@@ -2,6 +2,7 @@
 //! good one, and each module sees and writes only what its account may.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+#![allow(clippy::print_stdout, reason = "what a condition says, shown when a test fails")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,22 +11,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
+use innkeeper_cluster_tests::manifests::bench;
 use innkeeper_cluster_tests::stage::{HOST, SOON, says};
 use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, eventually};
 use kube::api::{Api, DynamicObject};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::{Value, json};
 
-const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
-const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
 const LABEL: &str = "bench.example.com/version";
-
-fn bench(namespace: &str, name: &str, replicas: u32) -> String {
-    json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"image": "example.com/app:1", "replicas": replicas}})
-    .to_string()
-}
 
 /// Follows the Deployments of a namespace, and notes for each whether the new version's label
 /// was ever seen to go away again.
@@ -89,7 +82,7 @@ async fn swap_under_load_loses_no_reconcile_and_never_goes_back() -> Result<()> 
     for index in 0..COUNT {
         stage.admin.apply(&bench(&namespace, &format!("b{index:03}"), 1)).await?;
     }
-    stage.all_synced(BENCH, &namespace, COUNT).await?;
+    stage.all_synced(Kind::BENCH, &namespace, COUNT).await?;
     let labels = Labels::follow(&stage, &namespace);
 
     let changes = Changes::begin(&stage, &namespace);
@@ -102,7 +95,7 @@ async fn swap_under_load_loses_no_reconcile_and_never_goes_back() -> Result<()> 
     .await?;
     changes.end().await?;
 
-    stage.all_synced(BENCH, &namespace, COUNT).await?;
+    stage.all_synced(Kind::BENCH, &namespace, COUNT).await?;
     deployments_have_the_replicas_that_were_asked_for_last(&stage, &namespace).await?;
     let lost = labels.lost.lock().unwrap().clone();
     assert!(lost.is_empty(), "the old version wrote {lost:?} after the new one had");
@@ -132,7 +125,7 @@ impl Changes {
                 let change = counted.fetch_add(1, Ordering::AcqRel);
                 let patch = json!({"spec": {"replicas": 2 + change}});
                 let name = format!("b{:03}", change as usize % CHANGED);
-                stage.admin.merge(BENCH, &namespace, &name, "somebody", &patch).await?;
+                stage.admin.merge(Kind::BENCH, &namespace, &name, "somebody", &patch).await?;
             }
             Ok(())
         });
@@ -160,7 +153,7 @@ async fn deployments_have_the_replicas_that_were_asked_for_last(
     for index in 0..CHANGED {
         let name = format!("b{index:03}");
         let wanted =
-            stage.admin.must_get(BENCH, namespace, &name).await?["spec"]["replicas"].clone();
+            stage.admin.must_get(Kind::BENCH, namespace, &name).await?["spec"]["replicas"].clone();
         let made = stage.admin.must_get(Kind::DEPLOYMENT, namespace, &name).await?;
         assert_eq!(made["spec"]["replicas"], wanted, "{name}");
     }
@@ -184,7 +177,7 @@ async fn broken_candidate_never_replaces_the_active_revision() -> Result<()> {
     let namespace = stage.admin.namespace("broken").await?;
     let ns = namespace.as_str();
     stage.admin.apply(&bench(ns, "a", 1)).await?;
-    stage.all_synced(BENCH, ns, 1).await?;
+    stage.all_synced(Kind::BENCH, ns, 1).await?;
 
     stage.push_bytes("bench", b"this is no component").await?;
     unloadable_candidate_is_reported(&stage, ns, "garbage", "SourceMalformed", 2).await?;
@@ -199,7 +192,7 @@ async fn broken_candidate_never_replaces_the_active_revision() -> Result<()> {
 
     // A good one again: all is well again.
     stage.push("bench", "bench-guest").await?;
-    stage.says((BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
+    stage.says((Kind::BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
     stage.module_says("bench", "Healthy", "True", "ReconcileSucceeded").await?;
     Ok(())
 }
@@ -252,7 +245,7 @@ async fn failing_reconcile_is_reported(
 ) -> Result<()> {
     let before = stage.admin.must_get(Kind::DEPLOYMENT, ns, "a").await?;
     stage.push("bench", component).await?;
-    let message = stage.says((BENCH, ns, "a"), ("Synced", "False", reason)).await?;
+    let message = stage.says((Kind::BENCH, ns, "a"), ("Synced", "False", reason)).await?;
     println!("{component}: {message}");
     let message = stage.module_says("bench", "Healthy", "False", reason).await?;
     assert!(!message.is_empty(), "the Module says it too");
@@ -274,7 +267,7 @@ async fn object_that_is_no_longer_desired_is_deleted() -> Result<()> {
     let namespace = stage.admin.namespace("prune").await?;
     let ns = namespace.as_str();
     let settings = |names: &[&str]| {
-        json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+        json!({"apiVersion": Kind::SETTINGS.api_version, "kind": Kind::SETTINGS.kind,
             "metadata": {"name": "s", "namespace": ns}, "spec": {"names": names}})
         .to_string()
     };
@@ -344,7 +337,7 @@ async fn missing_right_is_named_and_the_rest_goes_on(stage: &Stage, ns: &str) ->
     let message = stage.module_says("bench", "Authorized", "False", "Forbidden").await?;
     assert!(message.contains("list services") && message.contains("whole cluster"), "{message}");
     stage.admin.apply(&bench(ns, "a", 1)).await?;
-    let message = stage.says((BENCH, ns, "a"), ("Synced", "False", "Unreadable")).await?;
+    let message = stage.says((Kind::BENCH, ns, "a"), ("Synced", "False", "Unreadable")).await?;
     assert!(message.contains("services"), "{message}");
     stage
         .admin
@@ -355,7 +348,7 @@ async fn missing_right_is_named_and_the_rest_goes_on(stage: &Stage, ns: &str) ->
 
 /// The module `settings` makes a ConfigMap for a new primary.
 async fn other_module_works(stage: &Stage, ns: &str, name: &str) -> Result<()> {
-    let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+    let settings = json!({"apiVersion": Kind::SETTINGS.api_version, "kind": Kind::SETTINGS.kind,
         "metadata": {"name": name, "namespace": ns}, "spec": {"names": ["x"]}});
     stage.admin.apply(&settings.to_string()).await?;
     let at = (Kind::CONFIG_MAP, ns, &*format!("{name}-x"));
@@ -365,7 +358,7 @@ async fn other_module_works(stage: &Stage, ns: &str, name: &str) -> Result<()> {
 
 async fn right_to_read_does_not_grant_writes(stage: &Stage, ns: &str) -> Result<()> {
     stage.admin.apply(&bench_rights(&["get", "list", "watch"])).await?;
-    let message = stage.says((BENCH, ns, "a"), ("Synced", "False", "Forbidden")).await?;
+    let message = stage.says((Kind::BENCH, ns, "a"), ("Synced", "False", "Forbidden")).await?;
     assert!(message.contains("services") && message.contains(ns), "{message}");
     Ok(())
 }
@@ -374,7 +367,7 @@ async fn granted_rights_count_without_a_restart(stage: &Stage, ns: &str) -> Resu
     let all = bench_rights(&["get", "list", "watch", "create", "patch", "delete"]);
     stage.admin.apply(&all).await?;
     stage.admin.until("the Service is made", 3 * SOON, (Kind::SERVICE, ns, "a"), |_| true).await?;
-    stage.says((BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
+    stage.says((Kind::BENCH, ns, "a"), ("Synced", "True", "Applied")).await?;
     Ok(())
 }
 
@@ -423,7 +416,7 @@ async fn primary_with_a_resync_period_is_reconciled_periodically() -> Result<()>
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("resync").await?;
     let settings = |period: &str| {
-        json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
+        json!({"apiVersion": Kind::SETTINGS.api_version, "kind": Kind::SETTINGS.kind,
             "metadata": {"name": "s", "namespace": namespace,
                 "annotations": {"innkeeper.dev/resync-period": period}},
             "spec": {"names": ["x"]}})
@@ -438,7 +431,7 @@ async fn primary_with_a_resync_period_is_reconciled_periodically() -> Result<()>
         Ok(if message.contains("30s") { Ok(()) } else { Err(format!("{events:?}")) })
     })
     .await?;
-    stage.says((SETTINGS, &namespace, "s"), ("Synced", "True", "Applied")).await?;
+    stage.says((Kind::SETTINGS, &namespace, "s"), ("Synced", "True", "Applied")).await?;
 
     stage.admin.apply(&settings("1s")).await?;
     let runs = async || -> Result<f64> {

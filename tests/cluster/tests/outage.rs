@@ -6,20 +6,18 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use innkeeper_cluster_tests::manifests::bench;
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Host, HostOptions, Kind, Stage, eventually};
 use serde_json::json;
 
 const CHANGES: usize = 200;
-const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 
 /// Makes a resource, as often as the API server is away.
 async fn make(stage: &Stage, namespace: &str, number: usize) -> Result<()> {
-    let bench = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-        "metadata": {"name": format!("b{number:03}"), "namespace": namespace},
-        "spec": {"image": "example.com/app:1", "replicas": 1}});
+    let manifest = bench(namespace, &format!("b{number:03}"), 1);
     eventually(&format!("resource {number} is made"), 2 * SOON, async || {
-        Ok(match stage.admin.apply(&bench.to_string()).await {
+        Ok(match stage.admin.apply(&manifest).await {
             Ok(_) => Ok(()),
             Err(error) => Err(format!("{error:#}")),
         })
@@ -54,9 +52,9 @@ async fn restarts_of_the_api_server_and_of_etcd_amid_changes_lose_nothing() -> R
         }
         make(&stage, &namespace, number).await?;
     }
-    stage.all_synced(BENCH, &namespace, CHANGES).await?;
+    stage.all_synced(Kind::BENCH, &namespace, CHANGES).await?;
     host.leads(SOON).await?;
-    let benches = stage.admin.list(BENCH, &namespace).await?;
+    let benches = stage.admin.list(Kind::BENCH, &namespace).await?;
     for kind in [Kind::DEPLOYMENT, Kind::SERVICE] {
         let objects = stage.admin.list(kind, &namespace).await?;
         assert_eq!(objects.len(), CHANGES, "{kind}: no duplicate, and none is missing");
@@ -68,7 +66,7 @@ async fn restarts_of_the_api_server_and_of_etcd_amid_changes_lose_nothing() -> R
     }
     // It is as quick as before: nothing waits for a long backoff.
     make(&stage, &namespace, CHANGES).await?;
-    stage.all_synced(BENCH, &namespace, CHANGES + 1).await?;
+    stage.all_synced(Kind::BENCH, &namespace, CHANGES + 1).await?;
     let (status, _) = host.stop(Duration::from_secs(10)).await?;
     assert!(status.success(), "{status}");
     Ok(())

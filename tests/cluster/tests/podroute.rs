@@ -47,13 +47,7 @@ async fn stage() -> Result<(Stage, innkeeper_cluster_tests::Host, String)> {
 
 /// Waits until the host has nothing to do: all that changed has been worked on.
 async fn synced(stage: &Stage, namespace: &str, name: &str) -> Result<Value> {
-    stage
-        .admin
-        .until("the podroute is synced", SOON, (Kind::PODROUTE, namespace, name), |object| {
-            says(object, "Synced", "True", "Applied")
-                && object["status"]["observedGeneration"] == object["metadata"]["generation"]
-        })
-        .await
+    stage.synced((Kind::PODROUTE, namespace, name)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,12 +10,13 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Chance, Host, HostOptions, Kind, Proxy, Stage, When, eventually};
+use innkeeper_cluster_tests::{
+    Chance, Host, HostOptions, Kind, Proxy, Stage, When, eventually, manifests,
+};
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use serde_json::json;
 
-const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
 const PRIMARIES: usize = 100;
 const KILLS: usize = 20;
 
@@ -94,12 +95,10 @@ async fn host_killed_at_any_write_of_a_swap_returns_to_the_decided_revision() ->
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("swap").await?;
     for index in 0..PRIMARIES {
-        let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
-            "metadata": {"name": format!("s{index:03}"), "namespace": namespace},
-            "spec": {"names": ["a"], "text": "hello"}});
-        stage.admin.apply(&settings.to_string()).await?;
+        let manifest = manifests::settings(&namespace, &format!("s{index:03}"), &["a"], "hello");
+        stage.admin.apply(&manifest).await?;
     }
-    stage.all_synced(SETTINGS, &namespace, PRIMARIES).await?;
+    stage.all_synced(Kind::SETTINGS, &namespace, PRIMARIES).await?;
     let texts = Texts::follow(&stage, &namespace);
     texts.until_all_have("hello").await?;
 

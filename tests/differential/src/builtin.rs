@@ -123,95 +123,99 @@ fn template(restart: &'static [&'static str]) -> Shape {
 
 fn workloads(namespace: &str) -> Vec<Subject> {
     let path = |group: &str, plural: &str| format!("/apis/{group}/namespaces/{namespace}/{plural}");
-    let numbers = || of(&[json!(0), json!(1), json!(3)]);
-    let selector = || of(&[json!({"matchLabels": {"app": "a"}})]);
-    let deployment = must(
+    let with_spec = |spec: Shape| must(vec![("spec", spec)], vec![]);
+    let mut deployments = subject(
+        "apps/v1",
+        "Deployment",
+        path("apps/v1", "deployments"),
+        with_spec(deployment_spec()),
+    );
+    deployments.status = Some(deployment_status());
+    vec![
+        deployments,
+        subject(
+            "apps/v1",
+            "StatefulSet",
+            path("apps/v1", "statefulsets"),
+            with_spec(stateful_set_spec()),
+        ),
+        subject(
+            "apps/v1",
+            "ReplicaSet",
+            path("apps/v1", "replicasets"),
+            with_spec(replica_set_spec()),
+        ),
+        subject("batch/v1", "CronJob", path("batch/v1", "cronjobs"), with_spec(cron_job_spec())),
+    ]
+}
+
+fn numbers() -> Shape {
+    of(&[json!(0), json!(1), json!(3)])
+}
+
+fn selector() -> Shape {
+    of(&[json!({"matchLabels": {"app": "a"}})])
+}
+
+fn deployment_spec() -> Shape {
+    let strategy = of(&[
+        json!({"type": "Recreate"}),
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}),
+        json!({"type": "RollingUpdate"}),
+        json!({}),
+    ]);
+    must(
         vec![("selector", selector()), ("template", template(&["Always"]))],
         vec![
             ("replicas", numbers()),
             ("minReadySeconds", numbers()),
             ("paused", of(&[json!(true), json!(false)])),
-            (
-                "strategy",
-                of(&[
-                    json!({"type": "Recreate"}),
-                    json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}),
-                    json!({"type": "RollingUpdate"}),
-                    json!({}),
-                ]),
-            ),
+            ("strategy", strategy),
         ],
-    );
+    )
+}
+
+fn deployment_status() -> Shape {
     let condition = Shape::Keyed(
         vec![("type", one(&["Available", "Progressing"]))],
         vec![("reason", one(&["a", "b"]))],
     );
-    let mut deployment = subject(
-        "apps/v1",
-        "Deployment",
-        path("apps/v1", "deployments"),
-        must(vec![("spec", deployment)], vec![]),
-    );
-    deployment.status = Some(some(vec![
-        ("replicas", numbers()),
-        ("readyReplicas", numbers()),
-        ("conditions", condition),
-    ]));
-    let stateful = must(
+    some(vec![("replicas", numbers()), ("readyReplicas", numbers()), ("conditions", condition)])
+}
+
+fn stateful_set_spec() -> Shape {
+    must(
         vec![
             ("selector", selector()),
             ("template", template(&["Always"])),
             ("serviceName", one(&["s"])),
         ],
         vec![("replicas", numbers()), ("podManagementPolicy", one(&["OrderedReady"]))],
-    );
-    let replica_set = must(
+    )
+}
+
+fn replica_set_spec() -> Shape {
+    must(
         vec![("selector", selector()), ("template", template(&["Always"]))],
         vec![("replicas", numbers())],
+    )
+}
+
+fn cron_job_spec() -> Shape {
+    let job = must(
+        vec![("template", template(&["Never", "OnFailure"]))],
+        vec![("backoffLimit", numbers())],
     );
-    let cron = must(
+    must(
         vec![
             ("schedule", one(&["* * * * *", "@hourly"])),
-            (
-                "jobTemplate",
-                must(
-                    vec![(
-                        "spec",
-                        must(
-                            vec![("template", template(&["Never", "OnFailure"]))],
-                            vec![("backoffLimit", numbers())],
-                        ),
-                    )],
-                    vec![],
-                ),
-            ),
+            ("jobTemplate", must(vec![("spec", job)], vec![])),
         ],
         vec![
             ("suspend", of(&[json!(true), json!(false)])),
             ("concurrencyPolicy", one(&["Allow", "Forbid"])),
         ],
-    );
-    vec![
-        deployment,
-        subject(
-            "apps/v1",
-            "StatefulSet",
-            path("apps/v1", "statefulsets"),
-            must(vec![("spec", stateful)], vec![]),
-        ),
-        subject(
-            "apps/v1",
-            "ReplicaSet",
-            path("apps/v1", "replicasets"),
-            must(vec![("spec", replica_set)], vec![]),
-        ),
-        subject(
-            "batch/v1",
-            "CronJob",
-            path("batch/v1", "cronjobs"),
-            must(vec![("spec", cron)], vec![]),
-        ),
-    ]
+    )
 }
 
 /// What runs once, and the Events about it.
@@ -334,15 +338,50 @@ pub(crate) fn config_map(namespace: &str) -> Subject {
 
 /// All others, in a namespace.
 pub(crate) fn subjects(namespace: &str) -> Vec<Subject> {
-    let core = |plural: &str| format!("/api/v1/namespaces/{namespace}/{plural}");
-    let path = |group: &str, plural: &str| format!("/apis/{group}/namespaces/{namespace}/{plural}");
-    let bytes = || Shape::Map(vec!["a", "b"], Box::new(one(&["AQI=", "Aw=="])));
-    let texts = || Shape::Map(vec!["a", "c"], Box::new(one(&["x", "y"])));
+    let mut all = workloads(namespace);
+    all.extend(lives(namespace));
+    all.extend(of_the_cluster());
+    all.extend(of_core(namespace));
+    all.extend(of_other_groups(namespace));
+    all
+}
+
+fn of_core(namespace: &str) -> Vec<Subject> {
+    let path = |plural: &str| format!("/api/v1/namespaces/{namespace}/{plural}");
+    let bytes = Shape::Map(vec!["a", "b"], Box::new(one(&["AQI=", "Aw=="])));
+    let texts = Shape::Map(vec!["a", "c"], Box::new(one(&["x", "y"])));
+    let secret = some(vec![("data", bytes), ("stringData", texts), ("type", one(&["Opaque"]))]);
+    let account = some(vec![
+        ("automountServiceAccountToken", of(&[json!(true), json!(false)])),
+        ("imagePullSecrets", of(&[json!([{"name": "a"}]), json!([{"name": "b"}])])),
+    ]);
+    let storage = |size: &str| json!({"requests": {"storage": size}});
+    let claim = must(
+        vec![
+            ("accessModes", of(&[json!(["ReadWriteOnce"])])),
+            ("resources", of(&[storage("1024Mi"), storage("1Gi")])),
+        ],
+        vec![],
+    );
+    vec![
+        subject("v1", "Secret", path("secrets"), secret),
+        subject("v1", "Service", path("services"), must(vec![("spec", service_spec())], vec![])),
+        subject("v1", "ServiceAccount", path("serviceaccounts"), account),
+        subject(
+            "v1",
+            "PersistentVolumeClaim",
+            path("persistentvolumeclaims"),
+            must(vec![("spec", claim)], vec![]),
+        ),
+    ]
+}
+
+fn service_spec() -> Shape {
     let ports = Shape::Keyed(
         vec![("port", of(&[json!(80), json!(81)])), ("protocol", one(&["TCP", "UDP"]))],
         vec![("targetPort", of(&[json!(8080), json!("http")]))],
     );
-    let service = must(
+    must(
         vec![("selector", labels())],
         vec![
             ("ports", ports),
@@ -351,28 +390,19 @@ pub(crate) fn subjects(namespace: &str) -> Vec<Subject> {
             ("sessionAffinity", one(&["None", "ClientIP"])),
             ("publishNotReadyAddresses", of(&[json!(true), json!(false)])),
         ],
-    );
-    let pods = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]});
-    let all = json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]});
-    let rules = of(&[json!([pods]), json!([pods, all]), json!([all])]);
-    let claim = must(
-        vec![
-            ("accessModes", of(&[json!(["ReadWriteOnce"])])),
-            (
-                "resources",
-                of(&[
-                    json!({"requests": {"storage": "1024Mi"}}),
-                    json!({"requests": {"storage": "1Gi"}}),
-                ]),
-            ),
-        ],
-        vec![],
-    );
+    )
+}
+
+fn of_other_groups(namespace: &str) -> Vec<Subject> {
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let networking = "networking.k8s.io/v1";
+    let path = |group: &str, plural: &str| format!("/apis/{group}/namespaces/{namespace}/{plural}");
     let lease = some(vec![
         ("holderIdentity", one(&["a", "b"])),
         ("leaseDurationSeconds", of(&[json!(10), json!(15)])),
         ("renewTime", one(&["2026-11-22T00:00:00.000000Z", "2026-11-22T00:00:01.123456Z"])),
     ]);
+    let leases = some(vec![("spec", lease.clone()), ("spec", lease)]);
     let policy = must(
         vec![("podSelector", of(&[json!({}), json!({"matchLabels": {"app": "a"}})]))],
         vec![
@@ -380,28 +410,46 @@ pub(crate) fn subjects(namespace: &str) -> Vec<Subject> {
             ("policyTypes", of(&[json!(["Ingress"]), json!(["Ingress", "Egress"])])),
         ],
     );
-    let ingress = must(
-        vec![("defaultBackend", of(&[json!({"service": {"name": "s", "port": {"number": 80}}})]))],
-        vec![(
-            "rules",
-            of(&[
-                json!([{"host": "a.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"name": "http"}}}}]}}]),
-            ]),
-        )],
-    );
-    let mut all = workloads(namespace);
-    all.extend(lives(namespace));
-    all.extend(of_the_cluster());
-    all.extend([
-        subject("v1", "Secret", core("secrets"), some(vec![("data", bytes()), ("stringData", texts()), ("type", one(&["Opaque"]))])),
-        subject("v1", "Service", core("services"), must(vec![("spec", service)], vec![])),
-        subject("v1", "ServiceAccount", core("serviceaccounts"), some(vec![("automountServiceAccountToken", of(&[json!(true), json!(false)])), ("imagePullSecrets", of(&[json!([{"name": "a"}]), json!([{"name": "b"}])]))])),
-        subject("v1", "PersistentVolumeClaim", core("persistentvolumeclaims"), must(vec![("spec", claim)], vec![])),
-        subject("rbac.authorization.k8s.io/v1", "Role", path("rbac.authorization.k8s.io/v1", "roles"), some(vec![("rules", rules.clone()), ("rules", rules)])),
-        subject("rbac.authorization.k8s.io/v1", "RoleBinding", path("rbac.authorization.k8s.io/v1", "rolebindings"), must(vec![("roleRef", of(&[json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"})]))], vec![("subjects", of(&[json!([{"kind": "ServiceAccount", "name": "a", "namespace": "n"}]), json!([{"kind": "User", "name": "u"}])]))])),
-        subject("coordination.k8s.io/v1", "Lease", path("coordination.k8s.io/v1", "leases"), some(vec![("spec", lease.clone()), ("spec", lease)])),
-        subject("networking.k8s.io/v1", "NetworkPolicy", path("networking.k8s.io/v1", "networkpolicies"), must(vec![("spec", policy)], vec![])),
-        subject("networking.k8s.io/v1", "Ingress", path("networking.k8s.io/v1", "ingresses"), must(vec![("spec", ingress)], vec![])),
-    ]);
-    all
+    vec![
+        subject(rbac, "Role", path(rbac, "roles"), role()),
+        subject(rbac, "RoleBinding", path(rbac, "rolebindings"), role_binding()),
+        subject(
+            "coordination.k8s.io/v1",
+            "Lease",
+            path("coordination.k8s.io/v1", "leases"),
+            leases,
+        ),
+        subject(
+            networking,
+            "NetworkPolicy",
+            path(networking, "networkpolicies"),
+            must(vec![("spec", policy)], vec![]),
+        ),
+        subject(
+            networking,
+            "Ingress",
+            path(networking, "ingresses"),
+            must(vec![("spec", ingress_spec())], vec![]),
+        ),
+    ]
+}
+
+fn role() -> Shape {
+    let pods = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]});
+    let all = json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["*"]});
+    let rules = of(&[json!([pods]), json!([pods, all]), json!([all])]);
+    some(vec![("rules", rules.clone()), ("rules", rules)])
+}
+
+fn role_binding() -> Shape {
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"});
+    let account = json!([{"kind": "ServiceAccount", "name": "a", "namespace": "n"}]);
+    let user = json!([{"kind": "User", "name": "u"}]);
+    must(vec![("roleRef", of(&[role]))], vec![("subjects", of(&[account, user]))])
+}
+
+fn ingress_spec() -> Shape {
+    let backend = json!({"service": {"name": "s", "port": {"number": 80}}});
+    let rules = json!([{"host": "a.example.com", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"name": "http"}}}}]}}]);
+    must(vec![("defaultBackend", of(&[backend]))], vec![("rules", of(&[rules]))])
 }

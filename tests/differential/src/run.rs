@@ -57,14 +57,33 @@ impl<'a> Side<'a> {
     }
 
     fn step(&mut self, step: &Step, place: &Place) -> Result<(Reply, (u16, Value)), Failure> {
-        let mut filled = fill(&step.path, place, &self.known);
+        let mut path = fill(&step.path, place, &self.known);
         if !step.until.is_empty() && self.refused {
             // Nothing bears the mark.
-            filled = filled.replace(LONG, SHORT);
+            path = path.replace(LONG, SHORT);
         }
+        let request = self.request(step, place, &path)?;
+        if step.path.contains("watch=true") || step.path.contains("resourceVersion=") {
+            let collection = path.split('?').next().unwrap_or_default();
+            self.server.refresh(collection)?;
+        }
+        let until = fill(&step.until, place, &self.known);
+        let reply = self.server.send_until(request, &until)?;
+        if step.method != "GET" {
+            self.refused = reply.code >= 300;
+            if let Some((path, version)) = written(&path, &reply.body) {
+                self.server.catch_up(&path, &version)?;
+            }
+        }
+        self.learn(&reply.body, &place.word);
+        let answer = self.comparable(step, &reply);
+        Ok((reply, answer))
+    }
+
+    fn request(&self, step: &Step, place: &Place, path: &str) -> Result<Request<Bytes>, Failure> {
         let mut request = Request::builder()
             .method(step.method.as_str())
-            .uri(&filled)
+            .uri(path)
             .header(header::ACCEPT, "application/json")
             .header(header::USER_AGENT, "differential/1");
         if !step.user.is_empty() {
@@ -73,44 +92,36 @@ impl<'a> Side<'a> {
         for group in &step.groups {
             request = request.header("impersonate-group", group.as_str());
         }
-        let mut content = fill_value(&step.body, place, &self.known);
-        if !step.edit.is_null() {
-            content = self.last.clone();
-            let edit = fill_value(&step.edit, place, &self.known);
-            json_patch::patch(&mut content, &serde_json::from_value::<json_patch::Patch>(edit)?)?;
+        let content = self.content(step, place)?;
+        if content.is_null() {
+            return Ok(request.body(Bytes::new())?);
         }
-        let body = if content.is_null() {
-            Bytes::new()
-        } else {
-            let kind = match step.content_type.as_str() {
-                "" => "application/json",
-                kind => kind,
-            };
-            request = request.header(header::CONTENT_TYPE, kind);
-            Bytes::from(content.to_string())
+        let kind = match step.content_type.as_str() {
+            "" => "application/json",
+            kind => kind,
         };
-        if step.path.contains("watch=true") || step.path.contains("resourceVersion=") {
-            let collection = filled.split('?').next().unwrap_or_default();
-            self.server.refresh(collection)?;
+        let request = request.header(header::CONTENT_TYPE, kind);
+        Ok(request.body(Bytes::from(content.to_string()))?)
+    }
+
+    /// The body of a request: as given, or an edit of the object that was answered last.
+    fn content(&self, step: &Step, place: &Place) -> Result<Value, Failure> {
+        if step.edit.is_null() {
+            return Ok(fill_value(&step.body, place, &self.known));
         }
-        let until = fill(&step.until, place, &self.known);
-        let reply = self.server.send_until(request.body(body)?, &until)?;
-        if step.method != "GET" {
-            self.refused = reply.code >= 300;
-        }
-        if step.method != "GET"
-            && let Some((path, version)) = written(&filled, &reply.body)
-        {
-            self.server.catch_up(&path, &version)?;
-        }
-        self.learn(&reply.body, &place.word);
-        let mut body = reply.body.clone();
-        if step.path.contains("watch=true") {
-            body = events(body);
-        }
+        let mut content = self.last.clone();
+        let edit = fill_value(&step.edit, place, &self.known);
+        json_patch::patch(&mut content, &serde_json::from_value::<json_patch::Patch>(edit)?)?;
+        Ok(content)
+    }
+
+    /// The part of an answer that both servers must have in common.
+    fn comparable(&mut self, step: &Step, reply: &Reply) -> (u16, Value) {
         if reply.code == 500 && has_many_directives(step) {
-            return Ok((reply, (500, Value::from("a strategic patch that does not fit"))));
+            return (500, Value::from("a strategic patch that does not fit"));
         }
+        let is_watch = step.path.contains("watch=true");
+        let body = if is_watch { events(reply.body.clone()) } else { reply.body.clone() };
         let mut normal = self.names.normal(&body);
         // Which of several unknown members is reported first depends on how the server keeps texts.
         let warnings: BTreeSet<&String> =
@@ -118,7 +129,7 @@ impl<'a> Side<'a> {
         if normal.is_object() && !warnings.is_empty() {
             normal["warnings"] = json!(warnings);
         }
-        Ok((reply.clone(), (reply.code, normal)))
+        (reply.code, normal)
     }
 
     fn learn(&mut self, body: &Value, word: &str) {

@@ -121,58 +121,113 @@ fn step(step: ShorthandStep) -> Result<Step, Failure> {
     let mut expect: Expect = serde_json::from_value(expect.into())?;
     let mut words = text.split_whitespace();
     let verb = words.next().ok_or("there is no verb")?;
-    let named = words.next().ok_or("nothing is named")?;
-    let known = |plural: &str| KINDS.into_iter().find(|kind| kind.0 == plural);
-    let first = named.split('/').next().unwrap_or_default();
-    let (plural, version, kind, namespaced, rest) = if let Some(known) = known(first) {
-        (first, known.1.to_owned(), known.2, known.3, &named[first.len()..])
-    } else {
-        let wrong = || format!("{named:?} is of none of the kinds");
-        let (resource, rest) = named.split_once(':').ok_or_else(wrong)?;
-        let (plural, version) = resource.split_once('.').ok_or_else(wrong)?;
-        let kind = rest.split('/').next().unwrap_or_default();
-        (plural, version.to_owned(), kind, true, &rest[kind.len()..])
-    };
-    let mut parts = rest.split('/').skip(1);
-    let name = parts.next();
-    let mut path = if version.contains('/') { "/apis/" } else { "/api/" }.to_owned() + &version;
-    if namespaced {
-        path += "/namespaces/{n}";
+    let object = Named::read(words.next().ok_or("nothing is named")?)?;
+    let content_type = content_type(verb);
+    let mut step = Step { method: method(verb)?.to_owned(), edit, until, ..Step::default() };
+    step.path = object.path(verb);
+    let query = options(&mut step, verb, words)?;
+    if !query.is_empty() {
+        step.path = format!("{}?{}", step.path, query.join("&"));
     }
-    path = format!("{path}/{plural}");
-    let content_type = match verb {
+    if matches!(verb, "create" | "apply" | "update") && step.edit.is_null() && !plain {
+        complete(&mut body, &object.version, object.kind, object.name);
+    }
+    if expect.code.is_none() && verb == "create" {
+        expect.code = Some(201);
+    }
+    content_type.clone_into(&mut step.content_type);
+    step.body = body;
+    step.about = format!("in short: {verb} {}", object.plural);
+    step.expect = Some(expect);
+    Ok(step)
+}
+
+/// What a request is about.
+struct Named<'a> {
+    plural: &'a str,
+    version: String,
+    kind: &'a str,
+    namespaced: bool,
+    name: Option<&'a str>,
+    subresource: Option<&'a str>,
+}
+
+impl<'a> Named<'a> {
+    /// `pods/one/status`, or of a kind of the case `widgets.group.dev/v1:Widget/one`.
+    fn read(named: &'a str) -> Result<Self, Failure> {
+        let first = named.split('/').next().unwrap_or_default();
+        let known = KINDS.into_iter().find(|kind| kind.0 == first);
+        let (plural, version, kind, namespaced, rest) = if let Some(known) = known {
+            (first, known.1.to_owned(), known.2, known.3, &named[first.len()..])
+        } else {
+            let wrong = || format!("{named:?} is of none of the kinds");
+            let (resource, rest) = named.split_once(':').ok_or_else(wrong)?;
+            let (plural, version) = resource.split_once('.').ok_or_else(wrong)?;
+            let kind = rest.split('/').next().unwrap_or_default();
+            (plural, version.to_owned(), kind, true, &rest[kind.len()..])
+        };
+        let mut parts = rest.split('/').skip(1);
+        let (name, subresource) = (parts.next(), parts.next());
+        Ok(Self { plural, version, kind, namespaced, name, subresource })
+    }
+
+    /// Where the object of a request is; of some verbs its collection.
+    fn path(&self, verb: &str) -> String {
+        let root = if self.version.contains('/') { "/apis/" } else { "/api/" };
+        let mut path = root.to_owned() + &self.version;
+        if self.namespaced {
+            path += "/namespaces/{n}";
+        }
+        path = format!("{path}/{}", self.plural);
+        if let Some(name) = self.name.filter(|_| !matches!(verb, "create" | "list" | "watch")) {
+            path = format!("{path}/{}", full(name));
+        }
+        if let Some(sub) = self.subresource {
+            path = format!("{path}/{sub}");
+        }
+        path
+    }
+}
+
+/// The content type of a patch; empty for other verbs.
+fn content_type(verb: &str) -> &'static str {
+    match verb {
         "apply" => "application/apply-patch+yaml",
         "merge" => "application/merge-patch+json",
         "json" => "application/json-patch+json",
         "strategic" => "application/strategic-merge-patch+json",
         _ => "",
-    };
-    let method = match verb {
+    }
+}
+
+fn method(verb: &str) -> Result<&'static str, Failure> {
+    Ok(match verb {
         "create" => "POST",
         "update" => "PUT",
         "get" | "list" | "watch" => "GET",
         "delete" | "deletecollection" => "DELETE",
-        _ if !content_type.is_empty() => "PATCH",
+        _ if !content_type(verb).is_empty() => "PATCH",
         _ => return Err(format!("{verb:?} is not among the verbs").into()),
-    };
-    if let Some(name) = name.filter(|_| !matches!(verb, "create" | "list" | "watch")) {
-        path = format!("{path}/{}", full(name));
-    }
-    if let Some(sub) = parts.next() {
-        path = format!("{path}/{sub}");
-    }
+    })
+}
+
+/// Reads the words behind what is named; gives the query.
+fn options<'a>(
+    step: &mut Step,
+    verb: &str,
+    mut words: impl Iterator<Item = &'a str>,
+) -> Result<Vec<String>, Failure> {
     let mut query = Vec::new();
     if verb == "watch" {
         query.push("watch=true".to_owned());
     }
-    let mut step = Step { method: method.to_owned(), edit, until, ..Step::default() };
     while let Some(word) = words.next() {
         match word {
             "by" => query.push(format!("fieldManager={}", words.next().ok_or("by whom?")?)),
             "as" => words.next().ok_or("as whom?")?.clone_into(&mut step.user),
             "in" => {
                 let other = full(words.next().ok_or("in which namespace?")?);
-                path = path.replace("/namespaces/{n}", &format!("/namespaces/{other}"));
+                step.path = step.path.replace("/namespaces/{n}", &format!("/namespaces/{other}"));
             }
             "force" => query.push("force=true".to_owned()),
             "settled" => step.settled = true,
@@ -181,21 +236,7 @@ fn step(step: ShorthandStep) -> Result<Step, Failure> {
             ),
         }
     }
-    if !query.is_empty() {
-        path = format!("{path}?{}", query.join("&"));
-    }
-    if matches!(verb, "create" | "apply" | "update") && step.edit.is_null() && !plain {
-        complete(&mut body, &version, kind, name);
-    }
-    if expect.code.is_none() && verb == "create" {
-        expect.code = Some(201);
-    }
-    step.path = path;
-    content_type.clone_into(&mut step.content_type);
-    step.body = body;
-    step.about = format!("in short: {verb} {plural}");
-    step.expect = Some(expect);
-    Ok(step)
+    Ok(query)
 }
 
 /// Adds the kind and the name that a body does not say.

@@ -4,69 +4,87 @@ use std::time::Duration;
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{HOST, SOON, message, output, says};
-use innkeeper_cluster_tests::{AuditFilter, Kind, Stage, condition, eventually, kubelet};
+use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, condition, eventually, kubelet};
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
-use crate::stage::{IMO, edit, stage, until_at_rest, until_phase, until_run_again};
+use crate::stage::{IMO, stage, until_at_rest, until_phase, until_run_again};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_runs_by_the_resync_period_of_the_module_or_the_object() -> Result<()> {
     let (stage, host, namespace) = stage(&[("imo", json!({}))]).await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     admin.apply_in(ns, include_str!("../../../../deploy/samples/imo.yaml")).await?;
-    admin
-        .apply_in(
-            ns,
-            &json!({"apiVersion": IMO.api_version, "kind": IMO.kind,
-        "metadata": {"name": "other"}})
-            .to_string(),
-        )
-        .await?;
+    let other = json!({"apiVersion": IMO.api_version, "kind": IMO.kind,
+        "metadata": {"name": "other"}});
+    admin.apply_in(ns, &other.to_string()).await?;
     stage.all_synced(IMO, ns, 2).await?;
-    let at = (IMO, ns, "example-imo");
-    let module = (Kind::MODULE, "", "imo");
     // The guest asks for no period.
     until_at_rest(&stage, &host, "imo").await?;
 
-    edit(admin, module, &json!({"spec": {"resyncPeriod": "1s"}})).await?;
+    period_of_the_module_runs_the_guest_without_writes(&stage, &host).await?;
+    // First that no object is ever to be looked at; then one says otherwise.
+    set_period_of_the_module(&stage, "1h").await?;
+    stage.ready("imo").await?;
+    until_at_rest(&stage, &host, "imo").await?;
+    period_of_an_object_counts_first(&stage, &host, ns).await?;
+    unreadable_period_of_an_object_is_reported(&stage, ns).await?;
+    too_short_period_of_the_module_is_reported(&stage).await
+}
+
+async fn set_period_of_the_module(stage: &Stage, period: &str) -> Result<()> {
+    let patch = json!({"spec": {"resyncPeriod": period}});
+    stage.admin.edit((Kind::MODULE, "", "imo"), &patch).await?;
+    Ok(())
+}
+
+async fn set_period_of_the_object(stage: &Stage, ns: &str, period: Value) -> Result<()> {
+    let patch = json!({"metadata": {"annotations": {"innkeeper.dev/resync-period": period}}});
+    stage.admin.edit((IMO, ns, "example-imo"), &patch).await?;
+    Ok(())
+}
+
+async fn period_of_the_module_runs_the_guest_without_writes(
+    stage: &Stage,
+    host: &Host,
+) -> Result<()> {
+    set_period_of_the_module(stage, "1s").await?;
     stage.ready("imo").await?;
     stage.quiet(Duration::from_secs(1)).await?;
     let mark = stage.plane.audit()?.mark()?;
-    until_run_again(&host, "imo").await?;
+    until_run_again(host, "imo").await?;
     let writes = stage.plane.audit()?.since(mark, &AuditFilter::new().writes().user(HOST))?;
     assert!(writes.is_empty(), "looked at, and nothing to write: {writes:?}");
+    Ok(())
+}
 
-    // An object says otherwise: first that it is never to be looked at, as the other is not either.
-    edit(admin, module, &json!({"spec": {"resyncPeriod": "1h"}})).await?;
-    stage.ready("imo").await?;
-    until_at_rest(&stage, &host, "imo").await?;
-    let annotated = |period: Value| json!({"metadata": {"annotations": {"innkeeper.dev/resync-period": period}}});
-    edit(admin, at, &annotated(json!("1s"))).await?;
-    until_run_again(&host, "imo").await?;
-    edit(admin, at, &annotated(json!("0s"))).await?;
-    until_at_rest(&stage, &host, "imo").await?;
-    edit(admin, at, &annotated(json!("often"))).await?;
+async fn period_of_an_object_counts_first(stage: &Stage, host: &Host, ns: &str) -> Result<()> {
+    set_period_of_the_object(stage, ns, json!("1s")).await?;
+    until_run_again(host, "imo").await?;
+    set_period_of_the_object(stage, ns, json!("0s")).await?;
+    until_at_rest(stage, host, "imo").await
+}
+
+async fn unreadable_period_of_an_object_is_reported(stage: &Stage, ns: &str) -> Result<()> {
+    set_period_of_the_object(stage, ns, json!("often")).await?;
     eventually("an Event says what is wrong", SOON, async || {
-        let events = admin.list(Kind::EVENT, ns).await?;
+        let events = stage.admin.list(Kind::EVENT, ns).await?;
         let found = events.iter().find(|one| one["reason"] == "InvalidResyncPeriod");
         let note = found.and_then(|one| one["message"].as_str()).unwrap_or_default();
         let whole = note.contains("innkeeper.dev/resync-period") && note.contains("\"often\"");
         Ok(if whole { Ok(()) } else { Err(format!("{events:?}")) })
     })
     .await?;
-    edit(admin, at, &annotated(Value::Null)).await?;
+    set_period_of_the_object(stage, ns, Value::Null).await
+}
 
-    // One that is too short, or none at all, is reported on the Module.
-    edit(admin, module, &json!({"spec": {"resyncPeriod": "10ms"}})).await?;
+async fn too_short_period_of_the_module_is_reported(stage: &Stage) -> Result<()> {
+    set_period_of_the_module(stage, "10ms").await?;
     eventually("the Module says what is wrong", SOON, async || {
-        let module = admin.must_get(Kind::MODULE, "", "imo").await?;
+        let module = stage.admin.must_get(Kind::MODULE, "", "imo").await?;
         let conditions = module["status"]["conditions"].to_string();
-        Ok(if conditions.contains("10ms is too short: at least 1s") {
-            Ok(())
-        } else {
-            Err(conditions)
-        })
+        let is_named = conditions.contains("10ms is too short: at least 1s");
+        Ok(if is_named { Ok(()) } else { Err(conditions) })
     })
     .await
 }
@@ -107,15 +125,15 @@ async fn status_is_the_guests_alone_when_manage_status_is_false() -> Result<()> 
     for (size, why) in
         [(json!("3"), "must be of type integer"), (json!(-1), "greater than or equal to 0")]
     {
-        let refused = edit(admin, at, &wrong(size)).await.map_err(|error| format!("{error:#}"));
+        let refused = admin.edit(at, &wrong(size)).await.map_err(|error| format!("{error:#}"));
         assert!(refused.as_ref().is_err_and(|error| error.contains(why)), "{refused:?}");
     }
-    edit(admin, at, &wrong(json!(5))).await?;
+    admin.edit(at, &wrong(json!(5))).await?;
     let five = |one: &Value| one["spec"]["replicas"] == json!(5);
     admin.until("five are wanted", SOON, (Kind::DEPLOYMENT, ns, "example-imo"), five).await?;
 
     // The host's own, as soon as the Module wants them.
-    edit(admin, (Kind::MODULE, "", "imo"), &json!({"spec": {"manageStatus": null}})).await?;
+    admin.edit((Kind::MODULE, "", "imo"), &json!({"spec": {"manageStatus": null}})).await?;
     stage.says(at, ("Synced", "True", "Applied")).await?;
     let is_whole = |one: &Value| {
         one["status"]["observedGeneration"] == one["metadata"]["generation"]

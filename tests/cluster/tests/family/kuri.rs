@@ -7,11 +7,11 @@ use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Kind, Stage, eventually, kubelet};
 use serde_json::{Value, json};
 
-use crate::stage::{KURI, edit, pod_of, stage, until_phase, until_run_again};
+use crate::stage::{KURI, pod_of, stage, until_phase, until_run_again};
 
 async fn set_parameters(stage: &Stage, parameters: &Value) -> Result<()> {
     let patch = json!({"spec": {"parameters": parameters}});
-    edit(&stage.admin, (Kind::MODULE, "", "kuri"), &patch).await?;
+    stage.admin.edit((Kind::MODULE, "", "kuri"), &patch).await?;
     Ok(())
 }
 
@@ -38,7 +38,7 @@ async fn kuri_cleanup_deletes_the_job_and_its_pods_before_the_kuri() -> Result<(
     assert_eq!(container["command"], json!(["echo", "kuri"]));
 
     // Another command is another Job, since a Job's template is immutable.
-    edit(admin, at, &json!({"spec": {"command": ["echo", "again"]}})).await?;
+    admin.edit(at, &json!({"spec": {"command": ["echo", "again"]}})).await?;
     let is_another = |one: &Value| {
         one["metadata"]["uid"] != job["metadata"]["uid"]
             && one["spec"]["template"]["spec"]["containers"][0]["command"]

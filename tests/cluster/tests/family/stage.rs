@@ -27,10 +27,6 @@ pub(crate) async fn stage(modules: &[(&str, Value)]) -> Result<(Stage, Host, Str
     Ok((stage, host, namespace))
 }
 
-pub(crate) async fn edit(admin: &Admin, at: (Kind, &str, &str), patch: &Value) -> Result<Value> {
-    admin.merge(at.0, at.1, at.2, "kubectl-edit", patch).await
-}
-
 /// Waits until `status.phase` is this.
 pub(crate) async fn until_phase(
     stage: &Stage,

@@ -23,14 +23,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use innkeeper_cluster_tests::stage::{MODULES, SOON, message, says};
-use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};
+use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually, manifests};
 use serde_json::{Value, json};
 
 use case::{Answer, Case};
 use neighbour::{Reactions, kib, memory_returns};
 
 const HOSTILE: Kind = Kind::new("hostile.example.dev/v1", "Hostile");
-const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
 const ROLE: Kind = Kind::new("rbac.authorization.k8s.io/v1", "Role");
 const ROLE_BINDING: Kind = Kind::new("rbac.authorization.k8s.io/v1", "RoleBinding");
 /// Where the good module's primaries are.
@@ -72,9 +71,7 @@ fn sees_definitions() -> [Value; 2] {
 }
 
 fn settings(name: &str, text: &str) -> String {
-    json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
-        "metadata": {"name": name, "namespace": GOOD}, "spec": {"names": ["x"], "text": text}})
-    .to_string()
+    manifests::settings(GOOD, name, &["x"], text)
 }
 
 /// Brings a hostile module to life, with everything that belongs to it.
@@ -260,7 +257,7 @@ async fn home_holds_what_the_case_may_have(stage: &Stage, case: &Case) -> Result
     for object in &case.before {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         // A Settings has its child.
-        let is_settings = object["kind"] == SETTINGS.kind;
+        let is_settings = object["kind"] == Kind::SETTINGS.kind;
         expected.insert(if is_settings { format!("{name}-x") } else { name.to_owned() });
     }
     ensure!(

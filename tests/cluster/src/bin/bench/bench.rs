@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use innkeeper_cluster_tests::manifests::bench;
 use innkeeper_cluster_tests::stage::{HOST, SOON};
 use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Options, Stage, eventually};
 use kube::api::{Api, DynamicObject};
@@ -14,8 +15,6 @@ use serde_json::{Value, json};
 
 use crate::figures::{quantile, requests, say, usage};
 
-/// The custom resource of the guest `bench`.
-pub(crate) const BENCH: Kind = Kind::new("bench.innkeeper.dev/v1", "Bench");
 const LABEL: &str = "bench.example.com/version";
 
 /// Measures the host on a control plane of its own.
@@ -63,15 +62,12 @@ impl Bench {
         self.host.as_ref().context("the host is stopped")
     }
 
-    fn resource(&self, index: usize, replicas: usize) -> String {
-        json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-            "metadata": {"name": format!("b{index:05}"), "namespace": self.namespace},
-            "spec": {"image": "example.com/app:1", "replicas": replicas}})
-        .to_string()
+    fn resource(&self, index: usize, replicas: u32) -> String {
+        bench(&self.namespace, &format!("b{index:05}"), replicas)
     }
 
     /// Applies all resources, eight at a time.
-    async fn apply_all(&self, replicas: usize) -> Result<()> {
+    async fn apply_all(&self, replicas: u32) -> Result<()> {
         stream::iter(0..self.arguments.resources)
             .map(|index| async move { self.stage.admin.apply(&self.resource(index, replicas)).await })
             .buffer_unordered(8)
@@ -121,7 +117,7 @@ impl Bench {
     }
 
     async fn synced(&self) -> Result<()> {
-        self.stage.all_synced(BENCH, &self.namespace, self.arguments.resources).await
+        self.stage.all_synced(Kind::BENCH, &self.namespace, self.arguments.resources).await
     }
 
     async fn quiet(&self) -> Result<()> {
@@ -173,7 +169,7 @@ impl Bench {
             let patch = json!({"spec": {"replicas": replicas}});
             let name = format!("b{index:05}");
             let started = Instant::now();
-            self.stage.admin.merge(BENCH, &self.namespace, &name, "bench", &patch).await?;
+            self.stage.admin.merge(Kind::BENCH, &self.namespace, &name, "bench", &patch).await?;
             times.push(wait(&mut seen, &name, |value, _| *value == replicas).await? - started);
         }
         Ok(times)

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::Result;
+use innkeeper_cluster_tests::manifests;
 use innkeeper_cluster_tests::stage::MANY;
 use innkeeper_cluster_tests::{Kind, eventually};
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
-use crate::bench::{BENCH, Bench};
+use crate::bench::Bench;
 use crate::figures::{quantile, say};
 
 const NOISE: Kind = Kind::new("noise.innkeeper.dev/v1", "Noise");
@@ -84,13 +85,11 @@ async fn next_to_a_busy_one(bench: &Bench, alone: (f64, f64)) -> Result<()> {
     let (stage, admin) = (&bench.stage, &bench.stage.admin);
     let namespace = admin.namespace("busy").await?;
     for index in 0..PRIMARIES {
-        let resource = json!({"apiVersion": BENCH.api_version, "kind": BENCH.kind,
-            "metadata": {"name": format!("b{index:05}"), "namespace": namespace},
-            "spec": {"image": "example.com/app:1", "replicas": 1}});
-        admin.apply(&resource.to_string()).await?;
+        let manifest = manifests::bench(&namespace, &format!("b{index:05}"), 1);
+        admin.apply(&manifest).await?;
     }
     let what = "a module whose resources change all the time";
-    let changes = Changes::begin(bench, BENCH, &namespace, PRIMARIES, "b", 5);
+    let changes = Changes::begin(bench, Kind::BENCH, &namespace, PRIMARIES, "b", 5);
     let without =
         latency(bench, "next to changes that nobody cares for", &[("alone", alone)]).await?;
     stage.module("busy", "bench-guest", &json!({ "namespaces": [namespace] })).await?;

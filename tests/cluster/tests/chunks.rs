@@ -13,12 +13,10 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::read::GzEncoder;
 use innkeeper_cluster_tests::stage::{MODULES, SOON, component_path, message, output_with, says};
-use innkeeper_cluster_tests::{Chance, Host, Kind, Stage, eventually};
+use innkeeper_cluster_tests::{Chance, Host, Kind, Stage, eventually, manifests};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-
-const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
 
 /// What makes a component large: what gzip cannot make smaller, more than two parts hold.
 const NOISE_BYTES: usize = 2_200_000;
@@ -55,10 +53,8 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 async fn make(stage: &Stage, namespace: &str, name: &str) -> Result<()> {
-    let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"names": ["a"], "text": "hello"}});
-    stage.admin.apply(&settings.to_string()).await?;
+    let manifest = manifests::settings(namespace, name, &["a"], "hello");
+    stage.admin.apply(&manifest).await?;
     let at = (Kind::CONFIG_MAP, namespace, &*format!("{name}-a"));
     stage.admin.until(&format!("{name} is worked on"), SOON, at, |_| true).await?;
     Ok(())

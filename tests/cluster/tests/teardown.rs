@@ -5,7 +5,7 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{MANY, MODULES, SOON, output_with};
-use innkeeper_cluster_tests::{AuditEvent, AuditFilter, Kind, Stage, eventually};
+use innkeeper_cluster_tests::{AuditEvent, AuditFilter, Kind, Stage, eventually, manifests};
 use serde_json::{Value, json};
 
 const STACK: Kind = Kind::new("example.innkeeper.dev/v1", "Stack");
@@ -232,7 +232,6 @@ async fn deleted_module_without_rights_says_what_it_lacks_and_goes_when_it_is_gr
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kind_that_a_revision_no_longer_declares_is_reported_pruned_and_forgotten() -> Result<()> {
-    const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
     let stage = Stage::new().await?;
     stage
         .module("settings", "settings", &json!({"allowedCRDGroups": ["example.innkeeper.dev"]}))
@@ -241,12 +240,10 @@ async fn kind_that_a_revision_no_longer_declares_is_reported_pruned_and_forgotte
     stage.ready("settings").await?;
     let namespace = stage.admin.namespace("dropped").await?;
     for name in ["a", "b", "c"] {
-        let settings = json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {"names": ["x", "y"], "text": "hello"}});
-        stage.admin.apply(&settings.to_string()).await?;
+        let manifest = manifests::settings(&namespace, name, &["x", "y"], "hello");
+        stage.admin.apply(&manifest).await?;
     }
-    stage.all_synced(SETTINGS, &namespace, 3).await?;
+    stage.all_synced(Kind::SETTINGS, &namespace, 3).await?;
 
     // The Module reports beforehand what goes with the kind.
     stage.push("settings", "settings-nothing").await?;

@@ -7,20 +7,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{MODULES, SOON, component_path, output_with, says};
-use innkeeper_cluster_tests::{Host, Kind, Stage, eventually};
+use innkeeper_cluster_tests::{Host, Kind, Stage, eventually, manifests};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-
-const SETTINGS: Kind = Kind::new("example.innkeeper.dev/v1", "Settings");
 
 /// Primaries that there are while versions come and go.
 const PRIMARIES: usize = 20;
 
 fn settings(namespace: &str, name: &str) -> String {
-    json!({"apiVersion": SETTINGS.api_version, "kind": SETTINGS.kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"names": ["a", "b"], "text": "hello"}})
-    .to_string()
+    manifests::settings(namespace, name, &["a", "b"], "hello")
 }
 
 /// A stage on which the module `settings` serves [`PRIMARIES`] primaries with two ConfigMaps each.
@@ -37,7 +32,7 @@ async fn stage(spec: &Value) -> Result<(Stage, Host, String)> {
     for index in 0..PRIMARIES {
         stage.admin.apply(&settings(&namespace, &format!("s{index:02}"))).await?;
     }
-    stage.all_synced(SETTINGS, &namespace, PRIMARIES).await?;
+    stage.all_synced(Kind::SETTINGS, &namespace, PRIMARIES).await?;
     Ok((stage, host, namespace))
 }
 
@@ -149,7 +144,7 @@ async fn failing_candidate_is_held_and_one_that_fails_after_the_swap_is_rolled_b
     stage.push("settings", "settings-afraid-of-late").await?;
     until_serving(&stage, "settings-afraid-of-late").await?;
     let late = json!({"spec": {"text": "late"}});
-    stage.admin.merge(SETTINGS, &namespace, "s00", "somebody", &late).await?;
+    stage.admin.merge(Kind::SETTINGS, &namespace, "s00", "somebody", &late).await?;
     let message = stage.module_says("settings", "Ready", "False", "RolledBack").await?;
     assert!(message.contains("1 primary fails where"), "{message}");
     let module = stage.admin.must_get(Kind::MODULE, "", "settings").await?;
@@ -300,8 +295,8 @@ async fn a_deletion_that_waits_for_something_else_counts_as_one() -> Result<()> 
         "metadata": {"name": "odd-c", "namespace": namespace}, "data": {"text": "theirs"}});
     stage.admin.apply(&theirs.to_string()).await?;
     let names = json!({"spec": {"names": ["c", "a", "b"]}});
-    stage.admin.merge(SETTINGS, &namespace, "odd", "somebody", &names).await?;
-    stage.says((SETTINGS, &namespace, "odd"), ("Synced", "False", "Conflict")).await?;
+    stage.admin.merge(Kind::SETTINGS, &namespace, "odd", "somebody", &names).await?;
+    stage.says((Kind::SETTINGS, &namespace, "odd"), ("Synced", "False", "Conflict")).await?;
 
     // One deletion for each of the others may pass; the one that waits is one more.
     stage.push("settings", "settings-fewer").await?;
