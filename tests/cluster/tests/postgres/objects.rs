@@ -132,7 +132,7 @@ async fn crd_refuses_specs_that_are_invalid_or_would_lose_data() -> Result<()> {
     for (from, to, expected) in [
         ("name: foodb\n", "name: foo.db\n", "at most 63 lower-case letters"),
         ("name: foodb\n", "name: 9db\n", "at most 63 lower-case letters"),
-        ("db: foo\n", "db: template1\n", "the server keeps this name for itself"),
+        ("db: foo\n", "db: template1\n", "PostgreSQL reserves this name"),
         ("user: foo\n", "user: pg_foo\n", "names that begin with pg_"),
         ("db: foo\n", "database: foo\n", "spec"),
         ("db: foo\n", "db: 5\n", ".spec.db: expected string"),
@@ -149,7 +149,7 @@ async fn crd_refuses_specs_that_are_invalid_or_would_lose_data() -> Result<()> {
         (
             "db: foo\n",
             "db: foo\n  storage: {className: other}\n",
-            "the class of a volume cannot be changed",
+            "the storage class of a volume cannot be changed",
         ),
     ] {
         let why = refused(&OLD.replace(from, to)).await;
