@@ -61,13 +61,14 @@ enum Command {
     New(new::Arguments),
     /// Build the component of a guest in Rust, and check it.
     ///
-    /// Needs a Rust toolchain that compiles for wasm32-unknown-unknown: rustup's after `rustup target
-    /// add wasm32-unknown-unknown`, or Debian's packages rustc-web, cargo-web and rust-web-src.
+    /// Needs a Rust toolchain that compiles for wasm32-unknown-unknown: rustup's after `rustup
+    /// target add wasm32-unknown-unknown`, or Debian's packages rustc-web, cargo-web and
+    /// rust-web-src.
     Build(build::Arguments),
     /// Build a guest whenever its sources change, and swap it into a running host.
     ///
-    /// The host holds a candidate that would delete objects, or that fails where the active revision
-    /// does not; the command then shows the preview. A build that fails changes nothing.
+    /// The host holds a candidate that would delete objects, or that fails where the active
+    /// revision does not; the command then shows the preview. A build that fails changes nothing.
     Dev(dev::Arguments),
     /// Run the operator with the Modules of a cluster or of a folder.
     Run(run::Arguments),

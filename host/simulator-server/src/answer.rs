@@ -1,5 +1,5 @@
-//! Answers HTTP requests by the simulator: authenticates the user, and ends the body of a watch when
-//! the server stops.
+//! Answers HTTP requests by the simulator: authenticates the user, and ends the body of a watch
+//! when the server stops.
 
 use std::convert::Infallible;
 use std::pin::Pin;

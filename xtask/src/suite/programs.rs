@@ -36,7 +36,8 @@ struct Built {
     profile: Option<Profile>,
 }
 
-/// How it was built: what tests only use, as the program of a package, is built beside them.
+/// How it was built. Cargo also builds programs that the tests only run, such as the binary of a
+/// package.
 #[derive(Deserialize)]
 struct Profile {
     test: bool,
