@@ -28,6 +28,9 @@ pub(crate) struct Answerer {
 
 impl Answerer {
     /// Answers one request.
+    ///
+    /// # Errors
+    /// None: hyper requires a `Result`.
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
