@@ -21,6 +21,9 @@ pub(crate) enum Task {
 }
 
 /// Does it.
+///
+/// # Errors
+/// If the control plane cannot be started or stopped.
 pub(crate) fn run(task: &Task) -> Result<()> {
     let background = Background::of_user()?;
     match task {
@@ -58,6 +61,9 @@ fn up(background: &Background, node: bool) -> Result<()> {
 }
 
 /// How to have kubectl where none is installed: the control plane's program has one.
+///
+/// # Errors
+/// If the programs of the control plane cannot be found.
 pub(crate) fn kubectl_hint() -> Result<Option<String>> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|folder| folder.join("kubectl").is_file()) {

@@ -21,6 +21,9 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 }
 
 /// Runs `command` with its output shown; an error unless it succeeds.
+///
+/// # Errors
+/// If the program is missing or fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = line(command);
     let status = command.status().with_context(|| format!("cannot run `{line}`"))?;

@@ -9,6 +9,9 @@ use crate::progress::say;
 
 /// Writes deploy/crds/modules.innkeeper.dev.yaml. A test of `innkeeper-modules` holds it to the
 /// types; this program does not link that crate, which would bring a compiler along.
+///
+/// # Errors
+/// If the definitions cannot be written.
 pub(crate) fn run() -> Result<()> {
     let mut command = cargo(&["run", "--package", "innkeeper-modules", "--example", "crd"]);
     command.stderr(std::process::Stdio::inherit());

@@ -41,6 +41,9 @@ pub(crate) struct Component {
 /// Needs a Rust that compiles for wasm, and looks for one (see [`install`]); for guests in other
 /// languages what [`languages`] says. Does nothing for components whose inputs have not changed.
 /// Says what it does, and the sizes.
+///
+/// # Errors
+/// If a name is unknown, or a guest does not build.
 pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component>> {
     let components = build_with(root, names, None)?;
     for line in table(&components) {
@@ -50,6 +53,9 @@ pub(crate) fn build(root: &Path, names: Option<&[&str]>) -> Result<Vec<Component
 }
 
 /// The same without the sizes, next to another cargo: runs at most `jobs` compilers at once.
+///
+/// # Errors
+/// If a name is unknown, or a guest does not build.
 pub(crate) fn build_with(
     root: &Path,
     names: Option<&[&str]>,
@@ -102,6 +108,9 @@ pub(crate) fn build_with(
 
 /// The checks of the guests that need no wasm: format, lints and tests of the workspace, and the
 /// tests of guests in other languages.
+///
+/// # Errors
+/// If there is no toolchain, or the guests cannot be listed.
 pub(crate) fn checks(root: &Path) -> Result<Vec<Command>> {
     let rust = [
         // Without --all, which would reach through the contract's crate into the host's workspace.
@@ -120,6 +129,9 @@ pub(crate) fn checks(root: &Path) -> Result<Vec<Command>> {
 
 /// Runs the guests' tests so that they write what they would otherwise compare: CRDs and
 /// golden files. Look at the difference before committing it.
+///
+/// # Errors
+/// If a guest does not build, or a file cannot be written.
 pub(crate) fn update(root: &Path) -> Result<()> {
     command::run(
         command::cargo(&["test", "--workspace"])
@@ -132,6 +144,9 @@ pub(crate) fn update(root: &Path) -> Result<()> {
 const DEPLOYED: [&str; 6] = ["imo", "kabocha", "kuri", "maintpage", "podroute", "postgres"];
 
 /// Builds them, and puts the components where kustomize finds them.
+///
+/// # Errors
+/// If a guest does not build, or a file cannot be written.
 pub(crate) fn deploy(root: &Path) -> Result<()> {
     let folder = root.join("deploy/guests/components");
     std::fs::create_dir_all(&folder)
@@ -356,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_guest_has_is_an_error_that_lists_the_guests() {
+    fn unknown_guest_is_refused_with_the_list_of_guests() {
         let error = select(&[library("one"), library("two")], Some(&["three"])).unwrap_err();
         assert_eq!(error.to_string(), "there is no guest `three`; there are: one, two");
     }
@@ -368,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guests_are_found_in_whatever_language() {
+    fn guests_are_found_in_all_languages() {
         let sources = discover(&command::root().join("guests")).unwrap();
         assert!(sources.contains(&library("podroute")), "{sources:?}");
         let others: Vec<_> = sources.iter().filter_map(Source::other_folder).collect();
@@ -377,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_fits_in_a_config_map() {
+    fn table_shows_which_guests_fit_in_a_config_map() {
         let component = |name: &str, bytes, gzip_bytes| Component {
             name: name.to_owned(),
             path: PathBuf::new(),

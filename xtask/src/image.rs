@@ -26,6 +26,9 @@ pub(crate) struct Task {
 }
 
 /// Makes it of the program, and says what it is.
+///
+/// # Errors
+/// If the program does not build, or the image cannot be written.
 pub(crate) fn run(task: &Task) -> Result<()> {
     let program = task.program.clone().unwrap_or_else(|| root().join("target/release/innkeeper"));
     if !program.is_file() {

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Builds, tests and shows Innkeeper.
+/// Builds, tests and demonstrates Innkeeper.
 #[derive(Parser)]
 #[command(name = "cargo xtask", disable_version_flag = true)]
 struct Arguments {
@@ -31,76 +31,74 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Start or end a control plane (etcd, API server, controller manager) in the background
+    /// Start or stop a control plane (etcd, API server, controller manager) in the background
     #[command(subcommand)]
     Cluster(cluster::Task),
-    /// Build the guests into guests/target/components: all, or those named
+    /// Build guests into guests/target/components
     Guests {
-        /// Which (default: all)
+        /// Names of the guests [default: all]
         names: Vec<String>,
-        /// Instead write the guests' CRDs and golden files anew
+        /// Update the guests' CRDs and golden files instead
         #[arg(long, conflicts_with = "names")]
         update: bool,
-        /// Build those that deploy/guests installs, and put them there
+        /// Build the guests of deploy/guests, and copy them there
         #[arg(long, conflicts_with_all = ["names", "update"])]
         deploy: bool,
     },
-    /// Make Innkeeper's image, without a container engine
+    /// Build the container image of Innkeeper, without a container engine
     Image(image::Task),
     /// Write deploy/crds from the types of host/modules
     Crds,
-    /// Show Innkeeper: build it and its guests, and run `innkeeper demo`
+    /// Build Innkeeper and its guests, and run `innkeeper demo`
     Demo {
-        /// End by itself when everything has been shown; the exit status tells success
+        /// End after the last scenario; the exit status says whether all succeeded
         #[arg(long)]
         once: bool,
-        /// Play it on a real control plane that is started for it, instead of on a simulated
-        /// cluster
+        /// Start a real control plane for the demo, instead of a simulated cluster
         #[arg(long)]
         cluster: bool,
-        /// Start a node too, on which pods run; needs root
+        /// Also start a node that runs pods; needs root
         #[arg(long, requires = "cluster")]
         node: bool,
-        /// For `innkeeper demo`: --fast, --plain, --seed, --kubeconfig
+        /// Flags for `innkeeper demo`: --fast, --plain, --seed, --kubeconfig
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Write host/simulator/data from what a real API server publishes
+    /// Write host/simulator/data from the documents of a real API server
     Openapi,
-    /// Run everything that must hold: format, lints, tests of host and guests, on a real control
-    /// plane too. Or run chosen tests again and again on a busy machine
+    /// Run all checks: format, lints, tests of host and guests, also on a real control plane. Or
+    /// repeat chosen tests on a busy machine
     Test(suite::Repeat),
-    /// Measure what docs/benchmarks.md says: the host on a control plane, then the sandbox
+    /// Measure the figures of docs/benchmarks.md: the host on a control plane, then the sandbox
     Bench {
-        /// For the host's part: --resources, --samples, --swaps
+        /// Flags for the benchmark of the host: --resources, --samples, --swaps
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Write docs/screens, what a user sees in a terminal, by running the stories on a real node:
-    /// needs root
+    /// Write docs/screens, the pages with terminal output, from test runs on a real node; needs
+    /// root
     Screens,
     /// Check licences, bans, sources and advisories of all dependencies against deny.toml
     Deny,
-    /// Write what the program innkeeper is made of, as CycloneDX
+    /// Write the software bill of materials of the program innkeeper, as CycloneDX
     Sbom(sbom::Arguments),
-    /// Search for documents that break the properties of tests/fuzz, with libFuzzer:
-    /// docs/fuzzing.md
+    /// Search for inputs that break the properties of tests/fuzz, with libFuzzer (docs/fuzzing.md)
     Fuzz(fuzz::Arguments),
-    /// Check the rules that no compiler holds: dependencies, imports, files, words, links
+    /// Check the rules that no compiler checks: dependencies, imports, files, words, links
     Tidy {
-        /// Instead write the exceptions that are left: counts only shrink
+        /// Write the remaining exceptions instead: counts only shrink
         #[arg(long)]
         lower: bool,
-        /// Instead write all exceptions as they are, for a merge of work done without these rules
+        /// Write all exceptions as they are instead, for a merge of work without these rules
         #[arg(long, conflicts_with = "lower", hide = true)]
         raise: bool,
     },
-    /// Write wit/schema/*.json from the contract's types
+    /// Write wit/schema/*.json from the types of the contract
     Schema {
-        /// Change nothing; fail if a file differs
+        /// Change no file; fail if one differs
         #[arg(long)]
         check: bool,
-        /// Also keep them and the WIT under wit/released, as those of the present version
+        /// Also copy the schemas and the WIT to wit/released, as those of the present version
         #[arg(long, conflicts_with = "check")]
         freeze: bool,
     },
@@ -120,12 +118,12 @@ fn main() -> ExitCode {
         Task::Crds => crds::run(),
         Task::Demo { once, cluster, node, mut arguments } => {
             arguments.extend(once.then(|| "--once".to_owned()));
-            let place = match (cluster, node) {
+            let target = match (cluster, node) {
                 (false, _) => demo::Where::Here,
                 (true, false) => demo::Where::ControlPlane,
                 (true, true) => demo::Where::Node,
             };
-            demo::run(place, &arguments)
+            demo::run(target, &arguments)
         }
         Task::Openapi => openapi::run(),
         Task::Test(repeat) => match repeat.runs() {

@@ -70,6 +70,9 @@ const MORE: [&str; 4] = [
 const REFERENCE: &str = "#/components/schemas/";
 
 /// Starts a control plane, reads what it publishes, and writes the table.
+///
+/// # Errors
+/// If the control plane does not start, or a file cannot be written.
 pub(crate) fn run() -> Result<()> {
     let plane = ControlPlane::start_and_tell(&Options::default(), &mut say)?;
     let raw = |path: &str| raw(plane.kubeconfig(), path);

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_has_the_shape_of_cyclonedx_and_names_what_is_shipped() {
+    fn document_is_cyclonedx_and_lists_the_shipped_crates() {
         let document = document(TARGET).unwrap();
         assert_eq!(document["bomFormat"], "CycloneDX");
         assert_eq!(document["specVersion"], "1.5");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_lock_file_gives_the_same_document() {
+    fn document_is_the_same_for_the_same_lock_file() {
         assert_eq!(document(TARGET).unwrap().to_string(), document(TARGET).unwrap().to_string());
     }
 }

@@ -11,6 +11,9 @@ use crate::command::root;
 use crate::progress::say;
 
 /// Writes the schemas; with `check` only compares them.
+///
+/// # Errors
+/// If a file cannot be written, or differs with `check`.
 pub(crate) fn run(check: bool) -> Result<()> {
     let folder = root().join("wit/schema");
     let wanted = documents()?;
@@ -35,6 +38,9 @@ pub(crate) fn run(check: bool) -> Result<()> {
 
 /// Writes `wit/released/<version>`: the WIT and the schemas as they are now, for the tests that
 /// hold later versions to them.
+///
+/// # Errors
+/// If a file cannot be written.
 pub(crate) fn freeze() -> Result<()> {
     run(false)?;
     let (wit, version) = (root().join("wit"), innkeeper_contract::VERSION);
@@ -56,6 +62,9 @@ pub(crate) fn freeze() -> Result<()> {
 
 /// Names of the files in wit/schema that are not what they should be, absent ones and
 /// files that should not be there included.
+///
+/// # Errors
+/// If a file cannot be read.
 pub(crate) fn differences(wanted: &BTreeMap<String, String>) -> Result<Vec<String>> {
     let folder = root().join("wit/schema");
     let mut differing: Vec<String> = wanted
@@ -75,6 +84,9 @@ pub(crate) fn differences(wanted: &BTreeMap<String, String>) -> Result<Vec<Strin
 }
 
 /// Name and text of every schema.
+///
+/// # Errors
+/// If a schema cannot be serialized.
 pub(crate) fn documents() -> Result<BTreeMap<String, String>> {
     [
         document::<Manifest>("manifest", Direction::FromGuest)?,
@@ -118,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_committed_schemas_are_those_of_the_types() {
+    fn committed_schemas_match_the_types() {
         let differing = differences(&documents().unwrap()).unwrap();
         assert!(differing.is_empty(), "run `cargo xtask schema`: {differing:?}");
     }

@@ -28,6 +28,9 @@ struct Suite {
 }
 
 /// Runs all steps, also after a failure; an error names the steps that failed.
+///
+/// # Errors
+/// The steps that failed.
 pub(crate) fn run() -> Result<()> {
     let mut suite =
         Suite { steps: Steps::new(14), tests: Outcome::default(), failures: Vec::new() };
@@ -179,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_without_tests_that_fails_counts_as_one_failure() {
+    fn step_without_tests_counts_as_one_failure_when_it_fails() {
         let mut suite =
             Suite { steps: Steps::new(2), tests: Outcome::default(), failures: Vec::new() };
         suite.step("broken", |_| bail!("no"));

@@ -1,5 +1,5 @@
-//! `cargo xtask deny`: licences, bans, sources and advisories of all dependencies. deny.toml says
-//! what may be there, and why this is no other program.
+//! `cargo xtask deny`: checks licences, bans, sources and advisories of all dependencies against
+//! deny.toml, which also says why this is not cargo-deny.
 
 mod advisories;
 mod packages;
@@ -37,9 +37,9 @@ pub(crate) fn run() -> Result<()> {
             }
         }
     }
-    say(&format!("{} packages: licences, bans and sources looked at", packages.len()));
+    say(&format!("{} packages: licences, bans and sources checked", packages.len()));
     let database = advisories::Database::open();
-    say(&format!("advisories: {}", database.told()));
+    say(&format!("advisories: {}", database.description()));
     problems.extend(database.problems(&packages, policy.ignored())?);
     if problems.is_empty() {
         return Ok(());
@@ -51,7 +51,7 @@ pub(crate) fn run() -> Result<()> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_dependencies_have_licences_that_are_allowed() {
+    fn dependencies_have_allowed_licences() {
         let text = std::fs::read_to_string(crate::command::root().join("deny.toml")).unwrap();
         let policy = super::policy::Policy::read(&text).unwrap();
         for workspace in super::WORKSPACES {

@@ -16,8 +16,8 @@ pub(crate) struct Opened {
     pub(crate) component: innkeeper_modules::Component,
 }
 
-/// Reads a component, plain or gzip, loads it, and checks its manifest. Takes its compiled code from
-/// the folder in `INNKEEPER_CACHE_DIR`, if that is set.
+/// Reads a component, plain or gzip, loads it, and checks its manifest. Takes its compiled code
+/// from the folder in `INNKEEPER_CACHE_DIR`, if that is set.
 ///
 /// # Errors
 /// If the file cannot be read, is no guest, or has a manifest that the host does not accept; or if

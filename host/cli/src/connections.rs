@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_is_closed_after_one_answer() {
+    async fn connection_is_closed_after_one_response() {
         let started = Instant::now();
         let (mut client, _task) = connect();
         client.write_all(GET).await.unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_sends_nothing_is_closed_after_the_head_time() {
+    async fn connection_is_closed_after_the_head_time_when_the_client_sends_nothing() {
         let started = Instant::now();
         let (client, _task) = connect();
         let (seconds, answer) = end(client, started).await;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_never_sends_its_body_is_closed_after_the_connection_time() {
+    async fn connection_is_closed_after_the_connection_time_without_a_body() {
         let started = Instant::now();
         let (mut client, _task) = connect();
         let head = b"GET /hangs HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n";
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_read_its_answer_is_closed_after_the_connection_time() {
+    async fn connection_is_closed_after_the_connection_time_when_the_client_does_not_read() {
         let started = Instant::now();
         let (mut client, task) = connect();
         client.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_that_is_too_long_or_has_too_many_headers_is_refused() {
+    async fn request_is_refused_when_its_head_is_too_long_or_has_too_many_headers() {
         let long = format!("X: {}\r\n", "a".repeat(17 << 10));
         for headers in [long, "X: y\r\n".repeat(65)] {
             let started = Instant::now();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_under_way_is_answered_after_the_stop() {
+    async fn running_request_is_answered_after_the_stop() {
         let (address, stop) = server(Limits::default()).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         // The server has accepted it when it answers another one.

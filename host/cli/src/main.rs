@@ -49,8 +49,8 @@ const ABOUT: &str = "Runs Kubernetes reconcile logic that is compiled to WebAsse
 
 const AFTER_HELP: &str = "\
 Environment:
-  INNKEEPER_CACHE_DIR  Folder in which all commands keep compiled guests, so that they compile each
-                       guest only once. Only its owner may have access to it.
+  INNKEEPER_CACHE_DIR  Folder for compiled guests, so that the commands compile each guest only
+                       once. Only its owner may have access to it.
   INNKEEPER_CACHE_MIB  Maximum size of the compiled guests in that folder, in MiB [default: 1024]
 
 Exit statuses: 0 success, 1 failure (standard error has the reason), 2 wrong usage.";
@@ -61,13 +61,14 @@ enum Command {
     New(new::Arguments),
     /// Build the component of a guest in Rust, and check it.
     ///
-    /// Needs a Rust toolchain that compiles for wasm32-unknown-unknown: rustup's after `rustup target
-    /// add wasm32-unknown-unknown`, or Debian's packages rustc-web, cargo-web and rust-web-src.
+    /// Needs a Rust toolchain that compiles for wasm32-unknown-unknown: rustup's after `rustup
+    /// target add wasm32-unknown-unknown`, or Debian's packages rustc-web, cargo-web and
+    /// rust-web-src.
     Build(build::Arguments),
     /// Build a guest whenever its sources change, and swap it into a running host.
     ///
-    /// The host holds a candidate that would delete objects, or that fails where the active revision
-    /// does not; the command then shows the preview. A build that fails changes nothing.
+    /// The host holds a candidate that would delete objects, or that fails where the active
+    /// revision does not; the command then shows the preview. A build that fails changes nothing.
     Dev(dev::Arguments),
     /// Run the operator with the Modules of a cluster or of a folder.
     Run(run::Arguments),

@@ -23,8 +23,8 @@ const PATH: &str = "/metrics";
 /// How long the guard keeps a positive answer: a right that is withdrawn ends after this time.
 const ALLOWED_TIME: Duration = Duration::from_mins(1);
 
-/// How long the guard keeps a negative answer. Short, since users often create a right and its reader
-/// at the same time.
+/// How long the guard keeps a negative answer. Short, since users often create a right and its
+/// reader at the same time.
 const REFUSED_TIME: Duration = Duration::from_secs(10);
 
 /// Maximum number of kept answers.

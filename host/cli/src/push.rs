@@ -32,7 +32,8 @@ pub(crate) struct Arguments {
     /// Module whose source the guest becomes. It must exist.
     #[arg(long, value_name = "NAME")]
     module: String,
-    /// Wait until the guest is active, held or rejected, for this time at most [default: 60].
+    /// Wait until the guest is active, held or rejected, for this time at most (60 without
+    /// a value).
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60")]
     wait: Option<u64>,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! `innkeeper rbac`: prints the ServiceAccount of a module and the minimal rules that its guest needs,
-//! as YAML with reasons.
+//! `innkeeper rbac`: prints the ServiceAccount of a module and the minimal rules that its guest
+//! needs, as YAML with reasons.
 //!
 //! The YAML contains names from the guest. So a serialiser writes it, and [`Yaml`] reads it again
 //! before the command prints it.
@@ -66,8 +66,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     out::document(&print(manifest, &grant)?)
 }
 
-/// Refuses a guest that declares a kind of Kubernetes with another plural or scope: the rights would
-/// be for another kind, or would apply outside the namespaces of `--namespace`.
+/// Refuses a guest that declares a kind of Kubernetes with another plural or scope: the rights
+/// would be for another kind, or would apply outside the namespaces of `--namespace`.
 fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
     let owned = manifest.owned.iter().map(|owned| &owned.kind);
     for kind in [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads) {

@@ -101,8 +101,8 @@ pub(crate) struct Arguments {
     /// Number of guest instances that the host keeps in memory for the next calls.
     #[arg(long, value_name = "NUMBER", default_value_t = GUESTS_DEFAULT)]
     guest_pool_size: u32,
-    /// Folder in which to keep compiled guests, so that a restart compiles nothing. The host creates
-    /// it, for this user alone [default: keep nothing].
+    /// Folder in which to keep compiled guests, so that a restart compiles nothing. The host
+    /// creates it, for this user alone [default: keep nothing].
     #[arg(long, value_name = "DIR", env = "INNKEEPER_CACHE_DIR")]
     cache_dir: Option<PathBuf>,
     /// Maximum size of that folder in MiB. The host removes the least recently used guests first.

@@ -110,8 +110,9 @@ pub(crate) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// Answers requests until `stop`, and finishes running ones. With `guard` the API server decides who
-/// may read the metrics; otherwise every client that reaches the port may. Health is open to all.
+/// Answers requests until `stop`, and finishes running ones. With `guard` the API server decides
+/// who may read the metrics; otherwise every client that reaches the port may. Health is open to
+/// all.
 pub(crate) async fn serve(
     listener: TcpListener,
     source: impl HealthSource,

@@ -29,15 +29,15 @@ pub(crate) struct Arguments {
     /// guest's name with the minimal rules of `innkeeper rbac`.
     #[arg(long = "guest", value_name = "FILE", conflicts_with = "kubeconfig")]
     guests: Vec<PathBuf>,
-    /// Folder of Modules, as for `innkeeper run` [default: DIR/modules, if it exists and no --guest is
-    /// given].
+    /// Folder of Modules, as for `innkeeper run` [default: DIR/modules, if it exists and no --guest
+    /// is given].
     #[arg(long, value_name = "DIR", conflicts_with = "kubeconfig")]
     modules: Option<PathBuf>,
     /// Name of a case to run; can be repeated [default: all cases].
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
-    /// Maximum time until the asserts of a step hold, unless the suite or a TestAssert sets one; on a
-    /// simulated cluster in virtual time [default: 30].
+    /// Maximum time until the asserts of a step hold, unless the suite or a TestAssert sets one; on
+    /// a simulated cluster in virtual time [default: 30].
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
     /// Seed of everything random in the simulated cluster: uids and generated names.

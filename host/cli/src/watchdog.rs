@@ -7,8 +7,8 @@ use crate::serve::HealthSource;
 /// How often the watchdog checks the operator.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The number of consecutive checks that must fail: after a pause of the whole process, the operator
-/// needs a moment to continue.
+/// The number of consecutive checks that must fail: after a pause of the whole process, the
+/// operator needs a moment to continue.
 const TIMES: u32 = 5;
 
 /// Waits until the operator hangs; returns in what.

@@ -131,7 +131,7 @@ fn build_fails_with_advice_without_a_crate_or_a_toolchain() {
         1,
         &[(path, "DIR")],
         &expect![[r#"
-            innkeeper: DIR has no Cargo.toml: give the folder of a guest's crate; `innkeeper new` makes one
+            innkeeper: DIR has no Cargo.toml; give the folder of a guest's crate, or create one with `innkeeper new`
         "#]],
     );
     // A machine without any Rust.

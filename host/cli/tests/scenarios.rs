@@ -37,17 +37,17 @@ fn the_scenarios_of_podroute_hold() {
 }
 
 #[test]
-fn the_scenarios_of_maintpage_hold() {
+fn scenarios_of_maintpage_hold() {
     hold("maintpage", 3);
 }
 
 #[test]
-fn the_scenarios_of_postgres_hold() {
+fn scenarios_of_postgres_hold() {
     hold("postgres", 4);
 }
 
 #[test]
-fn the_scenarios_of_the_family_hold() {
+fn scenarios_of_kabocha_hold() {
     hold("kabocha", 1);
 }
 

@@ -71,7 +71,8 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// The path of an object; without a name, of all objects; without a namespace, of all namespaces.
+    /// The path of an object; without a name, of all objects; without a namespace, of all
+    /// namespaces.
     pub fn path(&self, namespace: &str, name: &str) -> String {
         let root = if self.api_version.contains('/') { "/apis" } else { "/api" };
         let mut parts = vec![root, "/", &self.api_version];

@@ -158,7 +158,8 @@ impl Lab {
         }
     }
 
-    /// Advances the time until `holds` returns true, at most for `limit`. `what` names the condition.
+    /// Advances the time until `holds` returns true, at most for `limit`. `what` names the
+    /// condition.
     ///
     /// # Errors
     /// If the condition is not met in time.

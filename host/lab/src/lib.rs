@@ -3,8 +3,8 @@
 //! - [`Lab`]: a simulator and an operator on it. The caller advances the time: [`Lab::pass`],
 //!   [`Lab::until`], [`Lab::settle`].
 //! - [`RunningOperator`]: only the operator, over any server.
-//! - [`scenario`]: test cases in folders of numbered files, in the format of KUTTL and Chainsaw, for a
-//!   lab or a real cluster.
+//! - [`scenario`]: test cases in folders of numbered files, in the format of KUTTL and Chainsaw,
+//!   for a lab or a real cluster.
 //!
 //! # Guarantees
 //! The same seed and the same calls give the same requests, responses and events, byte for byte.

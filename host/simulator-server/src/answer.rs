@@ -1,5 +1,5 @@
-//! Answers HTTP requests by the simulator: authenticates the user, and ends the body of a watch when
-//! the server stops.
+//! Answers HTTP requests by the simulator: authenticates the user, and ends the body of a watch
+//! when the server stops.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -28,6 +28,9 @@ pub(crate) struct Answerer {
 
 impl Answerer {
     /// Answers one request.
+    ///
+    /// # Errors
+    /// None: hyper requires a `Result`.
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,

@@ -15,8 +15,8 @@
 //! ```
 //!
 //! # Guarantees
-//! - The server listens on 127.0.0.1 only. One port serves HTTPS and plain HTTP: the first byte of a
-//!   connection decides.
+//! - The server listens on 127.0.0.1 only. One port serves HTTPS and plain HTTP: the first byte of
+//!   a connection decides.
 //! - A client with the token of the kubeconfig is the admin, with all rights and impersonation. A
 //!   client without a token is `system:anonymous`, which may only read the version and the health.
 //! - Watches receive events at once. They end when the server stops, or when their client

@@ -94,7 +94,7 @@ fn create(simulator: &Simulator, name: &str) {
 }
 
 #[tokio::test]
-async fn client_with_the_token_may_do_everything_and_without_it_nothing() {
+async fn only_client_with_the_token_may_do_everything() {
     let fixture = Fixture::start(Time::Still).await;
     assert!(whole(&fixture, MAPS, &fixture.token).await.starts_with("HTTP/1.1 200"));
     let nobody = whole(&fixture, MAPS, "").await;
@@ -129,7 +129,7 @@ async fn port_serves_https_with_a_certificate_of_its_own_authority() {
 }
 
 #[tokio::test]
-async fn watch_receives_events_and_ends_cleanly_when_the_server_stops() {
+async fn watch_ends_cleanly_when_the_server_stops() {
     let fixture = Fixture::start(Time::Still).await;
     let mut stream = fixture.connect().await;
     ask(&mut stream, &format!("{MAPS}?watch=true"), &fixture.token, false).await;

@@ -93,8 +93,8 @@ impl Toolchain {
         }
     }
 
-    /// A call of `cargo build` for guests, in release mode for [`TARGET`]. The caller adds the package
-    /// and the folder.
+    /// A call of `cargo build` for guests, in release mode for [`TARGET`]. The caller adds the
+    /// package and the folder.
     pub fn build(&self) -> Command {
         let mut cargo = self.cargo();
         cargo
@@ -134,8 +134,8 @@ impl Toolchain {
         arguments
     }
 
-    /// The target folder for the guests of a workspace. If cargo compiles std, all clones with the same
-    /// dependencies share it; otherwise the workspace has its own.
+    /// The target folder for the guests of a workspace. If cargo compiles std, all clones with the
+    /// same dependencies share it; otherwise the workspace has its own.
     ///
     /// # Errors
     /// If Cargo.lock cannot be read, or the folder cannot be made.

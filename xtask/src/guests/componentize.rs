@@ -1,4 +1,4 @@
-//! Components that are not made of a Rust crate, and what is told of all.
+//! Components from text, and the sizes of all components.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,25 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use flate2::{Compression, GzBuilder};
 
-/// Where the component of this name lies.
+/// The path of the component of a guest.
 pub(super) fn path(out: &Path, name: &str) -> PathBuf {
     out.join(format!("{name}.wasm"))
 }
 
-/// Makes a component of its text.
+/// Makes a component from its text.
+///
+/// # Errors
+/// If the text is no component, or the component cannot be written.
 pub(super) fn text(text: &Path, component: &Path) -> Result<()> {
     let encoded =
         wat::parse_file(text).with_context(|| format!("{} is no component", text.display()))?;
     innkeeper_toolchain::componentize::write(component, &encoded)
 }
 
-/// The size of `bytes` when compressed as well as gzip can.
+/// The size of `bytes` with the best compression of gzip.
+///
+/// # Errors
+/// Those of the encoder.
 pub(super) fn gzip_bytes(bytes: &[u8]) -> Result<u64> {
     let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;

@@ -11,6 +11,9 @@ use super::componentize;
 /// A digest of all that components of Rust are made of: the guests, the contract, the lints that
 /// the contract's crate inherits, and the toolchain. Of contents, not of times: a checkout changes
 /// times. What lies in the folders `others` is of other languages.
+///
+/// # Errors
+/// If an input cannot be read.
 pub(super) fn digest(root: &Path, toolchain: &Toolchain, others: &[&Path]) -> Result<String> {
     let mut files = vec![root.join("Cargo.toml")];
     collect(&root.join("wit"), &["target"], &mut files)?;
@@ -26,6 +29,9 @@ pub(super) fn digest(root: &Path, toolchain: &Toolchain, others: &[&Path]) -> Re
 }
 
 /// A digest of how something is made, and of the names (below `root`) and contents of files.
+///
+/// # Errors
+/// If an input cannot be read.
 pub(super) fn digest_of(root: &Path, how: &[&[u8]], mut files: Vec<PathBuf>) -> Result<String> {
     files.sort();
     let mut digest = Sha256::new();
@@ -56,6 +62,9 @@ pub(super) fn current(out: &Path, name: &str, digest: &str) -> Option<u64> {
 
 /// Remembers which inputs the component was made of, and how small it becomes: to compress a large
 /// one takes seconds.
+///
+/// # Errors
+/// If the file cannot be written.
 pub(super) fn record(out: &Path, name: &str, digest: &str) -> Result<()> {
     let path = componentize::path(out, name);
     let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -70,6 +79,9 @@ fn stamp(out: &Path, name: &str) -> PathBuf {
 }
 
 /// All files of a folder, also of those within it that do not have one of the names `except`.
+///
+/// # Errors
+/// If a folder cannot be listed.
 pub(super) fn collect(folder: &Path, except: &[&str], files: &mut Vec<PathBuf>) -> Result<()> {
     let entries = match folder.read_dir() {
         Ok(entries) => entries,
@@ -96,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_component_is_current_until_its_inputs_change() {
+    fn component_is_current_until_its_inputs_change() {
         let out = tempfile::tempdir().unwrap();
         assert_eq!(current(out.path(), "guest", "a"), None, "there is no component yet");
         std::fs::write(componentize::path(out.path(), "guest"), "component").unwrap();

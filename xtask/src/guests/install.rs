@@ -11,6 +11,9 @@ use crate::command;
 use crate::progress::say;
 
 /// The one that is here, or Debian's, installed now where we may. An error says what to install.
+///
+/// # Errors
+/// If there is no toolchain, and none can be installed.
 pub(super) fn toolchain(root: &Path) -> Result<Toolchain> {
     let missing = match Toolchain::find(root) {
         Ok(found) => return Ok(found),

@@ -1,9 +1,9 @@
-//! Guests in other languages, of which the language's own tools make components.
+//! Guests in other languages, built by the tools of the language.
 //!
-//! What a folder of `guests/examples` has tells its language: `requirements.txt` is Python, whose
-//! module `guest` is componentized; `package.json` is JavaScript, whose `build.mjs` does it. The
-//! tools come from the language's package registry, at the versions and with the checksums that
-//! `requirements.txt` and `package-lock.json` say.
+//! A file identifies the language of a folder of `guests/examples`: `requirements.txt` is Python,
+//! whose module `guest` is the guest; `package.json` is JavaScript, whose `build.mjs` makes the
+//! component. The tools come from the package registry of the language, with the versions and
+//! checksums of `requirements.txt` and `package-lock.json`.
 
 mod language;
 mod tools;
@@ -19,27 +19,30 @@ use self::tools::Tools;
 use super::inputs;
 use crate::command;
 
-/// The contract that components are made for.
+/// The contract of the components.
 const WIT: &str = "wit/guest.wit";
 
-/// Folders that tools leave in a guest's folder: no sources.
+/// Folders of tools in a guest's folder, which have no sources.
 const LEFT_BY_TOOLS: [&str; 3] = ["node_modules", "__pycache__", ".venv"];
 
-/// What runs Python's tests: as `python -m unittest -v`, but it speaks to standard output.
+/// Runs Python's tests like `python -m unittest -v`, but prints to standard output.
 const UNITTEST: &str = "import sys, unittest; \
     unittest.main(None, testRunner=unittest.TextTestRunner(sys.stdout, verbosity=2))";
 
 /// A guest in another language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Script {
-    /// Its folder's name.
+    /// The name of its folder.
     pub(super) name: String,
     /// Its folder.
     pub(super) folder: PathBuf,
     language: Language,
 }
 
-/// All such guests, in the order of their names.
+/// All such guests, ordered by name.
+///
+/// # Errors
+/// If the examples cannot be listed.
 pub(super) fn discover(guests: &Path) -> Result<Vec<Script>> {
     let examples = guests.join("examples");
     let entries =
@@ -57,19 +60,25 @@ pub(super) fn discover(guests: &Path) -> Result<Vec<Script>> {
 }
 
 impl Script {
-    /// A digest of all that its component is made of. Its tools are in it by what names them.
+    /// The digest of all inputs of the component: sources, contract, and the list of tools.
+    ///
+    /// # Errors
+    /// If an input cannot be read.
     pub(super) fn digest(&self, root: &Path) -> Result<String> {
         let mut files = self.sources()?;
         files.push(root.join(WIT));
         inputs::digest_of(root, &[include_bytes!("languages.rs")], files)
     }
 
-    /// Makes its component.
+    /// Builds the component.
+    ///
+    /// # Errors
+    /// If the tools are missing, or the build fails.
     pub(super) fn build(&self, root: &Path, component: &Path) -> Result<()> {
         let tools = self.tools()?;
         let folder = self.workshop(root, &tools)?;
         let made = tempfile::tempdir_in(&folder)
-            .with_context(|| format!("no folder for what is made in {}", folder.display()))?;
+            .with_context(|| format!("cannot create a temporary folder in {}", folder.display()))?;
         let made = made.path().join("guest.wasm");
         let wit = root.join(WIT);
         let mut build = match self.language {
@@ -86,13 +95,16 @@ impl Script {
             }
         };
         command::run(build.current_dir(&folder))
-            .with_context(|| format!("the component of {} is not made", self.name))?;
+            .with_context(|| format!("cannot build the component of {}", self.name))?;
         let bytes =
             std::fs::read(&made).with_context(|| format!("cannot read {}", made.display()))?;
         innkeeper_toolchain::componentize::write(component, &bytes)
     }
 
-    /// What runs its tests, as its language does.
+    /// The command that runs its tests.
+    ///
+    /// # Errors
+    /// If the tools are missing, or the sources cannot be copied.
     pub(super) fn tests(&self, root: &Path) -> Result<Command> {
         let tools = self.tools()?;
         let mut tests = match self.language {
@@ -114,23 +126,23 @@ impl Script {
     fn tools(&self) -> Result<Tools> {
         Tools::here(self.language, &self.folder).with_context(|| {
             format!(
-                "the guest {} needs them; `cargo xtask guests NAME ...` builds others without",
+                "the guest {} needs these tools; to build other guests only, run `cargo xtask guests NAME ...`",
                 self.name
             )
         })
     }
 
-    /// A copy of its sources with its tools beside it, so that nothing is left among the sources.
-    /// As many folders below the root as they are: what they find by `../../..` is found from here
-    /// too.
+    /// Copies the sources to a folder next to the tools, so that builds leave no files in the
+    /// sources. The copy has the same depth below the root, so that paths like `../../..` still
+    /// work.
     fn workshop(&self, root: &Path, tools: &Tools) -> Result<PathBuf> {
         let workshop = root.join("target/guests").join(&self.name);
-        let mut there = BTreeSet::new();
+        let mut copies = BTreeSet::new();
         for file in self.sources()? {
             let copy = workshop.join(file.strip_prefix(&self.folder)?);
             let content =
                 std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-            // What is the same stays: somebody may be reading it.
+            // Another process may be reading a file that has not changed.
             if std::fs::read(&copy).ok().as_ref() != Some(&content) {
                 let write = || {
                     std::fs::create_dir_all(copy.parent().unwrap_or(&workshop))?;
@@ -138,15 +150,15 @@ impl Script {
                 };
                 write().with_context(|| format!("cannot write {}", copy.display()))?;
             }
-            there.insert(copy);
+            copies.insert(copy);
         }
         let mut old = Vec::new();
         inputs::collect(&workshop, &LEFT_BY_TOOLS, &mut old)?;
-        for file in old.iter().filter(|file| !there.contains(*file) && is_source(file)) {
+        for file in old.iter().filter(|file| !copies.contains(*file) && is_source(file)) {
             std::fs::remove_file(file)
                 .with_context(|| format!("cannot remove {}", file.display()))?;
         }
-        tools.put_beside(&workshop)?;
+        tools.link_into(&workshop)?;
         Ok(workshop)
     }
 
@@ -158,7 +170,7 @@ impl Script {
     }
 }
 
-/// Whether it is not a component that somebody has made by hand.
+/// Whether a file is a source, and no component that somebody built.
 fn is_source(file: &Path) -> bool {
     file.extension().is_none_or(|extension| extension != "wasm")
 }
@@ -182,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_tells_its_language_by_what_says_its_tools() {
+    fn language_is_identified_by_the_list_of_tools() {
         let root = with_files(&[
             ("examples/b/requirements.txt", ""),
             ("examples/a/package.json", "{}"),
@@ -193,12 +205,12 @@ mod tests {
             .into_iter()
             .map(|script| (script.name, script.language))
             .collect();
-        let wanted = [("a".to_owned(), Language::JavaScript), ("b".to_owned(), Language::Python)];
-        assert_eq!(found, wanted);
+        let expected = [("a".to_owned(), Language::JavaScript), ("b".to_owned(), Language::Python)];
+        assert_eq!(found, expected);
     }
 
     #[test]
-    fn the_digest_is_of_sources_and_contract_and_not_of_what_tools_leave() {
+    fn digest_covers_sources_and_contract_and_ignores_files_of_tools() {
         let root = with_files(&[(WIT, "package"), ("one/guest.py", "1")]);
         let one = script(root.path());
         let before = one.digest(root.path()).unwrap();
@@ -218,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workshop_has_what_the_sources_have_and_no_more() {
+    fn workshop_has_the_sources_and_no_other_files() {
         let root =
             with_files(&[("one/guest.py", "1"), ("one/sub/x.py", "2"), ("tools/complete", "")]);
         let one = script(root.path());

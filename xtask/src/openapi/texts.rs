@@ -1,5 +1,5 @@
-//! What the simulator needs for people and for some clients only: descriptions of types and fields,
-//! columns of tables, and the numbers of fields in protobuf.
+//! Data of the simulator for users and some clients: descriptions of types and fields, columns of
+//! tables, and the numbers of fields in protobuf.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use super::lines;
 
-/// Texts that are there more than once, by their places in a list.
+/// Texts that occur more than once, with their indices in a list.
 struct Shared {
     places: BTreeMap<String, usize>,
 }
 
 impl Shared {
-    /// Those of all texts that are worth it.
+    /// Finds the repeated texts that are long enough.
     fn of(texts: &[&str]) -> Self {
         let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
         for text in texts.iter().filter(|text| text.len() > 20) {
@@ -25,7 +25,7 @@ impl Shared {
         Self { places }
     }
 
-    /// A text, or its place.
+    /// A text, or its index.
     fn short(&self, text: &str) -> Value {
         match self.places.get(text) {
             Some(place) => (*place).into(),
@@ -46,7 +46,10 @@ fn descriptions(schema: &Value) -> impl Iterator<Item = (&str, &str)> {
         .filter(|(_, text)| !text.is_empty())
 }
 
-/// The file.
+/// The content of the file.
+///
+/// # Errors
+/// If a value cannot be serialized.
 pub(super) fn render(
     schemas: &BTreeMap<String, Value>,
     names: &[&String],
@@ -76,12 +79,12 @@ pub(super) fn render(
         });
         columns.insert(kind.clone(), short.collect());
     }
-    let (mut told, mut wire) = (Map::new(), Map::new());
+    let (mut described, mut wire) = (Map::new(), Map::new());
     for name in names {
         let fields = schemas.get(*name).into_iter().flat_map(descriptions);
         let fields: Map<String, Value> =
             fields.map(|(field, text)| (field.to_owned(), shared.short(text))).collect();
-        told.insert((*name).clone(), fields.into());
+        described.insert((*name).clone(), fields.into());
         if let Some(numbers) = go["wire"].get(*name) {
             wire.insert((*name).clone(), numbers.clone());
         }
@@ -93,7 +96,7 @@ pub(super) fn render(
         .collect();
     lines::render(&[
         ("columns", columns.into()),
-        ("descriptions", told.into()),
+        ("descriptions", described.into()),
         ("texts", texts.into()),
         ("wire", json!(wire)),
     ])

@@ -36,7 +36,8 @@ struct Built {
     profile: Option<Profile>,
 }
 
-/// How it was built: what tests only use, as the program of a package, is built beside them.
+/// How it was built. Cargo also builds programs that the tests only run, such as the binary of a
+/// package.
 #[derive(Deserialize)]
 struct Profile {
     test: bool,
@@ -48,6 +49,9 @@ struct Named {
 }
 
 /// Those that `cargo test` would run with these arguments, by name.
+///
+/// # Errors
+/// If the tests do not build.
 pub(super) fn of(which: &[&str]) -> Result<Vec<Program>> {
     let mut command =
         cargo(&["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
@@ -189,6 +193,9 @@ impl Program {
     }
 
     /// Its tests, in the order in which it starts them.
+    ///
+    /// # Errors
+    /// If the program cannot be run or does not list its tests.
     pub(super) fn list(&self, arguments: &[&str]) -> Result<Vec<String>> {
         let run = self.run(&[&["--list", "--format", "terse"], arguments].concat())?;
         if !run.is_success {
@@ -210,6 +217,9 @@ impl Program {
     }
 
     /// Runs it with these arguments.
+    ///
+    /// # Errors
+    /// If the program cannot be run.
     pub(super) fn run(&self, arguments: &[&str]) -> Result<Run> {
         let mut command = Command::new(&self.path);
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());

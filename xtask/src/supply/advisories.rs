@@ -1,5 +1,4 @@
-//! The RustSec database of advisories: fetched once a day, used as old as it is where it cannot be
-//! fetched.
+//! The RustSec advisory database: fetched once a day; without the network the last copy is used.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,27 +11,26 @@ use anyhow::{Context as _, Result, ensure};
 use semver::{Version, VersionReq};
 use serde::Deserialize;
 
-/// Where the database is.
+/// The repository of the database.
 const URL: &str = "https://github.com/rustsec/advisory-db";
 
-/// A folder with a database, instead of the one in the user's cache: for machines without the
-/// network.
+/// The variable with a folder of a database, for machines without the network.
 const FOLDER_VARIABLE: &str = "INNKEEPER_ADVISORY_DB";
 
-/// How long a database is used without asking for a newer one.
+/// The age at which the database is fetched again.
 const FRESH: Duration = Duration::from_hours(24);
 
-/// How long fetching may take.
+/// Maximum time of a fetch.
 const FETCH_TIME: Duration = Duration::from_mins(1);
 
-/// The file whose time says when the database was fetched.
+/// The file whose modification time is the time of the fetch.
 const STAMP: &str = "innkeeper-fetched";
 
-/// A database, or none.
+/// The database, if there is one.
 pub(super) struct Database {
     folder: Option<PathBuf>,
     age: Option<Duration>,
-    /// Why it is not a newer one.
+    /// Why there is no newer one.
     problem: Option<String>,
 }
 
@@ -62,8 +60,8 @@ struct Versions {
 }
 
 impl Database {
-    /// Fetches the database if it is older than a day; otherwise, or if that fails, takes what is
-    /// there. That there is no database is no error.
+    /// Fetches the database if it is older than a day. If that fails, uses the existing one, if
+    /// any.
     pub(super) fn open() -> Self {
         if let Some(folder) = std::env::var_os(FOLDER_VARIABLE).filter(|value| !value.is_empty()) {
             let folder = PathBuf::from(folder);
@@ -71,7 +69,8 @@ impl Database {
             return Self { folder: Some(folder), age, problem: None };
         }
         let Some(folder) = cache() else {
-            let problem = Some("there is no home to keep one in".to_owned());
+            let problem =
+                Some("no cache folder: neither XDG_CACHE_HOME nor HOME is set".to_owned());
             return Self { folder: None, age: None, problem };
         };
         let mut problem = None;
@@ -82,13 +81,13 @@ impl Database {
         Self { folder: folder.is_dir().then_some(folder), age, problem }
     }
 
-    /// Which database this is, for people.
-    pub(super) fn told(&self) -> String {
+    /// The age of the database and the problems, for the output.
+    pub(super) fn description(&self) -> String {
         let problem =
             self.problem.as_ref().map_or_else(String::new, |why| format!(" (no newer one: {why})"));
         match (&self.folder, self.age) {
             (None, _) => format!(
-                "NOT COMPARED, there is no database{problem}; set {FOLDER_VARIABLE} to a copy of {URL}"
+                "NOT COMPARED, no database found{problem}; set {FOLDER_VARIABLE} to a copy of {URL}"
             ),
             (Some(_), None) => format!("compared with a database of unknown age{problem}"),
             (Some(_), Some(age)) => {
@@ -102,11 +101,11 @@ impl Database {
         }
     }
 
-    /// The advisories that concern these packages, one line each. Those that only inform (that a
-    /// package is not maintained, say) are no problem.
+    /// The advisories that affect these packages, one line each. Leaves out those that only inform,
+    /// for example about unmaintained packages.
     ///
     /// # Errors
-    /// A database that cannot be read.
+    /// If the database cannot be read.
     pub(super) fn problems(
         &self,
         packages: &BTreeSet<(String, String)>,
@@ -122,7 +121,7 @@ impl Database {
         for (name, version) in packages {
             let folder = folder.join("crates").join(name);
             let entries = match fs::read_dir(&folder) {
-                // Nothing is known against the package.
+                // The package has no advisories.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 other => other.with_context(|| folder.display().to_string())?,
             };
@@ -131,7 +130,7 @@ impl Database {
                 let path = entry?.path();
                 let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
                 let advisory = read(&text).with_context(|| path.display().to_string())?;
-                if advisory.concerns(name, &version) && !ignored.contains(&advisory.advisory.id) {
+                if advisory.affects(name, &version) && !ignored.contains(&advisory.advisory.id) {
                     problems.push(format!("{name} {version}: {}", advisory.advisory.id));
                 }
             }
@@ -141,7 +140,7 @@ impl Database {
 }
 
 impl Advisory {
-    fn concerns(&self, name: &str, version: &Version) -> bool {
+    fn affects(&self, name: &str, version: &Version) -> bool {
         let Head { package, informational, withdrawn, .. } = &self.advisory;
         let is_safe = |all: &[VersionReq]| all.iter().any(|one| one.matches(version));
         package == name
@@ -172,7 +171,7 @@ fn age(folder: &Path) -> Option<Duration> {
     SystemTime::now().duration_since(stamp.ok()?.modified().ok()?).ok()
 }
 
-/// Fetches into a folder beside it, which takes its place when it is whole.
+/// Fetches into a temporary folder in the same parent, and renames that when it is complete.
 fn fetch(folder: &Path) -> Result<()> {
     let parent = folder.parent().context("the cache has no folder")?;
     fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
@@ -225,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn an_advisory_concerns_versions_that_are_neither_patched_nor_unaffected() {
+    fn advisory_affects_versions_that_are_neither_patched_nor_unaffected() {
         let text = advisory("", "patched = [\">= 1.2.3\"]\nunaffected = [\"< 1.1.0\"]");
-        for (version, concerned) in
+        for (version, is_affected) in
             [("1.0.9", false), ("1.1.0", true), ("1.2.2", true), ("1.2.3", false)]
         {
-            assert_eq!(!found(&text, version, &[]).is_empty(), concerned, "{version}");
+            assert_eq!(!found(&text, version, &[]).is_empty(), is_affected, "{version}");
         }
         let ignored = ["RUSTSEC-2024-0001".to_owned()];
         assert_eq!(found(&text, "1.1.0", &ignored), [""; 0]);
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_informs_and_what_is_withdrawn_is_no_problem() {
+    fn advisory_is_no_problem_when_it_only_informs_or_is_withdrawn() {
         let none = "patched = []";
         assert_eq!(
             found(&advisory("informational = \"unmaintained\"", none), "1.0.0", &[]),
@@ -250,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn the_age_of_the_database_is_told() {
+    fn description_has_the_age_of_the_database() {
         let database = |folder, age| Database { folder, age, problem: Some("why".to_owned()) };
         let folder = || Some(PathBuf::from("x"));
-        let told = database(None, None).told();
-        assert!(told.starts_with("NOT COMPARED") && told.contains("(no newer one: why)"), "{told}");
-        let told = database(folder(), Some(Duration::from_hours(50))).told();
-        assert!(told.contains("that is 2 d 2 h old (no newer one: why)"), "{told}");
+        let text = database(None, None).description();
+        assert!(text.starts_with("NOT COMPARED") && text.contains("(no newer one: why)"), "{text}");
+        let text = database(folder(), Some(Duration::from_hours(50))).description();
+        assert!(text.contains("that is 2 d 2 h old (no newer one: why)"), "{text}");
     }
 }

@@ -224,7 +224,7 @@ unknown-git = "deny"
     }
 
     #[test]
-    fn a_dependency_of_ours_without_a_version_is_found() {
+    fn own_dependency_is_refused_without_a_version() {
         let mut ours = package("ours", None, None);
         let required = |path: Option<&str>| super::super::packages::Required {
             name: "x".to_owned(),
@@ -237,7 +237,7 @@ unknown-git = "deny"
     }
 
     #[test]
-    fn an_ignored_advisory_needs_a_reason() {
+    fn ignored_advisory_is_refused_without_a_reason() {
         assert_eq!(Policy::read(FILE).unwrap().ignored(), ["RUSTSEC-2020-0001"]);
         assert!(Policy::read(&FILE.replace(", reason = \"not reached\"", "")).is_err());
     }

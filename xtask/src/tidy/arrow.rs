@@ -158,6 +158,9 @@ struct Dependency {
 }
 
 /// What is wrong with any crate of either workspace.
+///
+/// # Errors
+/// If cargo cannot list the packages.
 pub(super) fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for folder in [root(), root().join("guests")] {
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arrow_is_held_for_ours_also_in_tests() {
+    fn dependency_against_the_arrow_is_reported_also_in_tests() {
         let core = package("innkeeper-core", &[("innkeeper-cluster", Some("dev"), Some("x"))]);
         assert_eq!(
             check(&core, MANIFEST),
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_home_is_used_nowhere_else() {
+    fn crate_with_one_user_is_refused_elsewhere() {
         let cli = package("innkeeper-cli", &[("kube", None, None)]);
         assert_eq!(check(&cli, MANIFEST).len(), 1);
         let cli = package("innkeeper-cli", &[("kube-client", None, None)]);
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_declares_licence_lints_and_its_place_in_the_arrow() {
+    fn crate_is_refused_without_licence_lints_and_place_in_the_arrow() {
         let mut stranger = package("innkeeper-lodge", &[]);
         stranger.license = None;
         let problems = check(&stranger, "[package]\n");

@@ -89,6 +89,9 @@ pub(crate) enum Update {
 
 impl Exceptions {
     /// Reads the file; no exceptions if it is not there.
+    ///
+    /// # Errors
+    /// If the file cannot be read or parsed.
     pub(super) fn read() -> Result<Self> {
         let path = root().join(FILE);
         if !path.exists() {
@@ -110,6 +113,9 @@ impl Exceptions {
     }
 
     /// Writes the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub(super) fn write(&self) -> Result<()> {
         let path = root().join(FILE);
         fs::write(&path, self.print()).with_context(|| path.display().to_string())

@@ -16,6 +16,9 @@ pub(super) struct File {
 }
 
 /// All of them, by name.
+///
+/// # Errors
+/// If git cannot list the files, or one cannot be read.
 pub(super) fn all() -> Result<Vec<File>> {
     let mut command = Command::new("git");
     command.current_dir(root()).args([

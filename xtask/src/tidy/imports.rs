@@ -34,6 +34,9 @@ struct Target {
 }
 
 /// Adds the circles of all packages of both workspaces, by the package's folder.
+///
+/// # Errors
+/// If a file cannot be read or parsed.
 pub(super) fn add_to(found: &mut Found) -> Result<()> {
     for workspace in [root(), root().join("guests")] {
         for package in metadata::<Metadata>(&workspace, &["--no-deps"])?.packages {

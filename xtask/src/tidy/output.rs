@@ -57,6 +57,9 @@ const BOUND: [(&str, &str, &[&str]); 6] = [
 ];
 
 /// Which files write by another way.
+///
+/// # Errors
+/// If a file cannot be read.
 pub(super) fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     let mut folders = vec![root().join("host")];

@@ -11,6 +11,9 @@ use crate::command::root;
 const DOCUMENTS: [&str; 3] = ["docs/security.md", "docs/sources.md", "docs/simulator.md"];
 
 /// What is named and is not there.
+///
+/// # Errors
+/// If a file cannot be read.
 pub(super) fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for document in DOCUMENTS {
@@ -53,9 +56,9 @@ mod tests {
     }
 
     #[test]
-    fn a_test_that_is_not_there_is_noticed() {
+    fn cited_test_is_reported_when_it_does_not_exist() {
         let here = root().join(file!());
-        assert!(is_there(&here, "a_test_that_is_not_there_is_noticed"));
+        assert!(is_there(&here, "cited_test_is_reported_when_it_does_not_exist"));
         assert!(!is_there(&here, &["a_test_that", "_nobody_wrote"].concat()));
         assert!(!is_there(Path::new("nowhere.rs"), "x"));
     }

@@ -31,6 +31,10 @@ pub(super) struct Prose {
 }
 
 impl Prose {
+    /// Compiles the patterns.
+    ///
+    /// # Errors
+    /// If a pattern is malformed.
     pub(super) fn new() -> Result<Self> {
         Ok(Self { address: Regex::new(r"\]\([^)]*\)|https?://[^\s)>]*|`[^`\s]+\.rs::[^`]+`")? })
     }

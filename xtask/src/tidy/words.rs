@@ -37,6 +37,9 @@ pub(super) struct Words {
 
 impl Words {
     /// Those of the project.
+    ///
+    /// # Errors
+    /// If the list is malformed.
     pub(super) fn of_project() -> Result<Self> {
         Self::parse(LIST).context("xtask/src/tidy/words.toml")
     }

@@ -156,7 +156,7 @@ fn names_that_differ_by_a_joiner_or_a_selector_are_printed_differently() {
 }
 
 #[test]
-fn a_document_that_reads_as_another_is_not_printed() {
+fn document_is_refused_when_it_reads_as_another() {
     let mut yaml = Yaml::default();
     yaml.document(&json!({"a": 1})).unwrap();
     yaml.text.push_str("---\nkind: X\n");

@@ -57,7 +57,7 @@ fn read(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_whole_cluster() {
+fn rules_are_cluster_roles_without_namespaces() {
     let text = printed(&manifest(), &[]);
     assert_eq!(read(&text).len(), 3);
     expect![[r##"
@@ -133,7 +133,7 @@ fn the_whole_cluster() {
 }
 
 #[test]
-fn single_namespaces() {
+fn rules_are_roles_in_the_given_namespaces() {
     let text = printed(&manifest(), &["a", "b"]);
     let documents = read(&text);
     let names: Vec<_> = documents
@@ -278,7 +278,7 @@ fn rights_as_objects_are_those_that_are_printed() {
 }
 
 #[test]
-fn a_guest_that_lies_about_a_kind_of_kubernetes_gets_no_rights_printed() {
+fn guest_is_refused_when_it_declares_a_builtin_kind_differently() {
     assert!(check_builtin(&manifest()).is_ok());
     for (lie, reason) in [
         (

@@ -109,6 +109,9 @@ fn role(file: &str) -> Option<(u32, &str, Role)> {
 }
 
 /// Whether a folder has files of steps.
+///
+/// # Errors
+/// If the folder cannot be read.
 pub(super) fn is_case(folder: &Path) -> Result<bool, CaseError> {
     Ok(files(folder)?.iter().any(|path| role(&name_of(path)).is_some()))
 }
@@ -118,6 +121,9 @@ pub(super) fn name_of(path: &Path) -> String {
 }
 
 /// The entries of a folder, ordered by name.
+///
+/// # Errors
+/// If the folder cannot be read.
 pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
     let unreadable = |error| CaseError::Unreadable { path: folder.to_owned(), error };
     let mut found = Vec::new();
@@ -285,6 +291,9 @@ fn typed<T: DeserializeOwned>(document: &Document) -> Result<T, CaseError> {
 }
 
 /// Reads the documents of a file. Replaces a `List` by its items.
+///
+/// # Errors
+/// If the file cannot be read, or is no YAML.
 pub(super) fn documents(path: &Path) -> Result<Vec<Document>, CaseError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| CaseError::Unreadable { path: path.to_owned(), error })?;

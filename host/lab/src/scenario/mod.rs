@@ -1,8 +1,8 @@
 //! Test cases in folders of numbered files, in the format of KUTTL, which Chainsaw also reads.
 //!
-//! A folder is a case; the files of one number are a step. `NN-assert.yaml` has the objects that must
-//! exist at the end of the step, `NN-errors.yaml` (or `error`) those that must not. The step first
-//! applies the files with other names. In a lab the waits are in virtual time.
+//! A folder is a case; the files of one number are a step. `NN-assert.yaml` has the objects that
+//! must exist at the end of the step, `NN-errors.yaml` (or `error`) those that must not. The step
+//! first applies the files with other names. In a lab the waits are in virtual time.
 //!
 //! - [`Suite`] finds the cases below a folder.
 //! - [`Player`] runs one and returns an [`Outcome`].

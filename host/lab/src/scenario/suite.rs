@@ -22,7 +22,8 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Reads a folder that is a case, contains cases, or has a `kuttl-test.yaml` with their folders.
+    /// Reads a folder that is a case, contains cases, or has a `kuttl-test.yaml` with their
+    /// folders.
     ///
     /// # Errors
     /// If there is no case, a file cannot be read, or a file has a feature that is not supported.

@@ -1,5 +1,5 @@
-//! The tools of a language: its interpreter, looked for, and what is installed for it from its
-//! registry, in the user's cache folder.
+//! The tools of a language: the interpreter of this machine, and packages from the registry of the
+//! language, in the user's cache folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,11 +13,11 @@ use super::language::Language;
 use crate::command;
 use crate::progress::say;
 
-/// The oldest interpreters that will do.
+/// The oldest supported interpreters.
 const PYTHON: (u32, u32) = (3, 10);
 const NODE: (u32, u32) = (20, 0);
 
-/// Written last: what has it is whole.
+/// The file that marks a complete installation. It is written last.
 const COMPLETE: &str = "complete";
 
 /// Installed tools.
@@ -28,8 +28,11 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// Those that a guest's folder asks for. Installs them if they are not there: once for all
-    /// clones and for each set of requirements, whoever else does so at the same time.
+    /// The tools that a guest requires. Installs them once for each set of requirements; all clones
+    /// share them, and a lock prevents concurrent installations.
+    ///
+    /// # Errors
+    /// If the interpreter is missing, or the installation fails.
     pub(super) fn here(language: Language, guest: &Path) -> Result<Self> {
         let interpreter = interpreter(language)?;
         let mut digest = Sha256::new();
@@ -48,32 +51,36 @@ impl Tools {
             return Ok(tools);
         }
         let _lock = lock(&all, &mut |line| say(&format!("guests: {line}")))?;
-        // Somebody else may have done it meanwhile.
+        // Another process may have installed them meanwhile.
         if !tools.are_complete() {
             tools.install(guest)?;
         }
         Ok(tools)
     }
 
+    /// The tools in a folder.
     pub(super) fn at(language: Language, folder: &Path) -> Self {
         Self { language, folder: folder.to_owned() }
     }
 
-    /// One of the programs that were installed.
+    /// A program of the tools.
     pub(super) fn program(&self, name: &str) -> Command {
         Command::new(self.folder.join("bin").join(name))
     }
 
-    /// Makes them be found from a folder.
-    pub(super) fn put_beside(&self, folder: &Path) -> Result<()> {
+    /// Links the modules into a folder, so that programs there find them.
+    ///
+    /// # Errors
+    /// If the link cannot be made.
+    pub(super) fn link_into(&self, folder: &Path) -> Result<()> {
         if self.language == Language::Python {
             return Ok(());
         }
         let (from, to) = (folder.join("node_modules"), self.folder.join("node_modules"));
-        if std::fs::read_link(&from).is_ok_and(|there| there == to) {
+        if std::fs::read_link(&from).is_ok_and(|target| target == to) {
             return Ok(());
         }
-        // Not there is as good.
+        // The link may not exist.
         let _ = std::fs::remove_file(&from);
         std::os::unix::fs::symlink(&to, &from)
             .with_context(|| format!("cannot link {} to {}", from.display(), to.display()))
@@ -85,18 +92,18 @@ impl Tools {
 
     fn install(&self, guest: &Path) -> Result<()> {
         let folder = &self.folder;
-        // Half of it may be there, of a run that was ended.
+        // An interrupted run may have left a part.
         if folder.exists() {
             std::fs::remove_dir_all(folder)
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         match self.language {
             Language::Python => {
                 say("guests: installing Python's tools (about 80 MB, once)");
                 command::run(Command::new("python3").args(["-m", "venv"]).arg(folder)).context(
-                    "python3 makes no virtual environment: on Debian `apt-get install python3-venv`",
+                    "python3 cannot create a virtual environment; on Debian run `apt-get install python3-venv`",
                 )?;
                 command::run(
                     self.program("python")
@@ -124,32 +131,35 @@ impl Tools {
     }
 }
 
-/// What tells this machine's interpreter from others; an error says what is missing.
+/// Identifies the interpreter of this machine.
+///
+/// # Errors
+/// If the interpreter is missing or too old.
 fn interpreter(language: Language) -> Result<String> {
-    let (says, least, wanted) = match language {
+    let (version_text, min, required) = match language {
         Language::Python => {
             let print = "import sys, platform as p; print(*sys.version_info[:3], sep='.', end=' '); \
                 print(sys.base_prefix, p.system(), p.machine())";
-            let wanted = "python3, 3.10 or later with venv and pip (on Debian: `apt-get install python3-venv`)";
-            (ask(Command::new("python3").args(["-c", print])), PYTHON, wanted)
+            let required = "python3, 3.10 or later with venv and pip (on Debian: `apt-get install python3-venv`)";
+            (ask(Command::new("python3").args(["-c", print])), PYTHON, required)
         }
         Language::JavaScript => {
             let print = "`${process.versions.node} ${process.platform} ${process.arch}`";
-            let wanted =
+            let required =
                 "node, 20 or later, and npm (of the system's packages, or of its own site)";
             let node = ask(Command::new("node").args(["--print", print]));
             let npm = || ask(Command::new("npm").arg("--version")).map(drop);
-            (node.and_then(|node| npm().map(|()| node)), NODE, wanted)
+            (node.and_then(|node| npm().map(|()| node)), NODE, required)
         }
     };
-    let says = says.with_context(|| format!("this machine lacks {wanted}"))?;
-    if version(&says).is_none_or(|found| found < least) {
-        bail!("this machine lacks {wanted}: it has {}", says.trim_end());
+    let found = version_text.with_context(|| format!("this machine lacks {required}"))?;
+    if version(&found).is_none_or(|version| version < min) {
+        bail!("this machine lacks {required}: it has {}", found.trim_end());
     }
-    Ok(says)
+    Ok(found)
 }
 
-/// The first two numbers of a version, with which a text begins.
+/// The first two numbers of the version at the beginning of a text.
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(['.', ' ']).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -167,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_without_their_mark_are_not_whole() {
+    fn tools_are_incomplete_without_their_mark() {
         let folder = tempfile::tempdir().unwrap();
         let tools = Tools::at(Language::Python, folder.path());
         assert!(!tools.are_complete());
@@ -176,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_has_the_modules_of_its_requirements_also_after_they_change() {
+    fn link_is_replaced_when_the_requirements_change() {
         let folder = tempfile::tempdir().unwrap();
         for version in ["one", "two"] {
             let modules = folder.path().join(version).join("node_modules");
             std::fs::create_dir_all(&modules).unwrap();
             std::fs::write(modules.join("module"), version).unwrap();
             let tools = Tools::at(Language::JavaScript, &folder.path().join(version));
-            tools.put_beside(folder.path()).unwrap();
+            tools.link_into(folder.path()).unwrap();
             let found = std::fs::read_to_string(folder.path().join("node_modules/module"));
             assert_eq!(found.unwrap(), version);
         }
