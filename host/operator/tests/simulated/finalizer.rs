@@ -225,7 +225,6 @@ fn deleted_primary_keeps_its_objects_and_finalizer_while_a_kind_cannot_be_read()
 }
 
 #[test]
-#[ignore = "bug: the condition stays `Synced=True Applied` while a kind cannot be read"]
 fn deleted_primary_that_waits_for_a_kind_that_cannot_be_read_says_so() {
     block_on(async {
         // Given a deleted primary that cannot be finalized, since a kind cannot be read.
@@ -241,7 +240,6 @@ fn deleted_primary_that_waits_for_a_kind_that_cannot_be_read_says_so() {
 }
 
 #[test]
-#[ignore = "bug: the finalizer is removed, and the object in the other namespace stays for ever"]
 fn deleted_primary_keeps_its_finalizer_while_its_only_object_cannot_be_read() {
     block_on(async {
         // Given a deleted primary whose only object is in another namespace, where Kubernetes would

@@ -296,7 +296,6 @@ fn candidate_that_is_rejected_is_not_tried_again_by_another_host() {
 }
 
 #[test]
-#[ignore = "bug: the preview shows a change, and the object is deleted and created without an approval"]
 fn candidate_that_would_recreate_an_object_is_held() {
     block_on(async {
         // Given a module that has made an immutable ConfigMap.

@@ -156,7 +156,6 @@ fn deleted_module_whose_account_may_not_change_its_primaries_says_so_and_goes_wh
 }
 
 #[test]
-#[ignore = "bug: the condition says `for a reason that the log may tell`, and not which right is missing"]
 fn deleted_module_whose_account_may_not_change_its_primaries_names_the_missing_right() {
     block_on(async {
         // Given a Module that is being deleted, whose account may not change its primaries.
