@@ -10,8 +10,8 @@ use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::Module;
 use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::module::{
-    self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
-    RehearsalStatus, SOURCE_KEY,
+    self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, PreviewStatus,
+    REJECT_ANNOTATION, SOURCE_KEY,
 };
 use serde_json::{Value, json};
 
@@ -185,7 +185,7 @@ pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
     else {
         return;
     };
-    let rehearsal = RehearsalStatus {
+    let rehearsal = PreviewStatus {
         digest: candidate.digest.clone(),
         primaries,
         previewed,
@@ -199,8 +199,8 @@ pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
 }
 
 /// What a version was found to do, indented.
-pub(crate) fn describe_preview(page: &mut Page, rehearsal: &RehearsalStatus) {
-    let RehearsalStatus {
+pub(crate) fn describe_preview(page: &mut Page, rehearsal: &PreviewStatus) {
+    let PreviewStatus {
         digest: _,
         primaries,
         previewed,

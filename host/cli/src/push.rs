@@ -9,7 +9,7 @@ use innkeeper_contract::Kind;
 use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::machine::REJECTED;
 use innkeeper_modules::module::{
-    self, CandidateStatus, ModuleStatus, NAMESPACE, RehearsalStatus, SOURCE_KEY,
+    self, CandidateStatus, ModuleStatus, NAMESPACE, PreviewStatus, SOURCE_KEY,
 };
 use innkeeper_modules::{Module, chunks};
 use serde_json::{Map, Value, json};
@@ -154,7 +154,7 @@ pub(crate) enum PushOutcome {
     /// It is not taken, for this reason.
     Rejected(String),
     /// It serves, and this is what it was found to change, if that was looked at.
-    Active(Option<Box<RehearsalStatus>>),
+    Active(Option<Box<PreviewStatus>>),
 }
 
 /// Asks the Module what has become of what was pushed.

@@ -418,7 +418,7 @@ pub struct ModuleStatus {
 
     /// What the preview of the active revision found that it would change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub preview: Option<RehearsalStatus>,
+    pub preview: Option<PreviewStatus>,
 
     /// The version that is on its way to serve, or may not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -494,7 +494,7 @@ pub struct CandidateStatus {
 /// What a version was found to do by running it without writing, against what served.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct RehearsalStatus {
+pub struct PreviewStatus {
     /// SHA-256 of the component, in hex.
     pub digest: String,
     /// Primaries that there were.

@@ -12,8 +12,13 @@ use serde_json::{Value, json};
 use innkeeper_sandbox::schema::validate;
 
 use super::*;
+use crate::machine::{Rejection, RetryPolicy};
+use crate::module::{self, Module};
 use crate::rollout::{PlannedChange, Preview};
+use crate::source::{Component, SourceError};
 use crate::testing::{Fake, manifest};
+use innkeeper_contract::Manifest;
+use innkeeper_core::foreign;
 
 fn module(generation: i64, spec: &Value) -> Input<Fake> {
     annotated(generation, spec, &json!({}))
@@ -121,7 +126,7 @@ fn check(
 }
 
 /// Hands an input in; parameters are checked, and what is to be written down is.
-fn handle(driver: &mut Driver<Fake>, input: Input<Fake>) -> Vec<Action<Fake>> {
+fn handle(driver: &mut Driver<Fake>, input: impl Into<Input<Fake>>) -> Vec<Action<Fake>> {
     let mut actions = driver.handle("m", input);
     if let Some(job) = actions.iter().find_map(check_job) {
         actions.extend(driver.handle("m", job.run_with(validate)));
@@ -131,7 +136,7 @@ fn handle(driver: &mut Driver<Fake>, input: Input<Fake>) -> Vec<Action<Fake>> {
         _ => None,
     });
     if let Some(digest) = committing {
-        actions.extend(driver.handle("m", Input::Committed { digest, result: Ok(()) }));
+        actions.extend(driver.handle("m", Event::Committed { digest, result: Ok(()) }));
     }
     actions
 }
@@ -171,7 +176,7 @@ fn a_module_is_fetched_loaded_and_served_and_then_replaced() {
             commit; report 1 Committing; serve b #2 parameters=null memory=67108864; notify RevisionActive; probation of 120s, 0 may fail; report 1 RevisionActive
         "#]],
     );
-    let revision = driver.modules().get("m").unwrap();
+    let revision = driver.active_revision("m").unwrap();
     assert_eq!((revision.guest.manifest.name.as_str(), revision.version), ("b", 2));
 }
 
@@ -181,12 +186,12 @@ fn a_call_in_flight_keeps_its_version() {
     for input in [module(1, &spec()), source("a"), loaded("a", |_| {})] {
         handle(&mut driver, input);
     }
-    let in_flight = driver.modules().get("m").unwrap();
+    let in_flight = driver.active_revision("m").unwrap().clone();
     for input in [source("b"), loaded("b", |_| {}), Input::Gone] {
         handle(&mut driver, input);
     }
     assert_eq!(in_flight.guest.manifest.name, "a");
-    assert!(driver.modules().get("m").is_none());
+    assert!(driver.active_revision("m").is_none());
     assert_eq!(driver.names().count(), 0);
 }
 
@@ -253,7 +258,7 @@ fn definitions_are_granted_by_their_group() {
             loaded("a", |manifest| {
                 manifest.crds = vec![definition("quay.io", "xs"), definition("example.com", "ys")];
             }),
-            Input::Crds { digest: component("a").digest, result: Ok(()) },
+            Event::Crds { digest: component("a").digest, result: Ok(()) }.into(),
         ],
         &expect![[r#"
             fetch ConfigMap innkeeper-modules/m-1; report 1 Waiting
@@ -286,21 +291,21 @@ fn bytes_are_kept_only_while_they_may_be_loaded() {
     let mut driver = driver();
     let kept = |driver: &Driver<Fake>| {
         let module_state = &driver.states["m"];
-        (!module_state.components.is_empty(), module_state.loaded_candidate.is_some())
+        (!module_state.components.is_empty(), module_state.candidate.checked.is_some())
     };
     driver.handle("m", module(1, &spec()));
     driver.handle("m", source("a"));
     assert_eq!(kept(&driver), (true, false));
     driver.handle("m", loaded("a", |_| {}));
     assert_eq!(kept(&driver), (true, true), "to be copied, and then to serve");
-    driver.handle("m", Input::Committed { digest: component("a").digest, result: Ok(()) });
+    driver.handle("m", Event::Committed { digest: component("a").digest, result: Ok(()) });
     assert_eq!(kept(&driver), (false, false));
     driver.handle("m", source("b"));
     let later = Rejection::new("Busy", "busy", RetryPolicy::Later);
     driver.handle("m", Input::Loaded { digest: component("b").digest, result: Err(later) });
     assert_eq!(kept(&driver), (true, false));
     assert_eq!(
-        driver.handle("m", Input::Retry).iter().map(show).next().unwrap(),
+        driver.handle("m", Event::Retry).iter().map(show).next().unwrap(),
         "load b within 67108864 bytes"
     );
     let never = Rejection::new("Broken", "broken", RetryPolicy::Never);
@@ -357,7 +362,7 @@ fn a_decision_is_told_only_where_it_is_written_down() {
     // Its copy is not kept yet: a host that starts anew is to find what served.
     assert_eq!(digests(driver.report("m")), (short("a"), None));
     assert_eq!(digests(driver.decision("m")), (short("b"), short("a")));
-    driver.handle("m", Input::Committed { digest, result: Ok(()) });
+    driver.handle("m", Event::Committed { digest, result: Ok(()) });
     assert_eq!(digests(driver.report("m")), (short("b"), short("a")));
 }
 
@@ -376,7 +381,7 @@ fn what_a_rehearsal_found_is_told_of_the_version_that_serves_also_after_a_restar
         rehearsal.add(deed, "ConfigMap web/a".to_owned(), vec![".data.x".to_owned()]);
         let digest = component(name).digest;
         host.handle("m", Input::Previewed { digest, result: Ok(rehearsal) });
-        host.handle("m", Input::Committed { digest, result: Ok(()) });
+        host.handle("m", Event::Committed { digest, result: Ok(()) });
         host.report("m").unwrap().members
     };
     let mut members = swap("b", PlannedChange::Change);
@@ -445,7 +450,7 @@ fn only_the_present_source_becomes_active_in_any_order_of_events() {
             let Some(input) = world.answer() else { break };
             world.feed(&mut driver, input, seed);
         }
-        let revision = driver.modules().get("m").unwrap();
+        let revision = driver.active_revision("m").unwrap();
         assert_eq!(revision.guest.manifest.name, "good", "seed {seed}");
         let ready = driver.report("m").unwrap().conditions;
         let ready = ready.iter().find(|condition| condition.type_ == "Ready").unwrap();
@@ -501,13 +506,14 @@ impl World {
                 self.source = Some(name);
                 source(name)
             }
-            6 if dice.roll(3) == 0 => Input::FailureThresholdExceeded(Rejection::new(
+            6 if dice.roll(3) == 0 => Event::FailureThresholdExceeded(Rejection::new(
                 "Trap",
                 "trapped",
                 RetryPolicy::Later,
-            )),
-            6 => Input::Retry,
-            _ => self.answer().unwrap_or(Input::Health(Ok(()))),
+            ))
+            .into(),
+            6 => Event::Retry.into(),
+            _ => self.answer().unwrap_or(Event::Health(Ok(())).into()),
         }
     }
 
@@ -542,7 +548,7 @@ impl World {
             } else {
                 Err(Rejection::new("Refused", "refused", RetryPolicy::Later))
             };
-            return Some(Input::Crds { digest, result });
+            return Some(Event::Crds { digest, result }.into());
         }
         if !self.rehearsing.is_empty() {
             let digest = self.rehearsing.remove(0);
@@ -556,9 +562,9 @@ impl World {
             let digest = self.committing.remove(0);
             let refused = Rejection::new("NotCommitted", "not committed", RetryPolicy::Later);
             let result = if self.generation % 5 == 0 { Err(refused) } else { Ok(()) };
-            return Some(Input::Committed { digest, result });
+            return Some(Event::Committed { digest, result }.into());
         }
-        std::mem::take(&mut self.retry).then_some(Input::Retry)
+        std::mem::take(&mut self.retry).then_some(Event::Retry.into())
     }
 
     /// Gives it to the driver, notes what is asked for, and checks what must always hold.
@@ -582,7 +588,7 @@ impl World {
                 Action::Serve(revision) => {
                     assert_eq!(revision.version, self.version + 1, "seed {seed}");
                     assert_eq!(revision.guest.limits, revision.settings.limits, "seed {seed}");
-                    if let Some(before) = driver.modules().get("m") {
+                    if let Some(before) = driver.active_revision("m") {
                         assert_eq!(before.version, revision.version, "seed {seed}: not in force");
                     }
                     self.version = revision.version;
@@ -603,7 +609,7 @@ impl World {
         let module_state = &driver.states.get("m");
         assert!(
             module_state
-                .is_none_or(|module_state| module_state.active.is_some() || self.version == 0),
+                .is_none_or(|module_state| module_state.active().is_some() || self.version == 0),
             "seed {seed}: something served, and nothing does now"
         );
         let lost = driver.report("m").is_some_and(|report| {
@@ -617,7 +623,7 @@ fn handle_as(driver: &mut Driver<Fake>, name: &str, input: Input<Fake>) -> Vec<A
     let mut actions = driver.handle(name, input);
     for action in std::mem::take(&mut actions) {
         if let Action::Commit { digest, .. } = action {
-            actions.extend(driver.handle(name, Input::Committed { digest, result: Ok(()) }));
+            actions.extend(driver.handle(name, Event::Committed { digest, result: Ok(()) }));
         } else {
             actions.push(action);
         }
@@ -664,7 +670,10 @@ fn of_two_overlapping_modules_the_active_one_stays_active() {
         (reason_of(&driver, "a"), reason_of(&driver, "b")),
         ("PrimaryOverlap".into(), "RevisionActive".into())
     );
-    assert_eq!(driver.modules().get("a").unwrap().settings.namespaces, ["there".to_owned()].into());
+    assert_eq!(
+        driver.active_revision("a").unwrap().settings.namespaces,
+        ["there".to_owned()].into()
+    );
     // When the other is gone, it may: the Module is looked at again.
     handle_as(&mut driver, "b", Input::Gone);
     handle_as(&mut driver, "a", named("a", 3, &spec(), &json!({})));
@@ -740,7 +749,7 @@ fn module_that_is_allowed_again_has_its_old_spec_back() {
     driver.handle("m", module(1, &spec()));
     driver.handle("m", source("x"));
     driver.handle("m", loaded("x", |_| {}));
-    handle(&mut driver, Input::Committed { digest: component("x").digest, result: Ok(()) });
+    handle(&mut driver, Event::Committed { digest: component("x").digest, result: Ok(()) });
     assert_eq!(reason_of(&driver, "m"), "RevisionActive");
     driver.handle("m", not_allowed(module(1, &spec())));
     assert_eq!(reason_of(&driver, "m"), "AccountNotAllowed");

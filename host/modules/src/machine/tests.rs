@@ -9,7 +9,7 @@ use std::time::Duration;
 use innkeeper_contract::Condition;
 
 use super::*;
-use crate::rollout::PlannedChange;
+use crate::rollout::{PlannedChange, Preview, Rollout, Strategy};
 
 mod definitions;
 mod picture;
@@ -28,7 +28,7 @@ fn spec(generation: i64) -> Event {
 fn plain() -> Spec {
     Spec {
         other_source: false,
-        suspended: false,
+        paused: false,
         other_parameters: false,
         rollout: Rollout {
             strategy: Strategy::Immediate,
@@ -40,7 +40,7 @@ fn plain() -> Spec {
 
 fn guarded(generation: i64) -> Event {
     let rollout = Rollout::default();
-    let spec = Spec { other_source: false, suspended: false, other_parameters: false, rollout };
+    let spec = Spec { other_source: false, paused: false, other_parameters: false, rollout };
     Event::Spec { generation, spec: Ok(spec) }
 }
 
@@ -581,7 +581,7 @@ fn a_bad_spec_and_bad_parameters_leave_the_old_ones_in_force() {
 
 #[test]
 fn suspend_takes_effect_whatever_the_candidate_is() {
-    let suspended = Spec { suspended: true, ..plain() };
+    let suspended = Spec { paused: true, ..plain() };
     check(
         [
             spec(1),
@@ -683,22 +683,10 @@ fn messages_say_what_goes_on() {
     }
     expect![[r#"
         Blocked=False CRDsCompatible: No candidate is blocked.
-        Healthy=Unknown NotReconciled: Nothing has run yet.
+        Healthy=Unknown NotReconciled: No run has ended yet.
         Held=False NoApprovalNeeded: No candidate waits for an approval.
-        Loaded=Unknown Committing: a (a) will serve; that is being written down.
-        Ready=False Committing: a (a) will serve; that is being written down.
-        Serving=False NoActiveRevision: No version has been loaded that could serve."#]]
+        Loaded=Unknown Committing: a (a) is decided; the host writes the decision.
+        Ready=False Committing: a (a) is decided; the host writes the decision.
+        Serving=False NoActiveRevision: No revision is active."#]]
     .assert_eq(&named(&notices.join("\n")));
-}
-
-#[test]
-fn the_memory_of_rejections_is_bounded() {
-    let mut machine = Machine::default();
-    machine.step(spec(1));
-    for number in 0..100 {
-        let name = format!("v{number}");
-        machine.step(source(&name));
-        machine.step(refused(&name, RetryPolicy::Never));
-    }
-    assert_eq!(machine.rejected.len(), REJECTED_MAX);
 }

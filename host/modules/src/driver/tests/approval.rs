@@ -43,7 +43,7 @@ fn an_approval_by_first_digits_has_no_effect_and_says_what_to_do() {
                 && message.contains("`innkeeper modules approve m`"),
             "{message}"
         );
-        assert!(driver.modules().get("m").is_none(), "{text}");
+        assert!(driver.active_revision("m").is_none(), "{text}");
     }
 }
 
@@ -53,7 +53,7 @@ fn an_approval_by_the_whole_digest_lets_the_version_serve_and_ends_the_message()
     let digest = component("a").digest.to_string();
     annotate(&mut driver, &json!({"innkeeper.dev/approve": digest[..12]}));
     annotate(&mut driver, &json!({"innkeeper.dev/approve": format!(" {digest}\n")}));
-    assert!(driver.modules().get("m").is_some());
+    assert!(driver.active_revision("m").is_some());
     let (reason, message) = condition(&driver, "Held");
     assert_eq!((reason.as_str(), message.contains("has no effect")), ("NoApprovalNeeded", false));
 }

@@ -22,7 +22,7 @@ fn text() -> Value {
 }
 
 fn parameters(driver: &Driver<Fake>) -> Value {
-    driver.modules().get("m").unwrap().settings.parameters.clone()
+    driver.active_revision("m").unwrap().settings.parameters.clone()
 }
 
 fn job(actions: &[Action<Fake>]) -> ParametersJob<Fake> {
@@ -88,7 +88,7 @@ fn parameters_that_change_while_the_decision_is_written_are_not_served_unchecked
     driver.handle("m", checked.run_with(validate));
     // It is decided, and being written down; now the parameters do not fit any more.
     driver.handle("m", sized(2, &json!("x")));
-    let committed = Input::Committed { digest: component("a").digest, result: Ok(()) };
+    let committed = Event::Committed { digest: component("a").digest, result: Ok(()) };
     let actions = driver.handle("m", committed);
     assert_eq!(parameters(&driver), json!({"size": 1}));
     driver.handle("m", job(&actions).run_with(validate));
@@ -113,7 +113,7 @@ fn rollback_serves_with_parameters_that_fit_the_version_before() {
     handle(&mut driver, with_schema("b", &text()));
     assert_eq!(parameters(&driver), json!({"size": "x"}));
     let rejection = Rejection::new("GuestTrapped", "trapped", RetryPolicy::Later);
-    let actions = handle(&mut driver, Input::FailureThresholdExceeded(rejection));
+    let actions = handle(&mut driver, Event::FailureThresholdExceeded(rejection));
     assert_eq!(parameters(&driver), json!({"size": 1}), "{:?}", actions.iter().map(show));
     assert_eq!(ready(&driver), ("False".into(), "InvalidParameters".into()));
 }
@@ -131,7 +131,7 @@ fn check_that_the_host_cannot_do_is_tried_again() {
     assert!(actions.iter().any(|action| matches!(action, Action::RetryLater)));
     assert_eq!(ready(&driver), ("False".into(), "ParametersNotChecked".into()));
     assert_eq!(parameters(&driver), json!({"size": 1}));
-    let again = job(&driver.handle("m", Input::Retry));
+    let again = job(&driver.handle("m", Event::Retry));
     driver.handle("m", again.run_with(validate));
     assert_eq!(parameters(&driver), json!({"size": 2}));
     assert_eq!(ready(&driver), ("True".into(), "RevisionActive".into()));

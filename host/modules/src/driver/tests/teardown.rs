@@ -29,7 +29,7 @@ fn active(change: impl FnOnce(&mut Manifest)) -> Driver<Fake> {
 }
 
 fn dropped(driver: &Driver<Fake>) -> Vec<String> {
-    let revision = driver.modules().get("m").unwrap();
+    let revision = driver.active_revision("m").unwrap();
     revision.dropped.iter().map(ToString::to_string).collect()
 }
 
@@ -85,7 +85,7 @@ fn what_a_module_that_leaves_needs_is_said() {
         ]
     );
     let shown: Vec<_> =
-        driver.handle("m", Input::TornDown(Ok("done".into()))).iter().map(show).collect();
+        driver.handle("m", Event::TornDown(Ok("done".into()))).iter().map(show).collect();
     assert_eq!(shown, ["notify FinalizersRemoved", "let go"]);
     let shown: Vec<_> = driver.handle("m", Input::Gone).iter().map(show).collect();
     assert_eq!(shown, ["stop"]);
@@ -98,7 +98,7 @@ fn the_finalizer_is_told_before_the_first_primary_has_it() {
     driver.handle("m", source("a"));
     driver.handle("m", loaded("a", |manifest| manifest.finalizer = Some("quay.io/c".into())));
     // It is being written down, and serves when it is.
-    assert!(driver.modules().get("m").is_none());
+    assert!(driver.active_revision("m").is_none());
     assert_eq!(driver.report("m").unwrap().members["finalizer"], "quay.io/c");
 }
 

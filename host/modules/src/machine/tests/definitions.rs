@@ -39,11 +39,11 @@ fn said(machine: &Machine) -> String {
 fn the_conditions_name_the_place_and_the_old_version_goes_on() {
     expect![[r#"
         Blocked=True CRDIncompatible: b is blocked, and an approval does not help: the CustomResourceDefinition x would take less: .spec.color is gone.
-        Healthy=Unknown NotReconciled: Nothing has run yet.
+        Healthy=Unknown NotReconciled: No run has ended yet.
         Held=False NoApprovalNeeded: No candidate waits for an approval.
-        Loaded=False CRDIncompatible: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
-        Ready=False CRDIncompatible: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
-        Serving=True RevisionActive: a (a) serves.
+        Loaded=False CRDIncompatible: b is refused: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) stays active.
+        Ready=False CRDIncompatible: b is refused: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) stays active.
+        Serving=True RevisionActive: a (a) is active.
     "#]]
     .assert_eq(&said(&refused_for_definitions()));
 }

@@ -48,18 +48,20 @@ fn walk() -> Transitions {
     let names = ["a", "b"];
     // What makes a difference for what comes next; approvals and rejections do by what they left.
     let place = |machine: &Machine| {
+        let revisions = &machine.revisions;
         let digest = |active: &Option<ActiveRevision>| active.as_ref().map(|active| active.digest);
         let rejected: BTreeSet<_> = machine
-            .rejected
+            .rejections
             .iter()
             .map(|(digest, rejection)| (*digest, format!("{:?}", rejection.retry)))
             .collect();
         (
             (machine.candidate.state(), machine.candidate.digest()),
-            (digest(&machine.active), digest(&machine.rollback_target), machine.restored_digest),
-            (machine.source_digest(), machine.source == Source::Unknown, machine.is_restored_lost),
-            (machine.rollout.strategy == Strategy::Guarded, machine.outdated),
-            (machine.approved, rejected, machine.checked.is_some(), machine.is_tearing_down()),
+            (digest(&revisions.active), digest(&revisions.rollback_target), revisions.restored),
+            (machine.source_digest(), machine.source == Source::Unknown),
+            (revisions.is_restored_lost, machine.spec.rollout.strategy == Strategy::Guarded),
+            (machine.progress.is_outdated, machine.progress.reusable.is_some()),
+            (machine.approvals.approved, rejected, machine.is_tearing_down()),
         )
     };
     let mut transitions = Transitions::new();
