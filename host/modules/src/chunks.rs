@@ -19,14 +19,10 @@ use crate::module::{NAMESPACE, SOURCE_KEY};
 use crate::renamed::{PART_INFIX, PARTS_ANNOTATION};
 use crate::source::{self, Component, PACKED_BYTES_MAX, SourceError};
 
-/// The annotation of the first part: the number of parts, with the first one.
-pub const ANNOTATION: &str = "innkeeper.dev/chunks";
+pub use crate::source::{CHUNKS_ANNOTATION as ANNOTATION, CHUNKS_MAX};
 
 /// The annotation with the digest of the component, for people.
 const DIGEST_ANNOTATION: &str = "innkeeper.dev/digest";
-
-/// The most parts.
-pub const CHUNKS_MAX: usize = 64;
 
 /// The largest piece that goes into one of several ConfigMaps, in bytes.
 pub const CHUNK_BYTES_MAX: usize = 900 << 10;

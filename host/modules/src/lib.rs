@@ -8,8 +8,8 @@
 //!
 //! - [`Module`] is the resource as users write it, [`ValidatedSpec`] is its spec checked, and
 //!   [`crd()`] its CustomResourceDefinition.
-//! - [`source`] reads a component from a ConfigMap or a file, within bounds; [`chunks`] is its layout
-//!   in ConfigMaps.
+//! - [`source`] reads a component from a ConfigMap or a file, within bounds; [`chunks`] is its
+//!   layout in ConfigMaps.
 //! - [`account_annotation`] is the annotation of a ServiceAccount that names the modules which may
 //!   act as it.
 //! - [`Machine`] is the state machine of one module. It alone says which revision is active.
@@ -17,8 +17,8 @@
 //!   I/O; it returns the rest as [`Action`]s.
 //! - [`ModuleDirectory`] feeds a driver from a folder, for local development.
 //!
-//! Nothing here is async, nothing knows the kube client, and nothing reads a clock: the owner of the
-//! driver watches, fetches, waits and writes.
+//! Nothing here is async, nothing knows the kube client, and nothing reads a clock: the owner of
+//! the driver watches, fetches, waits and writes.
 
 pub mod account_annotation;
 pub mod chunks;

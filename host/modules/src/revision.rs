@@ -26,8 +26,8 @@ impl Loaded for Guest {
     }
 }
 
-/// A revision of a module. It never changes: a call in flight holds it until the call ends, whatever
-/// becomes active meanwhile.
+/// A revision of a module. It never changes: a call in flight holds it until the call ends,
+/// whatever becomes active meanwhile.
 #[derive(Clone, Debug)]
 pub struct Revision<G = Guest> {
     /// The Module's name.

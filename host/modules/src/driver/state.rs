@@ -46,7 +46,7 @@ pub(super) struct CandidateGuest<G> {
     pub(super) parameters: Value,
 }
 
-/// What the Module's status said when the host started.
+/// The members of the Module's status when the host started.
 #[derive(Debug, Default)]
 pub(super) struct RestoredStatus {
     /// The status has been read.

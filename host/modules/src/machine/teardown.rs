@@ -2,8 +2,8 @@
 //!
 //! The host creates nothing any more, and no candidate becomes active. It removes the module's
 //! finalizer from its primaries, since nobody could delete them otherwise; for those that are being
-//! deleted it asks the guest first. For that a revision must be active: after a restart of the host,
-//! the last one is loaded once more. Then the host removes its finalizer from the Module.
+//! deleted it asks the guest first. For that a revision must be active: after a restart of the
+//! host, the last one is loaded once more. Then the host removes its finalizer from the Module.
 
 use innkeeper_contract::EventType;
 
