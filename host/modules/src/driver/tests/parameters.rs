@@ -71,7 +71,7 @@ fn parameters_that_change_while_they_are_checked_are_checked_again() {
     let first = job(&driver.handle("m", sized(2, &json!("x"))));
     assert_eq!(ready(&driver), ("Unknown".into(), "CheckingParameters".into()));
     let second = job(&driver.handle("m", sized(3, &json!(3))));
-    // The answer about the parameters before says nothing of the present ones.
+    // The answer about the old parameters does not apply to the present ones.
     assert!(driver.handle("m", first.run_with(validate)).is_empty());
     assert_eq!(parameters(&driver), json!({"size": 1}));
     driver.handle("m", second.run_with(validate));
@@ -80,13 +80,13 @@ fn parameters_that_change_while_they_are_checked_are_checked_again() {
 }
 
 #[test]
-fn parameters_that_change_while_the_decision_is_written_are_not_served_unchecked() {
+fn parameters_that_change_while_the_decision_is_written_are_not_used_unchecked() {
     let mut driver = driver();
     driver.handle("m", sized(1, &json!(1)));
     driver.handle("m", source("a"));
     let checked = job(&driver.handle("m", with_schema("a", &number())));
     driver.handle("m", checked.run_with(validate));
-    // It is decided, and being written down; now the parameters do not fit any more.
+    // The decision is being written; now the parameters do not fit any more.
     driver.handle("m", sized(2, &json!("x")));
     let committed = Event::Committed { digest: component("a").digest, result: Ok(()) };
     let actions = driver.handle("m", committed);
@@ -97,7 +97,7 @@ fn parameters_that_change_while_the_decision_is_written_are_not_served_unchecked
 }
 
 #[test]
-fn rollback_serves_with_parameters_that_fit_the_version_before() {
+fn rollback_uses_parameters_that_fit_the_previous_revision() {
     let mut driver = driver();
     let immediate = |generation, size: Value| {
         module(
