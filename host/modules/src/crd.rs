@@ -82,7 +82,7 @@ pub fn crd() -> Value {
                         "spec": spec,
                         "status": status,
                     },
-                    // The name goes into the name of a field manager (at most 128 bytes) beside
+                    // The name goes into the name of a field manager (at most 128 bytes) next to
                     // a uid, into a finalizer, and into the names of ConfigMaps.
                     "x-kubernetes-validations": [{
                         "rule": "size(self.metadata.name) <= 63",

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_component_is_said() {
+    fn bytes_that_are_no_component_are_refused_with_their_format() {
         let two_layers = gzip(&gzip(WASM));
         let whole = gzip(WASM);
         let cut = &whole[..whole.len() - 9];
