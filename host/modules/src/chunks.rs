@@ -21,7 +21,7 @@ use crate::source::{self, Component, PACKED_BYTES_MAX, SourceError};
 
 pub use crate::source::{CHUNKS_ANNOTATION as ANNOTATION, CHUNKS_MAX};
 
-/// The annotation with the digest of the component, for people.
+/// The annotation with the digest of the component, for users.
 const DIGEST_ANNOTATION: &str = "innkeeper.dev/digest";
 
 /// The largest piece that goes into one of several ConfigMaps, in bytes.

@@ -41,7 +41,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The first 12 hex digits: what people and names of ConfigMaps use.
+    /// The first 12 hex digits, for messages and names of ConfigMaps.
     pub fn short(&self) -> String {
         hex::encode(&self.0[..6])
     }

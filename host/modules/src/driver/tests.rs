@@ -121,14 +121,13 @@ fn check(
     inputs: impl IntoIterator<Item = (&'static str, Input<Fake>)>,
     expected: &Expect,
 ) {
-    let mut table = String::new();
+    let mut lines = Vec::new();
     for (name, input) in inputs {
-        table += &format!("{name}\n");
-        for action in handle(driver, input) {
-            table += &format!("    {}\n", show(&action));
-        }
+        lines.push(name.to_owned());
+        lines.extend(handle(driver, input).iter().map(|action| format!("    {}", show(action))));
     }
-    expected.assert_eq(&table);
+    lines.push(String::new());
+    expected.assert_eq(&lines.join("\n"));
 }
 
 /// Hands an input in; checks parameters and writes decisions at once.
