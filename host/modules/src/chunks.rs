@@ -19,14 +19,10 @@ use crate::module::{NAMESPACE, SOURCE_KEY};
 use crate::renamed::{PART_INFIX, PARTS_ANNOTATION};
 use crate::source::{self, Component, PACKED_BYTES_MAX, SourceError};
 
-/// The annotation of the first part: the number of parts, with the first one.
-pub const ANNOTATION: &str = "innkeeper.dev/chunks";
+pub use crate::source::{CHUNKS_ANNOTATION as ANNOTATION, CHUNKS_MAX};
 
-/// The annotation with the digest of the component, for people.
+/// The annotation with the digest of the component, for users.
 const DIGEST_ANNOTATION: &str = "innkeeper.dev/digest";
-
-/// The most parts.
-pub const CHUNKS_MAX: usize = 64;
 
 /// The largest piece that goes into one of several ConfigMaps, in bytes.
 pub const CHUNK_BYTES_MAX: usize = 900 << 10;
@@ -149,7 +145,7 @@ impl ChunkReader {
         (self.read < self.chunks.count).then(|| self.chunks.name(&self.first, self.read + 1))
     }
 
-    /// Takes the part that is wanted.
+    /// Takes the next chunk.
     ///
     /// # Errors
     /// What is wrong with it, with its name.
@@ -170,7 +166,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// What is said if the part that is wanted is not there.
+    /// The error if the next chunk does not exist.
     pub fn missing(&self) -> SourceError {
         SourceError::MissingChunk {
             what: quoted_name(&self.first),
@@ -199,7 +195,7 @@ fn quoted_name(name: &str) -> String {
 /// The ConfigMaps that hold a component, in the order in which they are to be written: the first
 /// part is the last. They never change.
 ///
-/// `metadata` (labels, annotations, owners) is that of each of them, beside its name; `name` is the
+/// `metadata` (labels, annotations, owners) is that of each of them, except its name; `name` is the
 /// first one's.
 pub fn config_maps(name: &str, component: &Component, metadata: &Map<String, Value>) -> Vec<Value> {
     let plain = &component.bytes;

@@ -58,9 +58,9 @@ pub fn crd() -> Value {
                 "subresources": { "status": {} },
                 "additionalPrinterColumns": [
                     column("Kind", "string", ".status.primary.kind", 0, "What it reconciles"),
-                    column("Guest", "string", ".status.guest.name", 0, "The guest that serves"),
+                    column("Guest", "string", ".status.guest.name", 0, "The guest of the active revision"),
                     column("Version", "string", ".status.guest.version", 0, "Its version"),
-                    column("Digest", "string", ".status.digest", 1, "SHA-256 of the component that serves"),
+                    column("Digest", "string", ".status.digest", 1, "SHA-256 of the component of the active revision"),
                     condition_column("Serving", 0),
                     condition_column("Ready", 0),
                     json!({
@@ -82,7 +82,7 @@ pub fn crd() -> Value {
                         "spec": spec,
                         "status": status,
                     },
-                    // The name goes into the name of a field manager (at most 128 bytes) beside
+                    // The name goes into the name of a field manager (at most 128 bytes) next to
                     // a uid, into a finalizer, and into the names of ConfigMaps.
                     "x-kubernetes-validations": [{
                         "rule": "size(self.metadata.name) <= 63",

@@ -1,9 +1,9 @@
 //! Modules from a folder, for local development: `innkeeper run --modules DIR`.
 //!
-//! The folder is looked at again and again ([`ModuleDirectory::scan`]), at times that the caller
-//! chooses. A file that changed is read only once it has looked the same in two scans, so
-//! that a half-written file is not taken (the scan that first sees a folder takes all). A
-//! file that is replaced by renaming is a file that changed. Nothing depends on the clock.
+//! The caller scans the folder repeatedly ([`ModuleDirectory::scan`]). A file that changed is read
+//! only once it is the same in two scans, so that no half-written file is read (the first scan of
+//! a folder reads all). A file that is replaced by renaming is a file that changed. Nothing depends
+//! on the clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -23,10 +23,10 @@ const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 /// What a scan found to be different.
 #[derive(Debug, PartialEq)]
 pub enum Change {
-    /// A Module is new or changed; its source is told (again) after it.
+    /// A Module is new or changed; its source follows (again).
     /// `metadata.generation` counts its changes.
     Module(Box<Module>),
-    /// A Module is gone.
+    /// A Module was deleted.
     Gone(String),
     /// The source of a Module was read, for the first time or because it changed.
     Source {
@@ -35,13 +35,13 @@ pub enum Change {
         /// Its component, or why there is none.
         result: Result<Component, SourceError>,
     },
-    /// Something is wrong with a file; what it said before stays. Told once, until it changes.
+    /// A file cannot be used; its Modules stay as they were. Reported once, until it changes.
     Problem(String),
-    /// There is no Module in the folder (any more). Told once, until there is one.
+    /// There is no Module in the folder (any more). Reported once, until there is one.
     Empty,
 }
 
-/// What tells two states of a file apart without reading it.
+/// Distinguishes two states of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -66,9 +66,9 @@ impl From<&Metadata> for Stamp {
 struct FileRead {
     /// Whether it was ever read.
     was_read: bool,
-    /// As it was when it was last read.
+    /// The stamp when it was last read.
     read: Option<Stamp>,
-    /// As it was at the last scan.
+    /// The stamp at the last scan.
     seen: Option<Stamp>,
 }
 
@@ -114,7 +114,7 @@ pub struct ModuleDirectory {
     component_bytes_max: usize,
     looks: BTreeMap<PathBuf, FileRead>,
     sources: BTreeMap<PathBuf, FileRead>,
-    /// What each file says: its Modules by name.
+    /// The Modules of each file, by name.
     files: BTreeMap<PathBuf, BTreeMap<String, Module>>,
     known: BTreeMap<String, KnownModule>,
     /// Problems that are not of one state of one file.
@@ -147,16 +147,17 @@ impl ModuleDirectory {
     /// Reads files that changed, and so blocks for as long as the file system does.
     pub fn scan(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
-        let mut told = BTreeSet::new();
+        let mut problems = BTreeSet::new();
         match self.list() {
             Ok(paths) => self.read_manifests(&paths, &mut changes),
             Err(error) => {
-                told.insert(format!("{}: the folder cannot be read: {error}", self.path.display()));
+                problems
+                    .insert(format!("{}: the folder cannot be read: {error}", self.path.display()));
             }
         }
-        let wanted = self.collect(&mut told);
-        changes.extend(told.difference(&self.reported).cloned().map(Change::Problem));
-        self.reported = told;
+        let wanted = self.collect(&mut problems);
+        changes.extend(problems.difference(&self.reported).cloned().map(Change::Problem));
+        self.reported = problems;
         self.compare(wanted, &mut changes);
         self.read_sources(&mut changes);
         if self.known.is_empty() && !self.is_empty_reported {
@@ -180,7 +181,7 @@ impl ModuleDirectory {
             if !is_manifest || name.starts_with('.') || name.starts_with('#') {
                 continue;
             }
-            // What goes away between the two calls is not there.
+            // A file may be deleted between the two calls.
             if let Some(metadata) = fs::metadata(&path).ok().filter(Metadata::is_file) {
                 paths.push((path, Stamp::from(&metadata)));
             }
@@ -227,12 +228,12 @@ impl ModuleDirectory {
     }
 
     /// All Modules, each name once: the first file, in order, that has it.
-    fn collect(&self, told: &mut BTreeSet<String>) -> BTreeMap<String, (Module, PathBuf)> {
+    fn collect(&self, problems: &mut BTreeSet<String>) -> BTreeMap<String, (Module, PathBuf)> {
         let mut wanted: BTreeMap<String, (Module, PathBuf)> = BTreeMap::new();
         for (path, modules) in &self.files {
             for (name, module) in modules {
                 if let Some((_, first)) = wanted.get(name) {
-                    told.insert(format!(
+                    problems.insert(format!(
                         "{}: Module {name} is in {} too; that one is used",
                         path.display(),
                         first.display()
@@ -259,8 +260,8 @@ impl ModuleDirectory {
                 continue;
             }
             module.metadata.generation = generation + 1;
-            let source = module.spec.source.file.as_ref().map(|source| beside(&file, source));
-            // Whoever could not use the Module as it was has dropped its source: it is told again.
+            let source = module.spec.source.file.as_ref().map(|source| relative_to(&file, source));
+            // The driver drops the source of a Module that it cannot use, so it is sent again.
             if let Some(source) = &source {
                 self.sources.remove(source);
             }
@@ -294,7 +295,7 @@ impl ModuleDirectory {
 }
 
 /// The path of a source, named relative to the file of its Module.
-fn beside(file: &Path, source: &str) -> PathBuf {
+fn relative_to(file: &Path, source: &str) -> PathBuf {
     let mut path = file.parent().unwrap_or(Path::new("")).to_owned();
     for part in Path::new(source).components() {
         match part {
@@ -341,7 +342,7 @@ pub fn read_component(path: &Path, bytes_max: usize) -> Result<Component, Source
     source::unpack(&what, &bytes, bytes_max)
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Default)]
 struct Parsed {
     /// Its Modules, by name.
@@ -350,7 +351,7 @@ struct Parsed {
     malformed: BTreeSet<String>,
     /// What is wrong with it, with file and line.
     problems: Vec<String>,
-    /// It is not a stream of documents: nothing can be said of what it does not name.
+    /// It is not a stream of documents: Modules that it does not name may still be in it.
     broken: bool,
 }
 
@@ -422,7 +423,7 @@ fn documents(text: &str) -> Vec<Result<(usize, Value), (usize, String)>> {
     documents
 }
 
-/// The lines on which documents begin, from 1: the first line of each that says something.
+/// The lines on which documents begin, from 1: the first line of each that is not empty.
 fn starts(text: &str) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut open = false;
@@ -437,8 +438,8 @@ fn starts(text: &str) -> Vec<usize> {
     starts
 }
 
-/// The line of the field that an error names, if it can be told: the first line after the
-/// start of its document that names it. Else the start.
+/// The line of the field that an error names: the first line after the start of its document that
+/// names it, otherwise the start.
 fn field_line(text: &str, start: usize, error: &ModuleError) -> usize {
     let ModuleError::Field { path, .. } = error else { return start };
     let Some(field) = path.rsplit('.').next().map(|field| field.split('[').next().unwrap_or(field))

@@ -1,24 +1,23 @@
-//! The life of a module: from a source to a checked component to what serves.
+//! The life of a module: from a source to a checked component to an active revision.
 //!
 //! ```text
 //! Module, ConfigMap or file --> Driver --> Action: load, install CRDs, write status, ...
 //!                                 |
 //!                                 +-- Machine: decides, pure
-//!                                 +-- Modules: what serves now, swapped in one step
 //! ```
 //!
 //! - [`Module`] is the resource as users write it, [`ValidatedSpec`] is its spec checked, and
 //!   [`crd()`] its CustomResourceDefinition.
-//! - [`source`] takes a component out of a ConfigMap or a file, within bounds; [`chunks`] is how it
-//!   lies in ConfigMaps.
+//! - [`source`] reads a component from a ConfigMap or a file, within bounds; [`chunks`] is its
+//!   layout in ConfigMaps.
 //! - [`account_annotation`] is the annotation of a ServiceAccount that names the modules which may
 //!   act as it.
-//! - [`Machine`] is the state machine of one module.
-//! - [`Driver`] holds a machine for each module and carries out what needs no I/O; the rest it
-//!   hands out as [`Action`]s. [`Modules`] is what reconciling reads.
+//! - [`Machine`] is the state machine of one module. It alone says which revision is active.
+//! - [`Driver`] holds a machine and the [`Revision`]s of each module and carries out what needs no
+//!   I/O; it returns the rest as [`Action`]s.
 //! - [`ModuleDirectory`] feeds a driver from a folder, for local development.
 //!
-//! Nothing here is async, nothing knows the kube client, and nothing reads a clock: who owns
+//! Nothing here is async, nothing knows the kube client, and nothing reads a clock: the owner of
 //! the driver watches, fetches, waits and writes.
 
 pub mod account_annotation;
@@ -33,8 +32,8 @@ pub mod manifest;
 pub mod module;
 mod overlap;
 pub mod parameters;
-mod registry;
 mod renamed;
+mod revision;
 pub mod rollout;
 pub mod source;
 #[cfg(test)]
@@ -45,10 +44,10 @@ pub use crd::{crd, crd_yaml};
 pub use definitions::CrdRequest;
 pub use directory::{Change, ModuleDirectory, read_component};
 pub use driver::{Action, Driver, Input, LoadJob, ParametersJob, Report};
-pub use machine::{Machine, Rejection, RetryPolicy};
+pub use machine::{Event, Machine, Rejection, RetryPolicy};
 pub use manifest::check as check_manifest;
 pub use module::Module;
-pub use registry::{Loaded, Modules, Revision};
+pub use revision::{Loaded, Revision};
 pub use rollout::{PlannedChange, Preview, Rollout, Strategy};
 pub use source::{Component, Digest, SourceError};
 pub use validated_spec::{

@@ -20,10 +20,10 @@ const CRDS_MAX: usize = 20;
 /// The longest version of a guest, in bytes.
 const VERSION_BYTES_MAX: usize = 128;
 
-/// How many errors are told; the others show up when these are mended.
+/// The most errors that are reported; the others show up when these are corrected.
 const ERRORS_MAX: usize = 20;
 
-/// How much of one error is told, in bytes: names in a manifest may be of any length.
+/// The longest error, in bytes: names in a manifest may be of any length.
 const ERROR_BYTES_MAX: usize = 1_024;
 
 /// Checks a manifest.
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_in_bounded_words() {
+    fn errors_are_bounded_in_number_and_length() {
         let mut manifest = manifest("g");
         manifest.reads = vec![Kind::namespaced("v1", "x".repeat(4096), "y".repeat(4096)); 90];
         let errors = check(&manifest).unwrap_err();

@@ -1,8 +1,7 @@
 //! Fields of a Module, and names on ConfigMaps, that have another name now.
 //!
 //! The CustomResourceDefinition still has the old names: the API server would drop a field that it
-//! does not know, and a stored Module that said `suspend` would then write. A rule refuses them
-//! instead.
+//! does not know, and a stored Module with `suspend` would then write. A rule refuses them instead.
 
 use serde_json::{Value, json};
 

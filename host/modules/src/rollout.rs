@@ -1,4 +1,4 @@
-//! How a new version comes to serve, and what it would do if it did.
+//! How a candidate becomes active, and what its preview found.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -7,41 +7,40 @@ use serde::Serialize;
 
 use crate::machine::{Rejection, RetryPolicy};
 
-/// After a swap, so long is the new version held against the one before, unless the Module says
-/// otherwise.
+/// The rollback window, unless the Module sets another one.
 pub const ROLLBACK_WINDOW: Duration = Duration::from_mins(2);
 
-/// The longest probation that a Module may ask for.
+/// The longest rollback window that a Module may set.
 pub const ROLLBACK_WINDOW_MAX: Duration = Duration::from_hours(24);
 
-/// So many objects are named of what a candidate would do.
+/// The most objects that a preview names.
 pub const EXAMPLES_MAX: usize = 10;
 
-/// When a candidate serves.
+/// When a candidate becomes active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
     /// As soon as it is checked.
     Immediate,
-    /// When it has been rehearsed, and would do nothing that needs a person's word.
+    /// After its preview, if that shows nothing that requires an approval.
     #[default]
     Guarded,
-    /// When it has been rehearsed, and a person has approved it.
+    /// After its preview, once a user has approved it.
     Manual,
 }
 
-/// How a new version comes to serve.
+/// How a candidate becomes active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rollout {
-    /// When it serves.
+    /// When it becomes active.
     pub strategy: Strategy,
-    /// So many objects may be deleted without a person's word.
+    /// Maximum number of objects that it may delete without an approval.
     pub deletions_max: u32,
-    /// So much of what is there may be changed without a person's word, in percent.
+    /// Maximum percentage of the existing objects that it may change without an approval.
     pub changed_percent_max: u32,
-    /// So many primaries may fail that do not fail now: without a person's word before the swap,
-    /// and without going back after it.
+    /// Maximum number of newly failing primaries before an approval is required or the swap is
+    /// rolled back.
     pub failures_max: u32,
-    /// So long after the swap the new version is held against the one before; zero for not at all.
+    /// Time after the swap in which failures roll it back; zero for never.
     pub rollback_window: Duration,
 }
 
@@ -64,16 +63,16 @@ pub enum PlannedChange {
     Fail,
     /// It would delete it.
     Delete,
-    /// It would delete it and make it anew.
+    /// It would delete it and create it again.
     Recreate,
     /// It would change it.
     Change,
-    /// It would make it.
+    /// It would create it.
     Create,
 }
 
 impl PlannedChange {
-    /// The word for people and for the status.
+    /// The name in the status.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fail => "Fail",
@@ -85,10 +84,10 @@ impl PlannedChange {
     }
 }
 
-/// One object, and what a candidate would do with it. The most telling order first.
+/// One object, and what a candidate would do with it. The most important change comes first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Example {
-    /// What.
+    /// The change.
     pub change: PlannedChange,
     /// The object: `Deployment web/a`; the primary, if it is its run that fails.
     pub object: String,
@@ -96,30 +95,30 @@ pub struct Example {
     pub fields: Vec<String>,
 }
 
-/// What a candidate would do with the primaries that there are, against what serves. Nothing has
-/// been written to find out.
+/// What a candidate would change for the present primaries, compared with the active revision. The
+/// host has written nothing to find out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
-    /// The primaries that there are.
+    /// The primaries that exist.
     pub primaries: u32,
-    /// For so many of them it was run.
+    /// The primaries for which the candidate ran.
     pub previewed: u32,
-    /// The objects of these that there are.
+    /// The existing objects of these primaries.
     pub objects: u32,
-    /// So many objects would be made.
+    /// The objects that it would create.
     pub creates: u32,
-    /// So many would be changed, those included that would be made anew.
+    /// The objects that it would change, with those that it would recreate.
     pub changes: u32,
-    /// So many would be deleted, those included that would be made anew.
+    /// The objects that it would delete, with those that it would recreate.
     pub deletes: u32,
-    /// For so many primaries it fails where what serves does not.
+    /// The primaries for which it fails and the active revision does not.
     pub failures: u32,
     /// At most [`EXAMPLES_MAX`], the worst first.
     pub examples: Vec<Example>,
 }
 
 impl Preview {
-    /// Counts one deed.
+    /// Counts one change.
     pub fn add(&mut self, change: PlannedChange, object: String, fields: Vec<String>) {
         match change {
             PlannedChange::Fail => self.failures += 1,
@@ -137,7 +136,7 @@ impl Preview {
         self.examples.truncate(EXAMPLES_MAX);
     }
 
-    /// Why it may not serve without a person's word; `None` if it may.
+    /// Why it requires an approval; `None` if it does not.
     pub fn held_by(&self, rollout: &Rollout) -> Option<Rejection> {
         let rejection = |reason: &str, message: String| {
             Some(Rejection::new(
@@ -179,12 +178,13 @@ impl Preview {
             );
         }
         (rollout.strategy == Strategy::Manual).then(|| {
-            let message = format!("every version needs approval{}", self.most_important_examples());
+            let message =
+                format!("every candidate needs approval{}", self.most_important_examples());
             Rejection::new("NeedsApproval", message, RetryPolicy::Never)
         })
     }
 
-    /// What it would do, in a few words.
+    /// The counts, in one line.
     pub fn summary(&self) -> String {
         let mut text = format!(
             "{} to create, {} to change, {} to delete, {} failing, of {} and {} primaries",
@@ -224,10 +224,10 @@ fn objects(count: u32) -> String {
 mod tests {
     use super::*;
 
-    fn preview(deeds: &[(PlannedChange, u32)]) -> Preview {
+    fn preview(changes: &[(PlannedChange, u32)]) -> Preview {
         let mut preview =
             Preview { primaries: 10, previewed: 10, objects: 20, ..Preview::default() };
-        for (change, count) in deeds {
+        for (change, count) in changes {
             for index in 0..*count {
                 preview.add(*change, format!("Deployment web/{index}"), vec![".spec".to_owned()]);
             }
@@ -266,9 +266,9 @@ mod tests {
             changed_percent_max: 50,
             ..Rollout::default()
         };
-        let deeds =
+        let changes =
             [(PlannedChange::Delete, 2), (PlannedChange::Fail, 1), (PlannedChange::Change, 10)];
-        assert_eq!(reason(&preview(&deeds), &rollout), None);
+        assert_eq!(reason(&preview(&changes), &rollout), None);
         let more = preview(&[(PlannedChange::Change, 11)]);
         assert_eq!(reason(&more, &rollout).unwrap(), "WouldExceedChangeLimit");
         assert!(more.held_by(&rollout).unwrap().message.contains("55 % of 20 objects"));
@@ -288,9 +288,9 @@ mod tests {
             (PlannedChange::Delete, 1),
             (PlannedChange::Fail, 1),
         ]);
-        let deeds: Vec<_> = all.examples.iter().map(|example| example.change.as_str()).collect();
-        assert_eq!(deeds[..3], ["Fail", "Delete", "Change"]);
-        assert_eq!(deeds.len(), EXAMPLES_MAX);
+        let examples: Vec<_> = all.examples.iter().map(|example| example.change.as_str()).collect();
+        assert_eq!(examples[..3], ["Fail", "Delete", "Change"]);
+        assert_eq!(examples.len(), EXAMPLES_MAX);
         assert_eq!((all.creates, all.changes, all.deletes, all.failures), (30, 8, 1, 1));
         assert_eq!(
             all.summary(),

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::{GzEncoder, MultiGzDecoder};
 use sha2::{Digest as _, Sha256};
 
-use crate::{chunks, module};
+use crate::module;
 
 /// The largest component, unpacked, in bytes: no more than the sandbox loads.
 pub const COMPONENT_BYTES_MAX: usize = innkeeper_sandbox::COMPONENT_BYTES_DEFAULT;
@@ -18,6 +18,12 @@ pub const COMPONENT_BYTES_MAX: usize = innkeeper_sandbox::COMPONENT_BYTES_DEFAUL
 /// The largest source as it lies there (gzip or plain), in bytes, all its parts together. Packing
 /// makes nothing larger, so this is the same limit.
 pub const PACKED_BYTES_MAX: usize = COMPONENT_BYTES_MAX;
+
+/// The annotation of the first of several ConfigMaps: how many there are, with the first one.
+pub const CHUNKS_ANNOTATION: &str = "innkeeper.dev/chunks";
+
+/// The highest number of ConfigMaps that hold one component.
+pub const CHUNKS_MAX: usize = 64;
 
 /// The first bytes of gzip.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -35,7 +41,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The first 12 hex digits: what people and names of ConfigMaps use.
+    /// The first 12 hex digits, for messages and names of ConfigMaps.
     pub fn short(&self) -> String {
         hex::encode(&self.0[..6])
     }
@@ -117,7 +123,7 @@ pub enum SourceError {
     /// A part of it is not there.
     #[error(
         "{what} says that it has {parts} chunks, and {part} does not exist: create it with its bytes under the key {key} of binaryData, or correct the annotation {}",
-        chunks::ANNOTATION
+        CHUNKS_ANNOTATION
     )]
     MissingChunk {
         /// The source: its first part.
@@ -132,8 +138,8 @@ pub enum SourceError {
     /// The annotation of its first part is no number of parts.
     #[error(
         "{what} has {value:?} in its annotation {}: it has to be the number of its chunks, 1 to {}",
-        chunks::ANNOTATION,
-        chunks::CHUNKS_MAX
+        CHUNKS_ANNOTATION,
+        CHUNKS_MAX
     )]
     InvalidChunkCount {
         /// The source.
@@ -309,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_component_is_said() {
+    fn bytes_that_are_no_component_are_refused_with_their_format() {
         let two_layers = gzip(&gzip(WASM));
         let whole = gzip(WASM);
         let cut = &whole[..whole.len() - 9];

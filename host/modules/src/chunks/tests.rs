@@ -42,9 +42,9 @@ fn read(there: &There, key: Option<&str>) -> Result<Component, SourceError> {
     reading.component(COMPONENT_BYTES_MAX)
 }
 
-fn refused(there: &There, reason: &str, told: &str) {
+fn refused(there: &There, reason: &str, message: &str) {
     let error = read(there, None).unwrap_err();
-    assert_eq!((error.reason(), error.to_string().as_str()), (reason, told));
+    assert_eq!((error.reason(), error.to_string().as_str()), (reason, message));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn more_than_the_limit_is_not_even_fetched() {
 }
 
 #[test]
-fn further_parts_are_told_by_their_names() {
+fn further_chunks_are_recognized_by_their_names() {
     assert_eq!((name("web", 1), name("web", 12)), ("web".to_owned(), "web-chunk-12".to_owned()));
     for (name, first) in [
         ("web-chunk-2", Some("web")),

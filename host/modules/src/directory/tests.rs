@@ -139,7 +139,7 @@ fn files_replaced_by_renaming_are_changed_files() {
 }
 
 #[test]
-fn a_source_that_is_missing_is_told_and_found_later() {
+fn missing_source_is_reported_and_found_later() {
     let mut lab = Lab::new();
     lab.write("a.yaml", module("a", "a.wasm"));
     assert_eq!(
@@ -153,7 +153,7 @@ fn a_source_that_is_missing_is_told_and_found_later() {
 }
 
 #[test]
-fn a_broken_file_keeps_what_it_said_and_others_go_on() {
+fn broken_file_keeps_its_modules_and_others_are_read() {
     let mut lab = Lab::new();
     lab.write("a.yaml", module("a", "a.wasm"));
     lab.write("b.yaml", module("b", "a.wasm"));

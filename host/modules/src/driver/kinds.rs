@@ -1,14 +1,15 @@
-//! The kinds that a module may have made objects of, also those that its present version does not
-//! declare any more: as long as such objects are there, they are watched and pruned.
+//! The kinds that a module may have made objects of, also those that its active revision does not
+//! declare any more: as long as such objects exist, the host watches and prunes them.
 
 use innkeeper_contract::{Kind, Manifest};
 
-use super::{Action, ModuleState};
+use super::message::{Action, Teardown};
+use super::state::ModuleState;
 use crate::module::KindStatus;
-use crate::registry::{Loaded, Modules};
+use crate::revision::Loaded;
 
 impl<G: Loaded> ModuleState<G> {
-    /// What a manifest owns may be there from now on.
+    /// Records that the module may make objects of the kinds that a manifest owns.
     pub(super) fn note_owned(&mut self, manifest: &Manifest) {
         for owned in &manifest.owned {
             let kind = KindStatus::of(&owned.kind);
@@ -16,8 +17,8 @@ impl<G: Loaded> ModuleState<G> {
         }
     }
 
-    /// The kinds that versions before declared and this one does not. Two versions of one kind have
-    /// the same objects.
+    /// The kinds that earlier revisions declared and this manifest does not. Two versions of one
+    /// kind have the same objects.
     pub(super) fn dropped(&self, manifest: &Manifest) -> Vec<Kind> {
         let is_declared = |kind: &Kind| {
             let same = |other: &Kind| other.group() == kind.group() && other.kind == kind.kind;
@@ -27,14 +28,9 @@ impl<G: Loaded> ModuleState<G> {
         known.filter(|kind| !is_declared(kind)).collect()
     }
 
-    /// Of these kinds nothing is there any more: they need not be watched.
-    pub(super) fn forget_kinds(
-        &mut self,
-        name: &str,
-        gone: &[Kind],
-        modules: &Modules<G>,
-    ) -> Vec<Action<G>> {
-        let Some(active) = self.active.clone() else { return Vec::new() };
+    /// Stops to watch kinds of which no objects are left.
+    pub(super) fn forget_kinds(&mut self, gone: &[Kind]) -> Vec<Action<G>> {
+        let Some(active) = self.active().cloned() else { return Vec::new() };
         let dropped = self.dropped(active.guest.manifest());
         let before = self.owned_kinds.len();
         for kind in gone.iter().filter(|kind| dropped.contains(kind)) {
@@ -45,48 +41,50 @@ impl<G: Loaded> ModuleState<G> {
         }
         let mut actions = Vec::new();
         let settings = active.settings.clone();
-        self.serve(name, &active.guest, settings, modules, &mut actions);
-        actions.push(Action::Report(self.report(name)));
+        self.activate(&active.guest, settings, &mut actions);
+        actions.push(Action::Report(self.report()));
         actions
     }
 }
 
 impl<G: Loaded> ModuleState<G> {
-    /// What is known of the module when it leaves.
-    pub(super) fn teardown(&self) -> super::Teardown {
-        let manifest = self.active.as_ref().map(|active| active.guest.manifest());
-        let settings = self.active.as_ref().map(|active| &active.settings);
+    /// What is known of the module when its teardown begins.
+    pub(super) fn teardown(&self) -> Teardown {
+        let manifest = self.active().map(|active| active.guest.manifest());
+        let settings = self.active().map(|active| &active.settings);
         let settings = settings.or(self.settings.as_ref());
-        super::Teardown {
+        Teardown {
             primary: match manifest {
                 Some(manifest) => Some(manifest.primary.clone()),
-                None => self.primary.as_ref().and_then(KindStatus::known),
+                None => self.restored.primary.as_ref().and_then(KindStatus::known),
             },
             finalizer: match manifest {
                 Some(manifest) => manifest.finalizer.clone(),
-                None => self.finalizer.clone(),
+                None => self.restored.finalizer.clone(),
             },
             namespaces: settings.map(|settings| settings.namespaces.clone()).unwrap_or_default(),
             service_account: settings.and_then(|settings| settings.service_account.clone()),
-            is_active: self.active.is_some(),
+            is_active: self.active().is_some(),
         }
     }
 
-    /// Whether a finalizer of it may be on its primaries.
+    /// Whether its finalizer may be on its primaries.
     pub(super) fn needs_teardown(&self) -> bool {
-        !self.machine.is_tearing_down() && self.active.is_some() && self.finalizer().is_some()
+        !self.machine.is_tearing_down() && self.active().is_some() && self.finalizer().is_some()
     }
 
-    /// The finalizer of what serves, or is about to; `None` if it has none. As in a manifest: empty
-    /// for the name that is made of the module's.
+    /// The finalizer of the active revision, or of the one about to become active; `None` if it has
+    /// none. As in a manifest: empty for the name that is made of the module's.
     pub(super) fn finalizer(&self) -> Option<String> {
-        let about_to = self.loaded_candidate.as_ref().filter(|_| self.machine.is_committing());
-        match (about_to, &self.active) {
-            (Some((_, guest)), active) => guest.manifest().finalizer.clone().or_else(|| {
-                active.as_ref().and_then(|active| active.guest.manifest().finalizer.clone())
-            }),
+        let about_to = self.candidate.checked.as_ref().filter(|_| self.machine.is_committing());
+        match (about_to, self.active()) {
+            (Some((_, guest)), active) => guest
+                .manifest()
+                .finalizer
+                .clone()
+                .or_else(|| active.and_then(|active| active.guest.manifest().finalizer.clone())),
             (None, Some(active)) => active.guest.manifest().finalizer.clone(),
-            (None, None) => self.finalizer.clone(),
+            (None, None) => self.restored.finalizer.clone(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the driver is told and what it asks for.
+//! The driver's inputs and actions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,12 +9,14 @@ use innkeeper_sandbox::schema::SchemaError;
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
 
-use crate::machine::{Rejection, RetryPolicy, reason};
+use crate::definitions::CrdRequest;
+use crate::machine::{Event, Rejection, RetryPolicy, reason};
+use crate::module::Module;
 use crate::parameters::{self, ParametersError};
-use crate::registry::{Loaded, Revision};
+use crate::revision::{Loaded, Revision};
 use crate::rollout::Preview;
 use crate::source::{Component, Digest, SourceError};
-use crate::{CrdRequest, Module, SourceRef};
+use crate::validated_spec::SourceRef;
 
 /// What happens to a module.
 #[derive(Debug)]
@@ -43,20 +45,20 @@ pub enum Input<G = Guest> {
         /// Why, and what to do.
         rejection: Rejection,
     },
-    /// The Module is gone.
+    /// The Module does not exist any more.
     Gone,
     /// Its source was read: after [`Action::Fetch`], and whenever it changes.
     Source(Result<Component, SourceError>),
     /// A [`LoadJob`] ended.
     Loaded {
-        /// Of what.
+        /// The component.
         digest: Digest,
-        /// What it is, or why it is refused.
+        /// The guest, or why it is refused.
         result: Result<G, Rejection>,
     },
     /// A [`ParametersJob`] ended.
     ParametersChecked {
-        /// Whose schema it was.
+        /// The component whose schema it was.
         digest: Digest,
         /// The parameters that were checked.
         parameters: Value,
@@ -67,45 +69,30 @@ pub enum Input<G = Guest> {
     Snapshot {
         /// As in the action.
         digest: Digest,
-        /// The component, or why it cannot be had.
+        /// The component, or why it cannot be read.
         result: Result<Component, SourceError>,
     },
     /// An [`Action::Preview`] ended: what the candidate would do, or why that is not known.
     Previewed {
         /// As in the action.
         digest: Digest,
-        /// How it ended.
+        /// The result.
         result: Result<Preview, Rejection>,
     },
-    /// An [`Action::Commit`] ended: both are written, or why not.
-    Committed {
-        /// As in the action.
-        digest: Digest,
-        /// How it ended.
-        result: Result<(), Rejection>,
-    },
-    /// More primaries fail than may since the swap.
-    FailureThresholdExceeded(Rejection),
-    /// The time of an [`Action::BeginRollbackWindow`] is over.
-    RollbackWindowOver(Digest),
-    /// An [`Action::InstallCrds`] ended: all are established, or why not.
-    Crds {
-        /// As in the action.
-        digest: Digest,
-        /// How it ended.
-        result: Result<(), Rejection>,
-    },
-    /// An [`Action::Teardown`] ended: what was done, for people, or why not.
-    TornDown(Result<String, Rejection>),
-    /// Of these kinds, that a version before made objects of, none is there any more.
+    /// No objects are left of these kinds, which only earlier revisions declared.
     LeftoversGone(Vec<Kind>),
-    /// The wait after [`Action::RetryLater`] is over.
-    Retry,
-    /// How the runs of the module go; said when it changes.
-    Health(Result<(), Rejection>),
+    /// An event for the machine that the driver passes on: a retry, the health of the runs, and the
+    /// results of a commit, an installation, a rollback window or a teardown.
+    Event(Event),
 }
 
-/// What the owner of the driver is to do for a module.
+impl<G> From<Event> for Input<G> {
+    fn from(event: Event) -> Self {
+        Self::Event(event)
+    }
+}
+
+/// What the owner of the driver does for a module.
 #[derive(Debug)]
 pub enum Action<G = Guest> {
     /// Read the source, answer with [`Input::Source`], and go on doing so when it changes.
@@ -115,57 +102,57 @@ pub enum Action<G = Guest> {
     Load(LoadJob),
     /// Run the job and hand its answer to [`Driver::handle`].
     CheckParameters(ParametersJob<G>),
-    /// Fetch the host's copy of this component; answer with [`Input::Snapshot`].
+    /// Fetch the snapshot of this component; answer with [`Input::Snapshot`].
     FetchSnapshot(Digest),
-    /// Run this on the present primaries without writing, and hold it against what serves; answer
-    /// with [`Input::Previewed`]. Replaces a rehearsal that is under way for this module.
+    /// Run this on the present primaries without writes, and compare it with the active revision;
+    /// answer with [`Input::Previewed`]. Replaces a preview that is under way for this module.
     Preview {
-        /// To be given back.
+        /// The component; part of the answer.
         digest: Digest,
-        /// The candidate, with the settings that it would serve with.
+        /// The candidate, with the settings that it would run with.
         candidate: Arc<Revision<G>>,
     },
-    /// Keep a copy of the component, then write the [decision](crate::Driver::decision); answer
-    /// with [`Input::Committed`].
+    /// Save a snapshot of the component, then write the [decision](crate::Driver::decision); answer
+    /// with [`Event::Committed`].
     Commit {
-        /// To be given back.
+        /// The component; part of the answer.
         digest: Digest,
-        /// The component; `None` if its copy is kept already.
+        /// The component; `None` if its snapshot is saved already.
         component: Option<Component>,
     },
-    /// Keep a copy of this, if it is known that there is none: nothing hangs on it.
+    /// Save a snapshot of this, if it is known that there is none; nothing waits for it.
     SaveSnapshot(Component),
-    /// Count which primaries fail that did not fail before; say [`Input::FailureThresholdExceeded`]
-    /// if they are more than `failures_max`, and [`Input::RollbackWindowOver`] after `time`.
+    /// Count primaries that fail and did not fail before; answer with
+    /// [`Event::FailureThresholdExceeded`] if they are more than `failures_max`, and with
+    /// [`Event::RollbackWindowOver`] after `time`.
     BeginRollbackWindow {
-        /// What is on probation.
+        /// The active revision.
         digest: Digest,
-        /// So many may fail.
+        /// The number of allowed failures.
         failures_max: u32,
         /// How long.
         time: Duration,
     },
-    /// What is told of failures has no consequences any more.
+    /// Stop to count failures.
     EndRollbackWindow,
     /// Install these as the module's ServiceAccount, wait until they are established, and answer
-    /// with [`Input::Crds`].
+    /// with [`Event::Crds`].
     InstallCrds(CrdInstallation),
-    /// This serves from now on (it is in [`Modules`] already): watch what it declares, and run
-    /// every primary. Also after a change of settings.
+    /// This is the active revision now: watch what it declares, and run every primary. Also after a
+    /// change of settings.
     Serve(Arc<Revision<G>>),
-    /// The Module is being deleted: take its finalizer off its primaries, within bounded time,
-    /// those that are being deleted having been asked what is left to do; answer with
-    /// [`Input::TornDown`].
+    /// The Module is being deleted: remove its finalizer from its primaries, within bounded time;
+    /// the guest finishes those first that are being deleted. Answer with [`Event::TornDown`].
     Teardown(Teardown),
-    /// Take the host's finalizer off the Module.
+    /// Remove the host's finalizer from the Module.
     RemoveFinalizer,
-    /// Hand in [`Input::Retry`] after a while, with backoff.
+    /// Hand in [`Event::Retry`] after a backoff.
     RetryLater,
     /// Write the Module's status.
     Report(Report),
     /// Write an Event about the Module.
     Notify(Notice),
-    /// The module is gone: nothing of it runs any more.
+    /// The Module does not exist any more: stop everything of the module.
     Stop,
 }
 
@@ -182,10 +169,10 @@ pub struct CrdInstallation {
     pub service_account: Option<String>,
 }
 
-/// What is known of a module that leaves.
+/// What is known of a module whose Module is being deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Teardown {
-    /// The kind of its primaries; `None` if nothing ever served.
+    /// The kind of its primaries; `None` if no revision ever was active.
     pub primary: Option<Kind>,
     /// Its finalizer, as in its manifest; `None` if it has none.
     pub finalizer: Option<String>,
@@ -193,7 +180,7 @@ pub struct Teardown {
     pub namespaces: BTreeSet<String>,
     /// The account; `None` for the host's own identity.
     pub service_account: Option<String>,
-    /// Whether a version serves, which can be asked.
+    /// Whether a revision is active, whose guest can finish primaries.
     pub is_active: bool,
 }
 
@@ -218,7 +205,7 @@ pub struct LoadJob {
 }
 
 impl LoadJob {
-    /// Does it; blocks the thread, up to the compile time of the limits.
+    /// Loads the component; blocks the thread, up to the compile time of the limits.
     pub fn run(&self, engine: &Engine) -> Input {
         let result =
             engine.load(&self.component.bytes, &self.limits).map_err(|error| refused(&error));
@@ -238,7 +225,7 @@ pub struct ParametersJob<G = Guest> {
 }
 
 impl<G: Loaded> ParametersJob<G> {
-    /// Does it; blocks the thread, up to
+    /// Checks the parameters; blocks the thread, up to
     /// [`VALIDATE_TIME`](innkeeper_sandbox::schema::VALIDATE_TIME) and the jobs before this one.
     pub fn run(&self, engine: &Engine) -> Input<G> {
         self.run_with(|schema, document| engine.validate(schema, document))
@@ -258,9 +245,9 @@ impl<G: Loaded> ParametersJob<G> {
     }
 }
 
-/// What a failed check of parameters means for the candidate or the active revision.
+/// Turns a failed check of parameters into a rejection.
 pub(super) fn misfit(error: &ParametersError) -> Rejection {
-    let (reason, again) = match error {
+    let (reason, retry) = match error {
         ParametersError::Schema(_) => (reason::INVALID_PARAMETERS_SCHEMA, RetryPolicy::Never),
         // Other parameters may take less.
         ParametersError::TooCostly(_) => {
@@ -271,11 +258,11 @@ pub(super) fn misfit(error: &ParametersError) -> Rejection {
         }
         ParametersError::Unavailable(_) => (reason::PARAMETERS_NOT_CHECKED, RetryPolicy::Later),
     };
-    Rejection::new(reason, error.to_string(), again)
+    Rejection::new(reason, error.to_string(), retry)
 }
 
 fn refused(error: &LoadError) -> Rejection {
-    let again = match error {
+    let retry = match error {
         _ if error.is_temporary() => RetryPolicy::Later,
         // More memory helps a compiler that was killed; a change of the spec asks for another try.
         LoadError::Describe(_) | LoadError::CompileTimeout { .. } | LoadError::CompileKilled => {
@@ -283,7 +270,7 @@ fn refused(error: &LoadError) -> Rejection {
         }
         _ => RetryPolicy::Never,
     };
-    Rejection::new(error.reason(), error.to_string(), again)
+    Rejection::new(error.reason(), error.to_string(), retry)
 }
 
 #[cfg(test)]

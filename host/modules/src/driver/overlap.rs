@@ -3,77 +3,83 @@
 use innkeeper_contract::Manifest;
 use innkeeper_core::control;
 
-use super::{Driver, Input, ModuleState};
+use super::Driver;
+use super::message::Input;
+use super::state::ModuleState;
 use crate::machine::{Rejection, RetryPolicy};
 use crate::module::KindName;
 use crate::overlap::PrimaryScope;
-use crate::registry::Loaded;
+use crate::revision::Loaded;
 use crate::validated_spec::ValidatedSpec;
 
 impl<G: Loaded> Driver<G> {
-    /// What was loaded, and settings that change, are refused if another module reconciles the same
+    /// Refuses a loaded component, or changed settings, if another module reconciles the same
     /// primaries.
     pub(super) fn refuse_overlap(&self, name: &str, input: Input<G>) -> Input<G> {
         match input {
             Input::Loaded { digest, result: Ok(guest) } => {
                 let settings =
                     self.states.get(name).and_then(|module_state| module_state.settings.as_ref());
-                let rival = settings.and_then(|settings| {
-                    self.overlapping_module(name, &territory(guest.manifest(), settings), false)
+                let other = settings.and_then(|settings| {
+                    self.overlapping_module(name, &primary_scope(guest.manifest(), settings), false)
                 });
-                let result = match rival {
-                    Some(rival) => Err(overlap(name, &rival)),
+                let result = match other {
+                    Some(other) => Err(overlap(name, &other)),
                     None => Ok(guest),
                 };
                 Input::Loaded { digest, result }
             }
             Input::Module(module) => {
-                let active =
-                    self.states.get(name).and_then(|module_state| module_state.active.as_ref());
+                let active = self.states.get(name).and_then(|module_state| module_state.active());
                 let changed = {
                     let host_namespace = self.host_namespace.as_deref();
                     ValidatedSpec::new(&module, self.source_kind, self.defaults, host_namespace)
                         .ok()
                 };
-                let rival = active.zip(changed).and_then(|(active, settings)| {
+                let other = active.zip(changed).and_then(|(active, settings)| {
                     self.overlapping_module(
                         name,
-                        &territory(active.guest.manifest(), &settings),
+                        &primary_scope(active.guest.manifest(), &settings),
                         true,
                     )
                 });
-                match rival {
-                    Some(rival) => Input::Overlapping {
+                match other {
+                    Some(other) => Input::Overlapping {
                         generation: module.metadata.generation,
-                        rejection: overlap(name, &rival),
+                        rejection: overlap(name, &other),
                     },
                     None => Input::Module(module),
                 }
             }
-            other => other,
+            input => input,
         }
     }
 
-    /// The module that reconciles some of the same primaries. Who serves goes first; if none of
-    /// two does, who served when the host was here last; then the first by name. A module
-    /// that `serves` itself yields only to who serves too.
-    fn overlapping_module(&self, name: &str, mine: &PrimaryScope, serves: bool) -> Option<String> {
+    /// The module that reconciles some of the same primaries. Of two modules the active one has
+    /// priority; if neither is active, the one that was active before the host started; then the
+    /// first by name. A module that `is_active` itself yields only to another active one.
+    fn overlapping_module(
+        &self,
+        name: &str,
+        scope: &PrimaryScope,
+        is_active: bool,
+    ) -> Option<String> {
         let decided = |name: &str| {
             self.states
                 .get(name)
                 .is_some_and(|module_state| module_state.machine.decision().active.is_some())
         };
-        let is_rival = |(other, module_state): &(&String, &ModuleState<G>)| {
-            let Some(theirs) = module_state.primary_scope() else { return false };
-            let first = module_state.active.is_some()
-                || !serves && decided(other) && (!decided(name) || other.as_str() < name);
-            other.as_str() != name && first && theirs.overlaps(mine)
+        let is_overlapping = |(other, module_state): &(&String, &ModuleState<G>)| {
+            let Some(other_scope) = module_state.scope() else { return false };
+            let first = module_state.active().is_some()
+                || !is_active && decided(other) && (!decided(name) || other.as_str() < name);
+            other.as_str() != name && first && other_scope.overlaps(scope)
         };
-        self.states.iter().find(is_rival).map(|(other, _)| other.clone())
+        self.states.iter().find(is_overlapping).map(|(other, _)| other.clone())
     }
 }
 
-fn territory(manifest: &Manifest, settings: &ValidatedSpec) -> PrimaryScope {
+fn primary_scope(manifest: &Manifest, settings: &ValidatedSpec) -> PrimaryScope {
     PrimaryScope {
         primary: KindName {
             api_version: manifest.primary.api_version.clone(),
@@ -85,11 +91,11 @@ fn territory(manifest: &Manifest, settings: &ValidatedSpec) -> PrimaryScope {
     }
 }
 
-fn overlap(name: &str, rival: &str) -> Rejection {
+fn overlap(name: &str, other: &str) -> Rejection {
     Rejection::new(
         "PrimaryOverlap",
         format!(
-            "module {rival} reconciles some of the same primaries, and one module controls a primary: keep {name} and {rival} apart by spec.namespaces or spec.selector, or delete one"
+            "module {other} reconciles some of the same primaries, and one module controls a primary: keep {name} and {other} apart by spec.namespaces or spec.selector, or delete one"
         ),
         RetryPolicy::Later,
     )
@@ -97,14 +103,14 @@ fn overlap(name: &str, rival: &str) -> Rejection {
 
 impl<G: Loaded> ModuleState<G> {
     /// Which primaries it reconciles, as far as that is known.
-    fn primary_scope(&self) -> Option<PrimaryScope> {
-        if let Some(active) = &self.active {
-            return Some(territory(active.guest.manifest(), &active.settings));
+    fn scope(&self) -> Option<PrimaryScope> {
+        if let Some(active) = self.active() {
+            return Some(primary_scope(active.guest.manifest(), &active.settings));
         }
         let settings = self.settings.as_ref()?;
         Some(PrimaryScope {
-            primary: self.primary.as_ref()?.name(),
-            decorates: self.decorates,
+            primary: self.restored.primary.as_ref()?.name(),
+            decorates: self.restored.decorates,
             namespaces: settings.namespaces.clone(),
             selector: settings.selector.clone(),
         })

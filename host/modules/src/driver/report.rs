@@ -3,19 +3,26 @@
 use innkeeper_core::{Finalizer, control, foreign};
 use serde_json::{Map, Value, json};
 
-use super::{ModuleState, Report, snapshot_name};
+use super::message::Report;
+use super::state::ModuleState;
 use crate::machine::{Candidate, DecidedDigests, REJECTED, Rejection};
-use crate::module::{CandidateStatus, ExampleStatus, KindStatus, RehearsalStatus};
-use crate::registry::Loaded;
+use crate::module::{CandidateStatus, ExampleStatus, KindStatus, PreviewStatus};
+use crate::revision::Loaded;
 use crate::rollout::Preview;
 use crate::source::Digest;
 
-/// The longest message in a status beside conditions, in bytes: its schema takes three more, which
-/// are the dots of one that is cut.
+/// The longest message in a status outside of conditions, in bytes: its schema allows three more,
+/// for the dots of one that is cut.
 const MESSAGE_BYTES_MAX: usize = 4_093;
 
+/// The name of the ConfigMap, in [`NAMESPACE`](crate::module::NAMESPACE), with the snapshot of a
+/// component.
+pub fn snapshot_name(module: &str, digest: Digest) -> String {
+    format!("{module}-copy-{}", digest.short())
+}
+
 impl<G: Loaded> ModuleState<G> {
-    fn candidate(&self) -> Option<Value> {
+    fn candidate_member(&self) -> Option<Value> {
         let candidate = self.machine.candidate();
         let mut status = CandidateStatus {
             digest: candidate.digest()?.to_string(),
@@ -23,7 +30,7 @@ impl<G: Loaded> ModuleState<G> {
             ..CandidateStatus::default()
         };
         if let Some((_, rejection)) = self.machine.refused() {
-            // What is tried again goes through the same states each time: that is no news.
+            // Each retry goes through the same states: the status does not repeat them.
             if !matches!(candidate, Candidate::Committing(_)) {
                 REJECTED.clone_into(&mut status.state);
             }
@@ -31,51 +38,48 @@ impl<G: Loaded> ModuleState<G> {
                 (Some(rejection.reason.clone()), Some(bounded_message(rejection)));
         }
         if let Candidate::Held(_, held) = candidate {
-            let (rehearsal, rejection) = &**held;
+            let (preview, rejection) = &**held;
             (status.reason, status.message) =
                 (Some(rejection.reason.clone()), Some(bounded_message(rejection)));
-            let told = RehearsalStatus::of(candidate.digest()?, rehearsal);
-            status.primaries = Some(told.primaries);
-            status.previewed = Some(told.previewed);
-            status.creates = Some(told.creates);
-            status.changes = Some(told.changes);
-            status.deletes = Some(told.deletes);
-            status.failures = Some(told.failures);
-            status.examples = told.examples;
+            let shown = PreviewStatus::of(candidate.digest()?, preview);
+            status.primaries = Some(shown.primaries);
+            status.previewed = Some(shown.previewed);
+            status.creates = Some(shown.creates);
+            status.changes = Some(shown.changes);
+            status.deletes = Some(shown.deletes);
+            status.failures = Some(shown.failures);
+            status.examples = shown.examples;
         }
         serde_json::to_value(status).ok()
     }
 
-    pub(super) fn report(&self, name: &str) -> Report {
-        self.report_with(name, self.machine.persistent_digests())
+    /// The status without a decision.
+    pub(super) fn report(&self) -> Report {
+        self.report_with(self.machine.persistent_digests())
     }
 
-    /// The report that writes a decision down.
-    pub(super) fn decision(&self, name: &str) -> Report {
-        self.report_with(name, self.machine.decision())
+    /// The status that contains a decision.
+    pub(super) fn decision(&self) -> Report {
+        self.report_with(self.machine.decision())
     }
 
-    fn report_with(
-        &self,
-        name: &str,
-        DecidedDigests { active: serves, previous }: DecidedDigests,
-    ) -> Report {
+    fn report_with(&self, DecidedDigests { active, previous }: DecidedDigests) -> Report {
         let mut members = Map::new();
-        if let Some(digest) = serves {
+        if let Some(digest) = active {
             members.insert("digest".into(), digest.to_string().into());
         }
         if let Some(previous) = previous {
             members.insert(
                 "previous".into(),
-                json!({ "digest": previous.to_string(), "configMap": snapshot_name(name, previous) }),
+                json!({ "digest": previous.to_string(), "configMap": snapshot_name(&self.name, previous) }),
             );
         }
-        let serves = serves.map(|digest| digest.to_string());
-        let its = |told: &&RehearsalStatus| Some(&told.digest) == serves.as_ref();
-        if let Some(rehearsal) = self.previews.iter().find(its) {
-            members.insert("preview".into(), json!(rehearsal));
+        let active = active.map(|digest| digest.to_string());
+        let of_active = |one: &&PreviewStatus| Some(&one.digest) == active.as_ref();
+        if let Some(preview) = self.previews.iter().find(of_active) {
+            members.insert("preview".into(), json!(preview));
         }
-        if let Some(candidate) = self.candidate() {
+        if let Some(candidate) = self.candidate_member() {
             members.insert("candidate".into(), candidate);
         }
         let rejected: Vec<_> = self.machine.rejected().map(rejected).collect();
@@ -83,10 +87,10 @@ impl<G: Loaded> ModuleState<G> {
             members.insert("rejected".into(), rejected.into());
         }
         if let Some(finalizer) = self.finalizer() {
-            let finalizer = Finalizer::new(name, Some(&finalizer));
+            let finalizer = Finalizer::new(&self.name, Some(&finalizer));
             members.insert("finalizer".into(), finalizer.name().into());
         }
-        if let Some(revision) = &self.active {
+        if let Some(revision) = self.active() {
             let manifest = revision.guest.manifest();
             let mut guest = json!({ "name": manifest.name });
             if !manifest.version.is_empty() {
@@ -111,18 +115,18 @@ impl<G: Loaded> ModuleState<G> {
     }
 }
 
-impl RehearsalStatus {
-    fn of(digest: Digest, rehearsal: &Preview) -> Self {
+impl PreviewStatus {
+    fn of(digest: Digest, preview: &Preview) -> Self {
         let Preview {
             primaries,
-            previewed: rehearsed,
+            previewed,
             objects: _,
             creates,
             changes,
             deletes,
             failures,
             examples,
-        } = rehearsal;
+        } = preview;
         // Names of members of an object are the guest's.
         let visible = |text: &String| foreign::one_line(text, MESSAGE_BYTES_MAX);
         let examples = examples.iter().map(|example| ExampleStatus {
@@ -133,7 +137,7 @@ impl RehearsalStatus {
         Self {
             digest: digest.to_string(),
             primaries: *primaries,
-            previewed: *rehearsed,
+            previewed: *previewed,
             creates: *creates,
             changes: *changes,
             deletes: *deletes,
@@ -144,11 +148,11 @@ impl RehearsalStatus {
 }
 
 impl<G: Loaded> ModuleState<G> {
-    /// Keeps what a rehearsal found until it is known whether the version serves.
-    pub(super) fn record_preview(&mut self, digest: Digest, rehearsal: &Preview) {
-        let revision = self.machine.persistent_digests().active.map(|digest| digest.to_string());
-        self.previews.retain(|told| Some(&told.digest) == revision.as_ref());
-        self.previews.push(RehearsalStatus::of(digest, rehearsal));
+    /// Keeps a preview until it is known whether its candidate becomes active.
+    pub(super) fn record_preview(&mut self, digest: Digest, preview: &Preview) {
+        let active = self.machine.persistent_digests().active.map(|digest| digest.to_string());
+        self.previews.retain(|one| Some(&one.digest) == active.as_ref());
+        self.previews.push(PreviewStatus::of(digest, preview));
     }
 }
 
@@ -156,8 +160,8 @@ fn rejected((digest, rejection): &(Digest, Rejection)) -> Value {
     json!({ "digest": digest.to_string(), "reason": rejection.reason, "message": bounded_message(rejection) })
 }
 
-/// A verdict's message, no longer than the schema takes: one that is would make the whole status
-/// unwritable, and what a guest says of itself may be of any length.
+/// A rejection's message, no longer than the schema allows: a guest's texts may be of any length,
+/// and the API server would refuse the whole status.
 fn bounded_message(rejection: &Rejection) -> String {
     foreign::message(&rejection.message, MESSAGE_BYTES_MAX)
 }

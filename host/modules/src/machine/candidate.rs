@@ -1,49 +1,64 @@
-//! What is on its way to serve.
+//! The candidate of a module: the component that is on its way to become active.
 
-use super::Rejection;
+use super::rejection::Rejection;
 use crate::rollout::Preview;
 use crate::source::Digest;
 
 /// The name of the state of a candidate that is refused.
 pub const REJECTED: &str = "Rejected";
 
-/// What is on its way to serve.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The candidate, and how far it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Candidate {
-    /// Nothing: the present source serves, or there is none.
+    /// None: the present source is active, or there is none.
+    #[default]
     Nothing,
-    /// What served when the host was here last is fetched from its copy, since the source has
-    /// something else.
+    /// The snapshot of the revision that was active before the host started is fetched, since the
+    /// source has another component.
     RestoringSnapshot(Digest),
-    /// It is compiled aside and asked to describe itself.
+    /// The component is compiled and asked to describe itself.
     Loading(Digest),
-    /// It is checked, and run without writing, beside what serves.
+    /// The component is checked, and runs without writes while the active revision runs.
     Previewing(LoadedCandidate),
-    /// It needs a person's word, for this reason.
+    /// It requires an approval, for this reason.
     Held(LoadedCandidate, Box<(Preview, Rejection)>),
     /// Its CustomResourceDefinitions are installed.
     InstallingCrds(LoadedCandidate),
-    /// It will serve; that is written down.
+    /// It is decided; the host writes the decision.
     Committing(LoadedCandidate),
     /// It is refused.
     Rejected(Digest, Rejection),
-    /// None comes any more: the Module is being deleted.
+    /// The Module is being deleted: there are no candidates any more.
     Teardown,
 }
 
 impl Candidate {
-    /// Which component it is; none if it is nothing.
+    /// The component; `None` without a candidate.
     pub fn digest(&self) -> Option<Digest> {
         match self {
             Self::Nothing | Self::Teardown => None,
             Self::RestoringSnapshot(digest) | Self::Loading(digest) | Self::Rejected(digest, _) => {
                 Some(*digest)
             }
-            Self::Previewing(loaded_candidate)
-            | Self::Held(loaded_candidate, _)
-            | Self::InstallingCrds(loaded_candidate)
-            | Self::Committing(loaded_candidate) => Some(loaded_candidate.digest),
+            _ => self.loaded().map(|loaded| loaded.digest),
         }
+    }
+
+    /// The loaded component, if it is loaded and not refused.
+    pub fn loaded(&self) -> Option<&LoadedCandidate> {
+        match self {
+            Self::Previewing(loaded)
+            | Self::Held(loaded, _)
+            | Self::InstallingCrds(loaded)
+            | Self::Committing(loaded) => Some(loaded),
+            _ => None,
+        }
+    }
+
+    /// Whether it is being fetched or loaded. There is one load at a time: when it ends, the source
+    /// is evaluated again.
+    pub(super) fn is_loading(&self) -> bool {
+        matches!(self, Self::Loading(_) | Self::RestoringSnapshot(_))
     }
 
     /// The name of its state.
@@ -62,13 +77,25 @@ impl Candidate {
     }
 }
 
-/// A component that is loaded and checked, and does not serve yet.
+/// A component that is loaded and checked, and not active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedCandidate {
-    /// Which component.
+    /// The component.
     pub digest: Digest,
     /// Its name and version.
     pub title: String,
     /// Whether it describes CustomResourceDefinitions.
     pub has_crds: bool,
+}
+
+/// What the machine keeps about the candidate over several tries.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CandidateProgress {
+    /// The spec changed while the candidate was loaded: the result is about the old limits.
+    pub(super) is_outdated: bool,
+    /// A loaded component that was refused for its definitions only: another try does not load it.
+    pub(super) reusable: Option<LoadedCandidate>,
+    /// The candidate that is tried again, and why it was refused: that stays in status and Events
+    /// until the new result is known, so that they do not flap.
+    pub(super) retried: Option<(Digest, Rejection)>,
 }

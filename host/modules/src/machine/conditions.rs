@@ -1,8 +1,9 @@
-//! What the machine tells of a module, as conditions.
+//! What the machine reports of a module, as conditions.
 
 use innkeeper_contract::{Condition, ConditionStatus};
 
-use super::{Candidate, LoadedCandidate, Machine, Rejection, Source, condition, reason};
+use super::rejection::Rejection;
+use super::{Candidate, LoadedCandidate, Machine, Source, condition, reason};
 use crate::module;
 use crate::source::Digest;
 
@@ -23,9 +24,9 @@ impl Machine {
         all
     }
 
-    /// Why the candidate is refused; also while it is tried again, until that is known better.
+    /// Why the candidate is refused; also while it is tried again, until the new result is known.
     pub fn refused(&self) -> Option<(Digest, &Rejection)> {
-        match (&self.retried, &self.candidate) {
+        match (&self.progress.retried, &self.candidate) {
             (Some((digest, rejection)), _) | (None, Candidate::Rejected(digest, rejection)) => {
                 Some((*digest, rejection))
             }
@@ -41,11 +42,11 @@ impl Machine {
                 type_,
                 False,
                 &rejection.reason,
-                format!("{what}{}{}", rejection.message, self.goes_on()),
+                format!("{what}{}{}", rejection.message, self.stays_active()),
             )
         };
-        if let Some((digest, rejection)) = &self.retried {
-            return refused(rejection, format!("{} is not taken: ", digest.short()));
+        if let Some((digest, rejection)) = &self.progress.retried {
+            return refused(rejection, format!("{} is refused: ", digest.short()));
         }
         match (&self.candidate, &self.source) {
             (Candidate::Loading(digest), _) => make(
@@ -57,14 +58,17 @@ impl Machine {
             (Candidate::RestoringSnapshot(digest), _) => make(
                 type_,
                 Unknown,
-                reason::RECALLING,
-                format!("{}, which served last, is fetched from its copy.", digest.short()),
+                reason::RESTORING_SNAPSHOT,
+                format!(
+                    "The host fetches the snapshot of {}, the last active revision.",
+                    digest.short()
+                ),
             ),
             (Candidate::Previewing(loaded_candidate), _) => make(
                 type_,
                 Unknown,
-                reason::REHEARSING,
-                format!("{} is run without writing.", name(loaded_candidate)),
+                reason::PREVIEWING,
+                format!("{} runs without writes.", name(loaded_candidate)),
             ),
             (Candidate::Held(loaded_candidate, held), _) => make(
                 type_,
@@ -85,13 +89,13 @@ impl Machine {
                 type_,
                 Unknown,
                 reason::COMMITTING,
-                format!("{} will serve; that is being written down.", name(loaded_candidate)),
+                format!("{} is decided; the host writes the decision.", name(loaded_candidate)),
             ),
             (Candidate::Rejected(digest, rejection), _) => {
-                refused(rejection, format!("{} is not taken: ", digest.short()))
+                refused(rejection, format!("{} is refused: ", digest.short()))
             }
             (Candidate::Teardown, _) => {
-                make(type_, Unknown, reason::LEAVING, self.teardown_condition())
+                make(type_, Unknown, reason::FINALIZING, self.teardown_condition())
             }
             (Candidate::Nothing, Source::Unavailable(rejection)) => {
                 refused(rejection, String::new())
@@ -111,32 +115,32 @@ impl Machine {
             Some(Ok(())) | None => None,
         };
         format!(
-            "The Module is being deleted, and goes as soon as its finalizer is off its primaries{}.",
+            "The Module is being deleted; the host removes its finalizer from its primaries first{}.",
             why.unwrap_or_default()
         )
     }
 
     /// The condition Held, with what is wrong with the annotations that approve or reject.
     fn held(&self) -> Condition {
-        let mut held = self.held_version();
-        if let Some(message) = &self.invalid_approval {
+        let mut held = self.held_candidate();
+        if let Some(message) = &self.approvals.invalid {
             held.message = format!("{} {message}", held.message);
         }
         held
     }
 
-    fn held_version(&self) -> Condition {
+    fn held_candidate(&self) -> Condition {
         let type_ = condition::HELD_CONDITION;
         let Candidate::Held(loaded_candidate, held) = &self.candidate else {
             let message = "No candidate waits for an approval.";
-            return make(type_, ConditionStatus::False, reason::NOTHING_HELD, message);
+            return make(type_, ConditionStatus::False, reason::NO_APPROVAL_NEEDED, message);
         };
-        let (rehearsal, rejection) = &**held;
+        let (preview, rejection) = &**held;
         let message = format!(
-            "{} is held: {}. It would be: {}. To let it serve, annotate the Module with {}={}; to refuse it, with {}={}.",
+            "{} is held: {}. It would cause: {}. To approve it, annotate the Module with {}={}; to reject it, with {}={}.",
             name(loaded_candidate),
             rejection.message,
-            rehearsal.summary(),
+            preview.summary(),
             module::APPROVE_ANNOTATION,
             loaded_candidate.digest,
             module::REJECT_ANNOTATION,
@@ -145,7 +149,8 @@ impl Machine {
         make(type_, ConditionStatus::True, &rejection.reason, message)
     }
 
-    /// The condition Blocked: somebody has to change a definition or an object, not to approve.
+    /// The condition Blocked: a user has to change a definition or an object; approving does not
+    /// help.
     fn blocked(&self) -> Condition {
         let type_ = condition::BLOCKED;
         let blocked =
@@ -164,26 +169,25 @@ impl Machine {
 
     fn serving_condition(&self) -> Condition {
         let type_ = condition::SERVING_CONDITION;
-        match &self.active {
+        match &self.revisions.active {
             Some(active) => make(
                 type_,
                 ConditionStatus::True,
-                reason::SERVING,
-                format!("{} ({}) serves.", active.title, active.digest.short()),
+                reason::REVISION_ACTIVE,
+                format!("{} ({}) is active.", active.title, active.digest.short()),
             ),
             None => make(
                 type_,
                 ConditionStatus::False,
-                reason::NOTHING_LOADED,
-                "No version has been loaded that could serve.",
+                reason::NO_ACTIVE_REVISION,
+                "No revision is active.",
             ),
         }
     }
 
     fn ready(&self, loaded: &Condition) -> Condition {
         let type_ = condition::READY_CONDITION;
-        let misfits = self.spec.as_ref().and(self.fits.as_ref()).and(self.grant.as_ref());
-        if let Err(rejection) = misfits {
+        if let Some(rejection) = self.spec.misfit() {
             return make(
                 type_,
                 ConditionStatus::False,
@@ -191,7 +195,7 @@ impl Machine {
                 rejection.message.clone(),
             );
         }
-        if self.pending_check.is_some() {
+        if self.spec.pending_check.is_some() {
             let message = "The parameters are being checked against the schema of the guest.";
             return make(type_, ConditionStatus::Unknown, reason::CHECKING_PARAMETERS, message);
         }
@@ -202,20 +206,33 @@ impl Machine {
             let message = format!("{} is held: {}.", name(loaded_candidate), held.1.message);
             return make(type_, ConditionStatus::False, reason::HELD, message);
         }
-        if self.suspended {
+        if self.spec.is_paused {
             let message = "The Module is paused: nothing is written.";
-            return make(type_, ConditionStatus::False, reason::SUSPENDED, message);
+            return make(type_, ConditionStatus::False, reason::PAUSED, message);
         }
-        let message = "The present source serves with the present spec.";
-        make(type_, ConditionStatus::True, reason::SERVING, message)
+        let message = "The present source is active with the present spec.";
+        make(type_, ConditionStatus::True, reason::REVISION_ACTIVE, message)
+    }
+
+    /// A sentence for messages about a candidate or the source that fails.
+    pub(super) fn stays_active(&self) -> String {
+        match &self.revisions.active {
+            Some(active) => format!(". {} ({}) stays active.", active.title, active.digest.short()),
+            None => String::new(),
+        }
     }
 
     fn healthy(&self) -> Condition {
         let type_ = condition::HEALTHY_CONDITION;
         match &self.runs {
-            None => make(type_, ConditionStatus::Unknown, reason::NO_RUNS, "Nothing has run yet."),
+            None => make(
+                type_,
+                ConditionStatus::Unknown,
+                reason::NOT_RECONCILED,
+                "No run has ended yet.",
+            ),
             Some(Ok(())) => {
-                make(type_, ConditionStatus::True, reason::RUNS_SUCCEED, "The runs do not fail.")
+                make(type_, ConditionStatus::True, reason::RECONCILE_SUCCEEDED, "The runs succeed.")
             }
             Some(Err(rejection)) => {
                 make(type_, ConditionStatus::False, &rejection.reason, rejection.message.clone())

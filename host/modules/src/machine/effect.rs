@@ -1,52 +1,54 @@
-//! What is to be done for a module.
+//! What the machine asks the driver to do for a module.
 
-use innkeeper_contract::Event as Notice;
+use innkeeper_contract::{Event as Notice, EventType};
 
+use super::rejection::Rejection;
 use crate::source::Digest;
 
-/// What is to be done.
+/// What the driver does for a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Read the source, and answer with [`Event::Source`].
+    /// Read the source; the answer is `Event::Source`.
     Fetch,
-    /// Compile and check the component of this digest aside; answer with [`Event::Loaded`].
+    /// Compile and check a component; the answer is `Event::Loaded`.
     Load(Digest),
-    /// Fetch the host's copy of this component; answer with [`Event::SnapshotRestored`].
+    /// Fetch the snapshot of a component; the answer is `Event::SnapshotRestored`.
     RestoreSnapshot(Digest),
-    /// Run the loaded component without writing; answer with [`Event::Previewed`].
+    /// Run the loaded component without writes; the answer is `Event::Previewed`.
     Preview(Digest),
-    /// Keep a copy of the component, and write into the Module's status that it serves; answer
-    /// with [`Event::Committed`].
+    /// Save a snapshot of the component, and write into the Module's status that it is the active
+    /// revision; the answer is `Event::Committed`.
     Commit(Digest),
-    /// Keep a copy of the component, if there is none yet; nothing hangs on it.
+    /// Save a snapshot of the component, if there is none yet; nothing waits for it.
     SaveSnapshot(Digest),
-    /// The version before serves again, as it did.
+    /// The previous revision is active again.
     Rollback,
-    /// From now on count which primaries fail that did not fail before; answer with
-    /// [`Event::FailureThresholdExceeded`] at once if they are too many, and with
-    /// [`Event::RollbackWindowOver`] after the time of the spec's rollout.
+    /// Count primaries that did not fail before from now on; the answer is
+    /// `Event::FailureThresholdExceeded` at once if they are too many, and
+    /// `Event::RollbackWindowOver` after the time of the spec's rollout.
     BeginRollbackWindow(Digest),
-    /// The version before is needed no more.
+    /// The previous revision is not needed any more.
     EndRollbackWindow,
-    /// Install the CustomResourceDefinitions of the loaded component; answer with [`Event::Crds`].
+    /// Install the CustomResourceDefinitions of the loaded component; the answer is
+    /// `Event::Crds`.
     InstallCrds(Digest),
-    /// From now on the loaded component serves, with the present settings; run every primary.
+    /// The loaded component is the active revision, with the present settings: run every primary.
     Swap(Digest),
-    /// The serving component goes on with the present settings.
+    /// The active revision gets the present settings.
     ApplySettings {
-        /// Also with the present parameters; else with those that it has, since the present
-        /// ones do not fit it.
+        /// It gets the present parameters too; otherwise it keeps its own, since the present ones
+        /// do not fit it.
         parameters: bool,
     },
-    /// Check the present parameters against the schema of the active revision; answer with
-    /// [`Event::ParametersChecked`].
+    /// Check the present parameters against the schema of the active revision; the answer is
+    /// `Event::ParametersChecked`.
     CheckParameters,
-    /// Take the module's finalizer off its primaries, those that are being deleted having been
-    /// asked what is left to do; answer with [`Event::TornDown`].
+    /// Remove the module's finalizer from its primaries; the guest finishes those first that are
+    /// being deleted. The answer is `Event::TornDown`.
     Teardown,
-    /// Take the host's finalizer off the Module.
+    /// Remove the host's finalizer from the Module.
     RemoveFinalizer,
-    /// Send [`Event::Retry`] after a while, with backoff.
+    /// Send `Event::Retry` after a backoff.
     RetryLater,
     /// Status or conditions changed: write them.
     Report,
@@ -54,4 +56,16 @@ pub enum Effect {
     Notify(Notice),
     /// Nothing of this module runs any more.
     Stop,
+}
+
+impl Effect {
+    /// Writes an Event about the Module.
+    pub(super) fn notify(type_: EventType, reason: &str, message: String) -> Self {
+        Self::Notify(Notice { type_, reason: reason.to_owned(), message })
+    }
+
+    /// Writes a warning about the Module.
+    pub(super) fn warning(rejection: &Rejection) -> Self {
+        Self::notify(EventType::Warning, &rejection.reason, rejection.message.clone())
+    }
 }

@@ -1,55 +1,54 @@
 //! What happens to a module.
 
-use super::Rejection;
+use super::rejection::Rejection;
 use crate::rollout::{Preview, Rollout};
 use crate::source::Digest;
 
 /// What happens to a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// What the Module says of the time before the host started; at most once, before anything
-    /// else.
+    /// The status that the Module had when the host started; at most once, before anything else.
     StatusLoaded {
-        /// What served last.
+        /// The active revision.
         revision: Option<Digest>,
-        /// What served before that.
+        /// The previous revision.
         previous: Option<Digest>,
-        /// What was rejected for good.
+        /// The components that only an approval allows again.
         rejected: Vec<(Digest, Rejection)>,
     },
-    /// A person's word on versions: what the Module's annotations say now.
+    /// The approval and the rejection in the Module's annotations.
     Approval {
-        /// This version may serve, whatever it would do.
+        /// The component that may become active, whatever it would do.
         approve: Option<Digest>,
-        /// This version must not serve.
+        /// The component that must not become active.
         reject: Option<Digest>,
     },
     /// Which annotations name no digest, and what to do; `None` if all do.
     InvalidApproval(Option<String>),
-    /// An [`Effect::RestoreSnapshot`] ended: the copy is there, or why not.
+    /// An `Effect::RestoreSnapshot` ended: the snapshot is fetched, or why not.
     SnapshotRestored {
-        /// What was to be fetched.
+        /// The component.
         digest: Digest,
-        /// How it ended.
+        /// The result.
         result: Result<(), Rejection>,
     },
-    /// An [`Effect::Preview`] ended: what the candidate would do, or why that is not known.
+    /// An `Effect::Preview` ended: what the candidate would do, or why that is not known.
     Previewed {
-        /// Whose.
+        /// The component.
         digest: Digest,
-        /// How it ended.
+        /// The result.
         result: Result<Preview, Rejection>,
     },
-    /// An [`Effect::Commit`] ended.
+    /// An `Effect::Commit` ended.
     Committed {
-        /// Whose.
+        /// The component.
         digest: Digest,
-        /// How it ended.
+        /// The result.
         result: Result<(), Rejection>,
     },
-    /// Since the swap more primaries fail than may; the verdict says how.
+    /// Since the swap more primaries fail than allowed, and how.
     FailureThresholdExceeded(Rejection),
-    /// The time is over that an [`Effect::BeginRollbackWindow`] began.
+    /// The rollback window of an `Effect::BeginRollbackWindow` is over.
     RollbackWindowOver(Digest),
     /// The Module appeared or its spec changed.
     Spec {
@@ -58,52 +57,51 @@ pub enum Event {
         /// Whether the spec can be used.
         spec: Result<Spec, Rejection>,
     },
-    /// An [`Effect::CheckParameters`] ended: whether the present parameters fit the active
+    /// An `Effect::CheckParameters` ended: whether the present parameters fit the active
     /// revision.
     ParametersChecked(Result<(), Rejection>),
     /// The source was read: the digest of its component, or why there is none.
     Source(Result<Digest, Rejection>),
-    /// An [`Effect::Load`] ended.
+    /// An `Effect::Load` ended.
     Loaded {
-        /// What was loaded.
+        /// The component.
         digest: Digest,
         /// What it is, or why it is refused.
         result: Result<ComponentInfo, Rejection>,
     },
-    /// An [`Effect::InstallCrds`] ended: all are established, or why not.
+    /// An `Effect::InstallCrds` ended: all are established, or why not.
     Crds {
-        /// Whose.
+        /// The component.
         digest: Digest,
-        /// How it ended.
+        /// The result.
         result: Result<(), Rejection>,
     },
-    /// The wait of an [`Effect::RetryLater`] is over.
+    /// The wait of an `Effect::RetryLater` is over.
     Retry,
-    /// How the module's runs go, when that changes.
+    /// Whether the module's runs succeed, when that changes.
     Health(Result<(), Rejection>),
     /// The Module is being deleted, and waits for its finalizers.
     Deleting,
-    /// An [`Effect::Teardown`] ended: what was done, for people, or why not.
+    /// An `Effect::Teardown` ended: what was done, for users, or why not.
     TornDown(Result<String, Rejection>),
-    /// The Module is gone.
+    /// The Module does not exist any more.
     Deleted,
 }
 
-/// What of a usable spec the machine needs to know.
+/// A valid spec, as far as the machine is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// The source is another one than before.
     pub other_source: bool,
-    /// The Module is suspended.
-    pub suspended: bool,
-    /// The parameters are others than those that the active revision has; of no meaning if none
-    /// serves.
+    /// The Module is paused.
+    pub paused: bool,
+    /// The parameters differ from those of the active revision, if there is one.
     pub other_parameters: bool,
-    /// How a new version comes to serve.
+    /// How a candidate becomes active.
     pub rollout: Rollout,
 }
 
-/// What the machine needs to know of a loaded component.
+/// A loaded component, as far as the machine is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentInfo {
     /// Name and version, as it describes itself: `podroute 0.1.0`.

@@ -8,12 +8,12 @@ pub const SOURCE_LOADED: &str = "SourceLoaded";
 pub const LOADING: &str = "Loading";
 /// The candidate's CustomResourceDefinitions are installed.
 pub const INSTALLING_CRDS: &str = "InstallingCRDs";
-/// The present source serves.
-pub const SERVING: &str = "RevisionActive";
-/// Nothing has been loaded that could serve.
-pub const NOTHING_LOADED: &str = "NoActiveRevision";
-/// The Module says `paused`.
-pub const SUSPENDED: &str = "Paused";
+/// A revision is active.
+pub const REVISION_ACTIVE: &str = "RevisionActive";
+/// No revision is active.
+pub const NO_ACTIVE_REVISION: &str = "NoActiveRevision";
+/// The Module has `spec.paused`.
+pub const PAUSED: &str = "Paused";
 /// The spec cannot be used.
 pub const INVALID_SPEC: &str = "InvalidSpec";
 /// The parameters do not fit the guest.
@@ -24,27 +24,27 @@ pub const INVALID_PARAMETERS_SCHEMA: &str = "InvalidParametersSchema";
 pub const PARAMETERS_NOT_CHECKED: &str = "ParametersNotChecked";
 /// The parameters are being checked against the schema of the active revision.
 pub const CHECKING_PARAMETERS: &str = "CheckingParameters";
-/// The runs do not fail.
-pub const RUNS_SUCCEED: &str = "ReconcileSucceeded";
-/// Nothing has run yet.
-pub const NO_RUNS: &str = "NotReconciled";
-/// The candidate is run without writing.
-pub const REHEARSING: &str = "Previewing";
-/// The decision for the candidate is written down.
+/// The runs succeed.
+pub const RECONCILE_SUCCEEDED: &str = "ReconcileSucceeded";
+/// No run has ended yet.
+pub const NOT_RECONCILED: &str = "NotReconciled";
+/// The candidate runs without writes.
+pub const PREVIEWING: &str = "Previewing";
+/// The host writes the decision for the candidate.
 pub const COMMITTING: &str = "Committing";
-/// What served last is fetched from its copy.
-pub const RECALLING: &str = "RestoringSnapshot";
+/// The host fetches the snapshot of the revision that was active before it started.
+pub const RESTORING_SNAPSHOT: &str = "RestoringSnapshot";
 /// The candidate needs an approval.
 pub const HELD: &str = "Held";
 /// No candidate needs an approval.
-pub const NOTHING_HELD: &str = "NoApprovalNeeded";
-/// A person has rejected the version.
+pub const NO_APPROVAL_NEEDED: &str = "NoApprovalNeeded";
+/// A user has rejected the component.
 pub const REJECTED: &str = "Rejected";
-/// The version before serves again, since too much failed.
+/// The previous revision is active again, since too many primaries failed.
 pub const ROLLED_BACK: &str = "RolledBack";
-/// A definition of the candidate would take less than the installed one.
+/// A definition of the candidate would accept less than the installed one.
 pub const CRD_NOT_ADDITIVE: &str = "CRDIncompatible";
-/// No definition of a candidate would take less than the installed one.
+/// No definition of a candidate would accept less than the installed one.
 pub const CRDS_COMPATIBLE: &str = "CRDsCompatible";
 /// The Module is being deleted.
-pub const LEAVING: &str = "Finalizing";
+pub const FINALIZING: &str = "Finalizing";

@@ -1,32 +1,31 @@
-//! A Module that is being deleted: what it takes before it goes.
+//! Transitions of a Module that is being deleted.
 //!
-//! Nothing is made any more, and no other version comes to serve. The module's finalizer comes off
-//! its primaries, since nobody could delete them otherwise; those that are being deleted are asked
-//! first what is left to do. For that a version is needed that serves: after a restart
-//! of the host, what served last is loaded once more. Then the Module is let go.
+//! The host creates nothing any more, and no candidate becomes active. It removes the module's
+//! finalizer from its primaries, since nobody could delete them otherwise; for those that are being
+//! deleted it asks the guest first. For that a revision must be active: after a restart of the
+//! host, the last one is loaded once more. Then the host removes its finalizer from the Module.
 
-use innkeeper_contract::{Event as Notice, EventType};
+use innkeeper_contract::EventType;
 
-use super::{Candidate, Effect, Event, Machine, Rejection, warning};
+use super::rejection::Rejection;
+use super::{Candidate, Effect, Event, LoadedCandidate, Machine};
 
 impl Machine {
-    /// The Module is being deleted.
     pub(super) fn on_deleting(&mut self, effects: &mut Vec<Effect>) {
         self.teardown = Some(Ok(()));
-        match (self.restored_digest, &self.candidate) {
-            (
-                Some(past),
-                Candidate::RestoringSnapshot(on_its_way) | Candidate::Loading(on_its_way),
-            ) if *on_its_way == past && self.active.is_none() => {}
-            (Some(past), _) if self.active.is_none() => {
-                self.candidate = Candidate::RestoringSnapshot(past);
-                effects.push(Effect::RestoreSnapshot(past));
+        let restored = self.revisions.restored.filter(|_| self.revisions.active.is_none());
+        match restored {
+            Some(digest)
+                if self.candidate.is_loading() && self.candidate.digest() == Some(digest) => {}
+            Some(digest) => {
+                self.candidate = Candidate::RestoringSnapshot(digest);
+                effects.push(Effect::RestoreSnapshot(digest));
             }
-            _ => self.begin_teardown(effects),
+            None => self.begin_teardown(effects),
         }
     }
 
-    /// Nothing but leaving counts any more.
+    /// Takes an event during the teardown; most have no effect any more.
     pub(super) fn step_teardown(&mut self, event: Event, effects: &mut Vec<Effect>) {
         match event {
             Event::SnapshotRestored { digest, result }
@@ -41,8 +40,8 @@ impl Machine {
                 }
             }
             Event::Loaded { digest, result } if self.candidate == Candidate::Loading(digest) => {
-                if let Ok(facts) = result {
-                    self.swap(super::loaded(digest, facts), effects);
+                if let Ok(info) = result {
+                    self.swap(LoadedCandidate::new(digest, info), effects);
                 }
                 self.begin_teardown(effects);
             }
@@ -55,10 +54,8 @@ impl Machine {
     }
 
     fn begin_teardown(&mut self, effects: &mut Vec<Effect>) {
-        if self.rollback_target.take().is_some() {
-            effects.push(Effect::EndRollbackWindow);
-        }
-        (self.checked, self.retried) = (None, None);
+        self.end_rollback_window(effects);
+        (self.progress.reusable, self.progress.retried) = (None, None);
         self.candidate = Candidate::Teardown;
         effects.push(Effect::Teardown);
     }
@@ -67,16 +64,12 @@ impl Machine {
         match result {
             Ok(message) => {
                 self.teardown = Some(Ok(()));
-                effects.push(Effect::Notify(Notice {
-                    type_: EventType::Normal,
-                    reason: "FinalizersRemoved".to_owned(),
-                    message,
-                }));
+                effects.push(Effect::notify(EventType::Normal, "FinalizersRemoved", message));
                 effects.push(Effect::RemoveFinalizer);
             }
             Err(rejection) => {
                 if self.teardown != Some(Err(rejection.clone())) {
-                    effects.push(warning(&rejection));
+                    effects.push(Effect::warning(&rejection));
                 }
                 self.teardown = Some(Err(rejection));
                 effects.push(Effect::RetryLater);

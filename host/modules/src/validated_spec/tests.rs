@@ -1,7 +1,10 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
 
+use super::duration::parse_duration;
 use super::*;
+use crate::module::Quantity;
+use crate::rollout::Strategy;
 
 fn settings(name: &str, spec: &Value, place: SourceKind) -> Result<ValidatedSpec, String> {
     let document = json!({
@@ -122,9 +125,9 @@ fn a_namespace_of_innkeeper_itself_is_refused() {
         }),
         SourceKind::Cluster,
         &expect![[r#"
-            spec.namespaces[1]: innkeeper-modules belongs to Innkeeper itself: no module reconciles what lies there; name another namespace
-            spec.namespaces[2]: innkeeper-system belongs to Innkeeper itself: no module reconciles what lies there; name another namespace
-            spec.namespaces[3]: operators belongs to Innkeeper itself: no module reconciles what lies there; name another namespace"#]],
+            spec.namespaces[1]: innkeeper-modules belongs to Innkeeper itself: no module reconciles it; name another namespace
+            spec.namespaces[2]: innkeeper-system belongs to Innkeeper itself: no module reconciles it; name another namespace
+            spec.namespaces[3]: operators belongs to Innkeeper itself: no module reconciles it; name another namespace"#]],
     );
 }
 

@@ -1,11 +1,10 @@
 //! Whether modules may act as the ServiceAccounts that they name, as the host last learned it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use innkeeper_cluster::Revocation;
 use innkeeper_modules::account_annotation::{NOT_ALLOWED, UNKNOWN};
-use innkeeper_modules::{Rejection, RetryPolicy, Revision};
+use innkeeper_modules::{Rejection, RetryPolicy};
 
 /// Whether a ServiceAccount allows a module to act as it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +52,8 @@ pub(super) struct AccountStates {
     pub(super) revocations: BTreeMap<(String, String), Revocation>,
     /// Modules whose spec names an account that does not allow them, and why.
     pub(super) denied: BTreeMap<String, String>,
-    /// Active revisions that are stopped until their account allows them again, and why.
-    pub(super) stopped: BTreeMap<String, (Arc<Revision>, Rejection)>,
+    /// Modules whose active revision is stopped until its account allows it again, and why.
+    pub(super) stopped: BTreeMap<String, Rejection>,
 }
 
 impl AccountStates {
@@ -85,7 +84,7 @@ impl AccountStates {
 
     /// Why a module may not act as its account, if it may not.
     pub(super) fn denial(&self, module: &str) -> Option<Denial<'_>> {
-        if let Some((_, rejection)) = self.stopped.get(module) {
+        if let Some(rejection) = self.stopped.get(module) {
             let (reason, message) = (&*rejection.reason, &*rejection.message);
             return Some(Denial { reason, message, is_stopped: true });
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use innkeeper_cluster::{Account, ApiClient};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
-use innkeeper_modules::{Input, Rejection, RetryPolicy, Revision, module};
+use innkeeper_modules::{Event, Input, Rejection, RetryPolicy, Revision, module};
 
 use super::account_access::AccountAccess;
 use super::event::{SupervisorEvent, input_of};
@@ -44,7 +44,7 @@ impl Supervisor {
     /// not known yet: the Module is listed again when it is.
     pub(super) fn check_account(&mut self, name: &str, input: Input) -> Option<Input> {
         let Input::Module(module) = input else { return Some(input) };
-        if let Some(revision) = self.decided_revision(name) {
+        if let Some(revision) = self.driver.active_revision(name).cloned() {
             let account = revision.settings.service_account.as_deref();
             let access = account.map(|account| self.source.account_access(name, account));
             // An account that is unknown for a moment stops no active revision.
@@ -62,7 +62,7 @@ impl Supervisor {
                 if self.accounts.denied.remove(name).is_some() {
                     // What the account delayed is tried at once, and soon again.
                     self.retries.remove(name);
-                    self.send(name, Input::Retry);
+                    self.send(name, Event::Retry);
                 }
                 Some(Input::Module(module))
             }
@@ -115,15 +115,9 @@ impl Supervisor {
                     self.shared.stop(name);
                     self.count_active();
                 }
-                self.accounts.stopped.insert(name.to_owned(), (revision.clone(), rejection));
+                self.accounts.stopped.insert(name.to_owned(), rejection);
             }
         }
-    }
-
-    /// The active revision of a module, also while its account stops it.
-    fn decided_revision(&self, name: &str) -> Option<Arc<Revision>> {
-        let stopped = self.accounts.stopped.get(name).map(|(revision, _)| revision.clone());
-        stopped.or_else(|| self.shared.module(name).map(|active| active.revision().clone()))
     }
 
     /// Ends the preview of a module's candidate, if one is under way.
@@ -142,8 +136,8 @@ impl Supervisor {
                 Input::Module(module) => module.spec.service_account_name.as_deref(),
                 _ => None,
             };
-            let revision = self.decided_revision(&module);
-            let acts_as = revision.as_ref().and_then(|one| one.settings.service_account.as_deref());
+            let revision = self.driver.active_revision(&module);
+            let acts_as = revision.and_then(|one| one.settings.service_account.as_deref());
             if named == Some(account) || acts_as == Some(account) {
                 self.handle(&module, *input).await;
             }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use innkeeper_cluster::Backoff;
 use innkeeper_cluster::events::Regarding;
-use innkeeper_contract::{Event, EventType};
+use innkeeper_contract::{Event as Notice, EventType};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
 use innkeeper_modules::driver::{CrdInstallation, Teardown};
 use innkeeper_modules::{
-    Action, Input, LoadJob, ParametersJob, Rejection, RetryPolicy, SourceError,
+    Action, Event, Input, LoadJob, ParametersJob, Rejection, RetryPolicy, SourceError,
 };
 
 use super::crds::Installer;
@@ -56,7 +56,7 @@ impl Supervisor {
                     .entry(name.to_owned())
                     .or_insert_with(|| Backoff::new(&env, RETRY_MIN, RETRY_MAX))
                     .advance();
-                self.send_after(name, wait, Input::Retry);
+                self.send_after(name, wait, Event::Retry);
             }
             Action::Report(_) => {
                 self.write_status(name).await;
@@ -155,8 +155,8 @@ impl Supervisor {
                 Ok(()) => installer.install(&installation.crds).await,
                 Err(rejection) => Err(rejection),
             };
-            let input = Input::Crds { digest: installation.digest, result };
-            let _ = outbox.send(SupervisorEvent::input(module, input));
+            let event = Event::Crds { digest: installation.digest, result };
+            let _ = outbox.send(SupervisorEvent::input(module, event));
         });
     }
 
@@ -173,7 +173,7 @@ impl Supervisor {
                 Ok(()) => teardown::teardown(&shared, &client, &module, &teardown).await,
                 Err(rejection) => Err(rejection),
             };
-            let _ = outbox.send(SupervisorEvent::input(module, Input::TornDown(result)));
+            let _ = outbox.send(SupervisorEvent::input(module, Event::TornDown(result)));
         });
     }
 
@@ -188,14 +188,14 @@ impl Supervisor {
                 Some(live) => match teardown::remove_finalizer(&cluster.host(), &live).await {
                     // The watch delivers its deletion.
                     Ok(()) => return,
-                    Err(rejection) => Input::TornDown(Err(rejection)),
+                    Err(rejection) => Event::TornDown(Err(rejection)).into(),
                 },
             };
             let _ = outbox.send(SupervisorEvent::input(module, input));
         });
     }
 
-    async fn publish_event(&mut self, name: &str, event: &Event) {
+    async fn publish_event(&mut self, name: &str, event: &Notice) {
         if event.type_ == EventType::Warning {
             tracing::warn!(module = name, reason = event.reason, "{}", event.message);
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();

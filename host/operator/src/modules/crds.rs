@@ -1,5 +1,5 @@
 //! CustomResourceDefinitions that a guest describes: installed as the module's ServiceAccount,
-//! within the groups that its Module grants, before the guest serves.
+//! within the groups that its Module grants, before the revision is active.
 //!
 //! The label [`MODULE_LABEL`] names the module that installed a definition: only that module
 //! changes it.
@@ -30,7 +30,7 @@ use self::stored_objects::StoredObjectCheck;
 /// How long a definition may take until the server serves it.
 pub const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
-/// So many changed fields of one definition are named.
+/// The most changed fields that are named of one definition.
 const FIELDS_MAX: usize = 5;
 
 /// The longest refusal in a preview, in bytes.
@@ -49,7 +49,7 @@ pub struct Installer<'a> {
     pub object_checks: &'a Mutex<()>,
 }
 
-/// What is done about one definition.
+/// The decision about one definition.
 enum Decision {
     /// The installed one is used as it is.
     Keep,
@@ -68,7 +68,7 @@ impl Installer<'_> {
     /// Installs what is granted and checks what is not; waits until all are served.
     ///
     /// # Errors
-    /// Why the guest cannot serve: the first definition that stands in the way.
+    /// The first definition that cannot be installed or used.
     pub async fn install(&self, requests: &[CrdRequest]) -> Result<(), Rejection> {
         // All are decided before one is written: a candidate that is held changes nothing.
         let mut decisions = Vec::new();
@@ -78,7 +78,7 @@ impl Installer<'_> {
         for (request, decision) in decisions {
             let Decision::Apply { body, exists, fields } = decision else { continue };
             match self.apply(request, &body).await {
-                // Only labels or texts would change: an account without that right may still serve.
+                // Only labels or descriptions would change: the account needs no right for that.
                 Err(rejection)
                     if exists && fields.is_empty() && rejection.reason == "CRDForbidden" =>
                 {
@@ -95,7 +95,7 @@ impl Installer<'_> {
         Ok(())
     }
 
-    /// What installing would change, and what would be refused. Nothing is written.
+    /// The changes and refusals of an installation. Nothing is written.
     pub async fn preview(&self, requests: &[CrdRequest]) -> Vec<Example> {
         let mut changes = Vec::new();
         for request in requests {
@@ -153,7 +153,7 @@ impl Installer<'_> {
             };
             check.run(request, &definition).await?;
         }
-        // What somebody changed since it was read has not been compared.
+        // A definition that was changed since it was read has not been compared.
         let body = with_metadata(body, "uid", &live.uid);
         let body = with_metadata(body, "resourceVersion", &live.resource_version);
         Ok(Decision::Apply { body, exists: true, fields })
@@ -167,7 +167,7 @@ impl Installer<'_> {
         }
     }
 
-    /// What is sent: the definition with the module that it belongs to.
+    /// The body of the request: the definition with the module that it belongs to.
     fn body(&self, request: &CrdRequest) -> Value {
         let mut body = request.definition.clone();
         body["metadata"]["labels"][MODULE_LABEL] = self.module.into();

@@ -2,7 +2,7 @@
 //! Module before the revision reconciles its first primary.
 
 use innkeeper_modules::driver::snapshot_name;
-use innkeeper_modules::{Component, Digest, Input, Rejection, RetryPolicy};
+use innkeeper_modules::{Component, Digest, Event, Input, Rejection, RetryPolicy};
 
 use super::cluster_source::WriteOutcome;
 use super::component_snapshots;
@@ -58,7 +58,7 @@ impl Supervisor {
     }
 
     /// Writes the decision after its snapshot is saved: the Module's finalizer first, then its
-    /// status. The answer is [`Input::Committed`].
+    /// status. The answer is [`Event::Committed`].
     pub(super) async fn commit(
         &mut self,
         name: &str,
@@ -72,7 +72,7 @@ impl Supervisor {
         if result.is_ok() {
             self.sweep_snapshots(name);
         }
-        self.handle(name, Input::Committed { digest, result }).await;
+        self.handle(name, Event::Committed { digest, result }).await;
     }
 
     async fn write_finalizer_and_decision(

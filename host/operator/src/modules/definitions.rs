@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use innkeeper_cluster::crd;
 use innkeeper_core::ObjectKey;
-use innkeeper_modules::Input;
+use innkeeper_modules::Event;
 
 use super::crds::StatusSchema;
 use super::event::SupervisorEvent;
@@ -29,7 +29,7 @@ impl Supervisor {
             self.mismatched.iter().filter(of_group).map(|(name, _)| name.clone()).collect();
         for name in names {
             self.mismatched.remove(&name);
-            self.handle(&name, Input::Retry).await;
+            self.handle(&name, Event::Retry).await;
         }
     }
 

@@ -84,8 +84,8 @@ pub enum SupervisorEvent {
 
 impl SupervisorEvent {
     /// An input for the driver.
-    pub fn input(module: impl Into<String>, input: Input) -> Self {
-        Self::Input { module: module.into(), input: Box::new(input) }
+    pub fn input(module: impl Into<String>, input: impl Into<Input>) -> Self {
+        Self::Input { module: module.into(), input: Box::new(input.into()) }
     }
 }
 

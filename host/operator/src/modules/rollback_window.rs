@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_core::ObjectKey;
-use innkeeper_modules::{Digest, Input, Rejection, RetryPolicy};
+use innkeeper_modules::{Digest, Event, Rejection, RetryPolicy};
 
 use super::event::SupervisorEvent;
 use super::health::Failing;
@@ -25,7 +25,7 @@ impl Supervisor {
         self.shared.health.begin_rollback_window(&name.into(), failures_max);
         let replaced = self.rollback.replaced.take();
         self.rollback.previous.extend(replaced.map(|before| (name.to_owned(), before)));
-        self.send_after(name, time, Input::RollbackWindowOver(digest));
+        self.send_after(name, time, Event::RollbackWindowOver(digest));
     }
 
     /// Drops the previous revision of a module; its failures cause no rollback any more.
@@ -56,8 +56,8 @@ impl Supervisor {
                 }
             }
             if let Some(rejection) = failure_threshold_exceeded(&counted, failures_max) {
-                let input = Input::FailureThresholdExceeded(rejection);
-                let _ = outbox.send(SupervisorEvent::input(&*module, input));
+                let event = Event::FailureThresholdExceeded(rejection);
+                let _ = outbox.send(SupervisorEvent::input(&*module, event));
             } else {
                 shared.health.exclude(&module, excluded);
                 shared.health.begin_rollback_window(&module, failures_max);

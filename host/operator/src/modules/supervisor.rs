@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use innkeeper_cluster::{Backoff, Caches, Namespaces, Task, crd};
-use innkeeper_modules::{Action, Digest, Driver, Input, Rejection, RetryPolicy};
+use innkeeper_modules::{Action, Digest, Driver, Event, Input, Rejection, RetryPolicy};
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
 
@@ -209,7 +209,7 @@ impl Supervisor {
                         Err(Rejection::new(reason, message, RetryPolicy::Later))
                     }
                 };
-                self.handle(module, Input::Health(runs)).await;
+                self.handle(module, Event::Health(runs)).await;
             }
             HealthChange::FailureThresholdExceeded { new_failures, failures_max } => {
                 self.check_rollback_window(module, new_failures, failures_max);
@@ -218,7 +218,8 @@ impl Supervisor {
     }
 
     /// Hands an input to the driver, and carries out the actions that it returns.
-    pub(super) async fn handle(&mut self, name: &str, input: Input) {
+    pub(super) async fn handle(&mut self, name: &str, input: impl Into<Input>) {
+        let input = input.into();
         let is_module = matches!(input, Input::Module(_));
         self.shared.liveness.begin(format!("handling an input of the module {name}"));
         let Some(input) = self.check_account(name, input) else { return };
@@ -245,12 +246,12 @@ impl Supervisor {
     }
 
     /// Puts an input into the inbox.
-    pub(super) fn send(&self, name: &str, input: Input) {
+    pub(super) fn send(&self, name: &str, input: impl Into<Input>) {
         let _ = self.outbox.send(SupervisorEvent::input(name, input));
     }
 
     /// Puts an input into the inbox after some time.
-    pub(super) fn send_after(&mut self, name: &str, time: Duration, input: Input) {
+    pub(super) fn send_after(&mut self, name: &str, time: Duration, input: impl Into<Input>) {
         self.send_event_after(time, SupervisorEvent::input(name, input));
     }
 

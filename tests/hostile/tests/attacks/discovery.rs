@@ -151,7 +151,7 @@ fn a_candidate_with_another_kind_replaces_no_active_revision() {
             let lies = reading(&[kind("v1", "Sekret", "secrets", "Namespaced")]);
             arena.install(&attack(&revision("2.0.0", &lies))).await;
             let message = arena.module_says(name, "Loaded", "False", "KindMismatch").await;
-            assert!(message.contains("goes on serving"), "{message}");
+            assert!(message.contains("stays active"), "{message}");
             // The active revision goes on with what it did before.
             let path = format!("/api/v1/namespaces/attack-{name}/configmaps/good");
             delete(&arena, &path).await;

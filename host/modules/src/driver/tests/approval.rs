@@ -29,7 +29,7 @@ fn annotate(driver: &mut Driver<Fake>, annotations: &Value) -> Vec<Action<Fake>>
 }
 
 #[test]
-fn an_approval_by_first_digits_has_no_effect_and_says_what_to_do() {
+fn approval_by_the_first_digits_has_no_effect_and_a_message() {
     let digest = component("a").digest.to_string();
     for text in [&digest[..12], &digest[..63], "latest", "*", &format!("{digest}0"), "sha256:"] {
         let mut driver = held();
@@ -43,23 +43,23 @@ fn an_approval_by_first_digits_has_no_effect_and_says_what_to_do() {
                 && message.contains("`innkeeper modules approve m`"),
             "{message}"
         );
-        assert!(driver.modules().get("m").is_none(), "{text}");
+        assert!(driver.active_revision("m").is_none(), "{text}");
     }
 }
 
 #[test]
-fn an_approval_by_the_whole_digest_lets_the_version_serve_and_ends_the_message() {
+fn approval_by_the_whole_digest_activates_the_candidate_and_ends_the_message() {
     let mut driver = held();
     let digest = component("a").digest.to_string();
     annotate(&mut driver, &json!({"innkeeper.dev/approve": digest[..12]}));
     annotate(&mut driver, &json!({"innkeeper.dev/approve": format!(" {digest}\n")}));
-    assert!(driver.modules().get("m").is_some());
+    assert!(driver.active_revision("m").is_some());
     let (reason, message) = condition(&driver, "Held");
     assert_eq!((reason.as_str(), message.contains("has no effect")), ("NoApprovalNeeded", false));
 }
 
 #[test]
-fn a_rejection_by_first_digits_has_no_effect_and_an_empty_annotation_says_nothing() {
+fn rejection_by_the_first_digits_has_no_effect_and_an_empty_annotation_no_message() {
     let mut driver = held();
     let digest = component("a").digest.to_string();
     annotate(
@@ -74,7 +74,7 @@ fn a_rejection_by_first_digits_has_no_effect_and_an_empty_annotation_says_nothin
 }
 
 #[test]
-fn a_hostile_annotation_is_quoted_as_visible_text_of_bounded_length() {
+fn hostile_annotation_is_quoted_as_visible_text_of_bounded_length() {
     let mut driver = held();
     let text = format!("\u{1b}[2J\u{202e}{}", "x".repeat(1 << 18));
     annotate(&mut driver, &json!({"innkeeper.dev/approve": text, "innkeeper.dev/reject": text}));
@@ -84,16 +84,16 @@ fn a_hostile_annotation_is_quoted_as_visible_text_of_bounded_length() {
 }
 
 #[test]
-fn names_in_what_a_candidate_would_do_are_visible_text() {
+fn names_in_the_examples_of_a_preview_are_visible_text() {
     let mut driver = driver();
     driver.handle("m", module(1, &manual()));
     driver.handle("m", source("a"));
     driver.handle("m", loaded("a", |_| {}));
     let text = "a\n\u{1b}[2J\u{202e}";
-    let mut rehearsal = Preview::default();
-    rehearsal.add(PlannedChange::Change, text.to_owned(), vec![text.to_owned()]);
+    let mut preview = Preview::default();
+    preview.add(PlannedChange::Change, text.to_owned(), vec![text.to_owned()]);
     let digest = component("a").digest;
-    driver.handle("m", Input::Previewed { digest, result: Ok(rehearsal) });
+    driver.handle("m", Input::Previewed { digest, result: Ok(preview) });
     let members = driver.report("m").unwrap().members;
     let example = &members["candidate"]["examples"][0];
     for shown in [&example["object"], &example["fields"][0]] {

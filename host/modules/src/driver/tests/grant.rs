@@ -1,4 +1,4 @@
-//! What the spec grants the active revision: a finalizer of a group in `spec.allowedCRDGroups`.
+//! The grant of the spec to the active revision: a finalizer of a group in `spec.allowedCRDGroups`.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn finalizer_of_the_active_revision_is_reported_when_its_group_is_removed() {
     let shown: Vec<_> = actions.iter().map(show).collect();
     assert!(shown.contains(&"notify FinalizerNotGranted".to_owned()), "{shown:?}");
     assert_eq!(ready(&driver), is("False", "FinalizerNotGranted"));
-    assert!(driver.modules().get("m").is_some(), "it goes on serving");
+    assert!(driver.active_revision("m").is_some(), "it stays active");
     let again = driver.handle("m", module(3, &granting(&json!([]))));
     let shown: Vec<_> = again.iter().map(show).collect();
     assert!(!shown.contains(&"notify FinalizerNotGranted".to_owned()), "once: {shown:?}");
@@ -43,13 +43,13 @@ fn finalizer_of_the_active_revision_is_reported_when_its_group_is_removed() {
 }
 
 #[test]
-fn restored_revision_serves_although_its_finalizer_is_no_longer_granted() {
+fn restored_revision_is_active_although_its_finalizer_is_no_longer_granted() {
     let mut driver = driver();
     let status = json!({"digest": component("a").digest.to_string(), "conditions": []});
     driver.handle("m", named("m", 2, &granting(&json!([])), &status));
     driver.handle("m", source("a"));
     handle(&mut driver, loaded("a", of_example_com));
-    assert!(driver.modules().get("m").is_some());
+    assert!(driver.active_revision("m").is_some());
     assert_eq!(ready(&driver), is("False", "FinalizerNotGranted"));
 }
 
@@ -59,6 +59,6 @@ fn candidate_whose_finalizer_is_not_granted_is_refused() {
     driver.handle("m", module(1, &granting(&json!([]))));
     driver.handle("m", source("a"));
     handle(&mut driver, loaded("a", of_example_com));
-    assert!(driver.modules().get("m").is_none());
+    assert!(driver.active_revision("m").is_none());
     assert_eq!(ready(&driver), is("False", "FinalizerNotGranted"));
 }

@@ -22,7 +22,7 @@ fn text() -> Value {
 }
 
 fn parameters(driver: &Driver<Fake>) -> Value {
-    driver.modules().get("m").unwrap().settings.parameters.clone()
+    driver.active_revision("m").unwrap().settings.parameters.clone()
 }
 
 fn job(actions: &[Action<Fake>]) -> ParametersJob<Fake> {
@@ -71,7 +71,7 @@ fn parameters_that_change_while_they_are_checked_are_checked_again() {
     let first = job(&driver.handle("m", sized(2, &json!("x"))));
     assert_eq!(ready(&driver), ("Unknown".into(), "CheckingParameters".into()));
     let second = job(&driver.handle("m", sized(3, &json!(3))));
-    // The answer about the parameters before says nothing of the present ones.
+    // The answer about the old parameters does not apply to the present ones.
     assert!(driver.handle("m", first.run_with(validate)).is_empty());
     assert_eq!(parameters(&driver), json!({"size": 1}));
     driver.handle("m", second.run_with(validate));
@@ -80,15 +80,15 @@ fn parameters_that_change_while_they_are_checked_are_checked_again() {
 }
 
 #[test]
-fn parameters_that_change_while_the_decision_is_written_are_not_served_unchecked() {
+fn parameters_that_change_while_the_decision_is_written_are_not_used_unchecked() {
     let mut driver = driver();
     driver.handle("m", sized(1, &json!(1)));
     driver.handle("m", source("a"));
     let checked = job(&driver.handle("m", with_schema("a", &number())));
     driver.handle("m", checked.run_with(validate));
-    // It is decided, and being written down; now the parameters do not fit any more.
+    // The decision is being written; now the parameters do not fit any more.
     driver.handle("m", sized(2, &json!("x")));
-    let committed = Input::Committed { digest: component("a").digest, result: Ok(()) };
+    let committed = Event::Committed { digest: component("a").digest, result: Ok(()) };
     let actions = driver.handle("m", committed);
     assert_eq!(parameters(&driver), json!({"size": 1}));
     driver.handle("m", job(&actions).run_with(validate));
@@ -97,7 +97,7 @@ fn parameters_that_change_while_the_decision_is_written_are_not_served_unchecked
 }
 
 #[test]
-fn rollback_serves_with_parameters_that_fit_the_version_before() {
+fn rollback_uses_parameters_that_fit_the_previous_revision() {
     let mut driver = driver();
     let immediate = |generation, size: Value| {
         module(
@@ -113,7 +113,7 @@ fn rollback_serves_with_parameters_that_fit_the_version_before() {
     handle(&mut driver, with_schema("b", &text()));
     assert_eq!(parameters(&driver), json!({"size": "x"}));
     let rejection = Rejection::new("GuestTrapped", "trapped", RetryPolicy::Later);
-    let actions = handle(&mut driver, Input::FailureThresholdExceeded(rejection));
+    let actions = handle(&mut driver, Event::FailureThresholdExceeded(rejection));
     assert_eq!(parameters(&driver), json!({"size": 1}), "{:?}", actions.iter().map(show));
     assert_eq!(ready(&driver), ("False".into(), "InvalidParameters".into()));
 }
@@ -131,7 +131,7 @@ fn check_that_the_host_cannot_do_is_tried_again() {
     assert!(actions.iter().any(|action| matches!(action, Action::RetryLater)));
     assert_eq!(ready(&driver), ("False".into(), "ParametersNotChecked".into()));
     assert_eq!(parameters(&driver), json!({"size": 1}));
-    let again = job(&driver.handle("m", Input::Retry));
+    let again = job(&driver.handle("m", Event::Retry));
     driver.handle("m", again.run_with(validate));
     assert_eq!(parameters(&driver), json!({"size": 2}));
     assert_eq!(ready(&driver), ("True".into(), "RevisionActive".into()));

@@ -1,4 +1,4 @@
-//! What a module leaves behind: kinds that it no longer declares, and its finalizer.
+//! Kinds that a module no longer declares, and its finalizer.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn deleted(generation: i64) -> Input<Fake> {
     Input::Module(Box::new(Module::from_value(&document).unwrap()))
 }
 
-/// A driver whose module serves; nothing is rehearsed.
+/// A driver whose module has an active revision; nothing is previewed.
 fn active(change: impl FnOnce(&mut Manifest)) -> Driver<Fake> {
     let mut driver = driver();
     driver.handle("m", module(1, &immediate()));
@@ -29,7 +29,7 @@ fn active(change: impl FnOnce(&mut Manifest)) -> Driver<Fake> {
 }
 
 fn dropped(driver: &Driver<Fake>) -> Vec<String> {
-    let revision = driver.modules().get("m").unwrap();
+    let revision = driver.active_revision("m").unwrap();
     revision.dropped.iter().map(ToString::to_string).collect()
 }
 
@@ -40,7 +40,7 @@ fn owned(driver: &Driver<Fake>) -> Vec<String> {
 }
 
 #[test]
-fn a_kind_that_a_version_drops_is_watched_until_nothing_of_it_is_left() {
+fn kind_that_a_revision_drops_is_watched_until_no_object_is_left() {
     let mut driver = active(|_| {});
     driver.handle("m", source("b"));
     handle(&mut driver, loaded("b", |manifest| manifest.owned.clear()));
@@ -53,14 +53,14 @@ fn a_kind_that_a_version_drops_is_watched_until_nothing_of_it_is_left() {
         .iter()
         .map(show)
         .collect();
-    assert_eq!(shown, ["serve b #3 parameters=null memory=67108864", "report 1 RevisionActive"]);
+    assert_eq!(shown, ["activate b #3 parameters=null memory=67108864", "report 1 RevisionActive"]);
     assert!(dropped(&driver).is_empty());
     assert!(!driver.report("m").unwrap().members.contains_key("ownedKinds"));
     assert!(driver.handle("m", Input::LeftoversGone(vec![config_map])).is_empty(), "once");
 }
 
 #[test]
-fn a_kind_that_is_declared_again_is_no_leftover() {
+fn kind_that_is_declared_again_is_no_leftover() {
     let mut driver = active(|_| {});
     driver.handle("m", source("b"));
     handle(&mut driver, loaded("b", |manifest| manifest.owned.clear()));
@@ -73,44 +73,44 @@ fn a_kind_that_is_declared_again_is_no_leftover() {
 }
 
 #[test]
-fn what_a_module_that_leaves_needs_is_said() {
+fn teardown_has_the_kind_and_the_finalizer_of_the_active_revision() {
     let mut driver = active(|manifest| manifest.finalizer = Some(String::new()));
     assert_eq!(driver.report("m").unwrap().members["finalizer"], "innkeeper.dev/m");
     let shown: Vec<_> = driver.handle("m", deleted(2)).iter().map(show).collect();
     assert_eq!(
         shown,
         [
-            "leave quay.io/v1alpha1 Podroute with finalizer Some(\"\"), serving",
+            "tear down quay.io/v1alpha1 Podroute with finalizer Some(\"\"), active",
             "report 2 Finalizing"
         ]
     );
     let shown: Vec<_> =
-        driver.handle("m", Input::TornDown(Ok("done".into()))).iter().map(show).collect();
-    assert_eq!(shown, ["notify FinalizersRemoved", "let go"]);
+        driver.handle("m", Event::TornDown(Ok("done".into()))).iter().map(show).collect();
+    assert_eq!(shown, ["notify FinalizersRemoved", "remove finalizer"]);
     let shown: Vec<_> = driver.handle("m", Input::Gone).iter().map(show).collect();
     assert_eq!(shown, ["stop"]);
 }
 
 #[test]
-fn the_finalizer_is_told_before_the_first_primary_has_it() {
+fn finalizer_is_reported_before_the_first_primary_has_it() {
     let mut driver = driver();
     driver.handle("m", module(1, &spec()));
     driver.handle("m", source("a"));
     driver.handle("m", loaded("a", |manifest| manifest.finalizer = Some("quay.io/c".into())));
-    // It is being written down, and serves when it is.
-    assert!(driver.modules().get("m").is_none());
+    // The decision is being written.
+    assert!(driver.active_revision("m").is_none());
     assert_eq!(driver.report("m").unwrap().members["finalizer"], "quay.io/c");
 }
 
 #[test]
-fn of_a_folder_a_module_with_a_finalizer_leaves_when_its_file_is_gone() {
+fn module_of_a_folder_with_a_finalizer_is_torn_down_when_its_file_is_deleted() {
     let mut driver = Driver::new(SourceKind::Directory, Limits::default());
     let spec = json!({"source": {"file": "m.wasm"}});
     driver.handle("m", module(0, &spec));
     driver.handle("m", source("a"));
     handle(&mut driver, loaded("a", |manifest| manifest.finalizer = Some(String::new())));
     let shown: Vec<_> = driver.handle("m", Input::Gone).iter().map(show).collect();
-    assert_eq!(shown[0], "leave quay.io/v1alpha1 Podroute with finalizer Some(\"\"), serving");
+    assert_eq!(shown[0], "tear down quay.io/v1alpha1 Podroute with finalizer Some(\"\"), active");
     let shown: Vec<_> = driver.handle("m", Input::Gone).iter().map(show).collect();
     assert_eq!(shown, ["stop"]);
 }

@@ -1,15 +1,16 @@
-//! A version whose definitions would take less than the installed ones: refused, and a person is
-//! told.
+//! A candidate whose definitions would accept less than the installed ones is refused and blocked.
+
+use expect_test::expect;
 
 use super::*;
 
-/// What the operator says of such a definition.
-fn breaks() -> Result<(), Rejection> {
+/// The operator's answer to such a definition.
+fn incompatible() -> Result<(), Rejection> {
     let message = "the CustomResourceDefinition x would take less: .spec.color is gone";
     Err(Rejection::new(reason::CRD_NOT_ADDITIVE, message, RetryPolicy::Later))
 }
 
-/// `a` serves, and `b` is refused for its definitions.
+/// `a` is active, and `b` is refused for its definitions.
 fn refused_for_definitions() -> Machine {
     let mut machine = Machine::default();
     for event in [
@@ -20,53 +21,57 @@ fn refused_for_definitions() -> Machine {
         Event::Committed { digest: digest("a"), result: Ok(()) },
         source("b"),
         loaded("b", true),
-        crds("b", breaks()),
+        crds("b", incompatible()),
     ] {
         machine.step(event);
     }
     machine
 }
 
-fn said(machine: &Machine) -> String {
-    let told = |condition: Condition| {
+fn conditions(machine: &Machine) -> String {
+    let show = |condition: Condition| {
         let Condition { type_, status, reason, message } = condition;
         format!("{type_}={} {reason}: {message}\n", status.as_str())
     };
-    named(&machine.conditions().into_iter().map(told).collect::<String>())
+    named(&machine.conditions().into_iter().map(show).collect::<String>())
 }
 
 #[test]
-fn the_conditions_name_the_place_and_the_old_version_goes_on() {
+fn conditions_name_the_incompatible_field_and_the_active_revision_stays() {
     expect![[r#"
         Blocked=True CRDIncompatible: b is blocked, and an approval does not help: the CustomResourceDefinition x would take less: .spec.color is gone.
-        Healthy=Unknown NotReconciled: Nothing has run yet.
+        Healthy=Unknown NotReconciled: No run has ended yet.
         Held=False NoApprovalNeeded: No candidate waits for an approval.
-        Loaded=False CRDIncompatible: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
-        Ready=False CRDIncompatible: b is not taken: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) goes on serving.
-        Serving=True RevisionActive: a (a) serves.
+        Loaded=False CRDIncompatible: b is refused: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) stays active.
+        Ready=False CRDIncompatible: b is refused: the CustomResourceDefinition x would take less: .spec.color is gone. a (a) stays active.
+        Serving=True RevisionActive: a (a) is active.
     "#]]
-    .assert_eq(&said(&refused_for_definitions()));
+    .assert_eq(&conditions(&refused_for_definitions()));
 }
 
 #[test]
 fn a_candidate_held_for_a_definition_is_retried_without_approval_when_the_definition_changes() {
     let mut machine = refused_for_definitions();
-    let before = said(&machine);
+    let before = conditions(&machine);
     for _ in 0..2 {
-        // It is not loaded again, and nothing is said while it is tried or when it is in vain.
+        // It is not loaded again, and the conditions stay while it is tried and when it fails.
         let effects = machine.step(Event::Retry);
         assert_eq!(effects, [Effect::InstallCrds(digest("b")), Effect::Report]);
-        assert_eq!(said(&machine), before);
+        assert_eq!(conditions(&machine), before);
         assert_eq!(machine.refused().map(|(digest, _)| digest), Some(digest("b")));
-        let effects = machine.step(crds("b", breaks()));
+        let effects = machine.step(crds("b", incompatible()));
         assert_eq!(effects, [Effect::RetryLater, Effect::Report]);
-        assert_eq!(said(&machine), before);
+        assert_eq!(conditions(&machine), before);
     }
     machine.step(Event::Retry);
     machine.step(crds("b", Ok(())));
     machine.step(Event::Committed { digest: digest("b"), result: Ok(()) });
     assert_eq!(machine.active().map(|active| active.digest), Some(digest("b")));
-    assert!(said(&machine).contains("Held=False NoApprovalNeeded"), "{}", said(&machine));
+    assert!(
+        conditions(&machine).contains("Held=False NoApprovalNeeded"),
+        "{}",
+        conditions(&machine)
+    );
     assert_eq!(machine.refused(), None);
 }
 
@@ -75,16 +80,24 @@ fn an_approval_does_not_activate_an_incompatible_definition() {
     let mut machine = refused_for_definitions();
     assert!(machine.step(approve("b")).contains(&Effect::Fetch));
     machine.step(source("b"));
-    machine.step(crds("b", breaks()));
+    machine.step(crds("b", incompatible()));
     assert_eq!(machine.active().map(|active| active.digest), Some(digest("a")));
-    assert!(said(&machine).contains("Blocked=True CRDIncompatible"), "{}", said(&machine));
+    assert!(
+        conditions(&machine).contains("Blocked=True CRDIncompatible"),
+        "{}",
+        conditions(&machine)
+    );
 }
 
 #[test]
-fn other_refusals_hold_nothing() {
+fn candidate_refused_for_another_reason_is_neither_held_nor_blocked() {
     let mut machine = refused_for_definitions();
     machine.step(Event::Retry);
     machine.step(crds("b", Err(rejection("CRDForbidden", RetryPolicy::Later))));
-    assert!(said(&machine).contains("Held=False NoApprovalNeeded"), "{}", said(&machine));
-    assert!(said(&machine).contains("Ready=False CRDForbidden"), "{}", said(&machine));
+    assert!(
+        conditions(&machine).contains("Held=False NoApprovalNeeded"),
+        "{}",
+        conditions(&machine)
+    );
+    assert!(conditions(&machine).contains("Ready=False CRDForbidden"), "{}", conditions(&machine));
 }

@@ -1,6 +1,7 @@
-//! The picture in docs/modules.md is what the machine does.
+//! Compares the diagram in docs/modules.md with what the machine does.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::*;
@@ -8,8 +9,8 @@ use super::*;
 /// From and to a state of the candidate: the events that lead there.
 type Transitions = BTreeMap<(&'static str, &'static str), BTreeSet<&'static str>>;
 
-/// All that may happen, with every outcome that makes a difference, about one version.
-fn happenings(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
+/// All events about one component, with every result that makes a difference.
+fn possible_events(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
     let digest = digest(name);
     let refusal = |again| rejection("Refused", again);
     vec![
@@ -17,65 +18,70 @@ fn happenings(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         (spec(generation), "spec changes"),
         (source(name), "source changes"),
         (missing(), "source is gone"),
-        (recalled(name, Ok(())), "copy is there"),
-        (recalled(name, Err(refusal(RetryPolicy::Never))), "copy is not there"),
+        (restored(name, Ok(())), "snapshot is there"),
+        (restored(name, Err(refusal(RetryPolicy::Never))), "snapshot is not there"),
         (loaded(name, false), "loaded"),
         (loaded(name, true), "loaded"),
         (refused(name, RetryPolicy::Never), "refused"),
         (refused(name, RetryPolicy::Later), "refused"),
-        (rehearsed(name, &[]), "preview shows no harm"),
-        (rehearsed(name, &[PlannedChange::Delete]), "preview shows harm"),
+        (previewed(name, &[]), "preview shows no harm"),
+        (previewed(name, &[PlannedChange::Delete]), "preview shows harm"),
         (Event::Previewed { digest, result: Err(refusal(RetryPolicy::Later)) }, "preview failed"),
         (Event::ParametersChecked(Ok(())), "parameters fit"),
         (Event::ParametersChecked(Err(refusal(RetryPolicy::Later))), "parameters do not fit"),
-        (crds(name, Ok(())), "definitions are there"),
-        (crds(name, Err(refusal(RetryPolicy::Later))), "definitions are not there"),
-        (Event::Committed { digest, result: Ok(()) }, "written down"),
-        (Event::Committed { digest, result: Err(refusal(RetryPolicy::Later)) }, "not written down"),
+        (crds(name, Ok(())), "definitions are installed"),
+        (crds(name, Err(refusal(RetryPolicy::Later))), "definitions are not installed"),
+        (Event::Committed { digest, result: Ok(()) }, "decision is written"),
+        (
+            Event::Committed { digest, result: Err(refusal(RetryPolicy::Later)) },
+            "decision is not written",
+        ),
         (approve(name), "approved"),
         (reject(name), "rejected"),
-        (too_many_fail(), "too many fail"),
-        (Event::RollbackWindowOver(digest), "probation is over"),
+        (too_many_failures(), "too many failures"),
+        (Event::RollbackWindowOver(digest), "rollback window is over"),
         (Event::Retry, "time to try again"),
         (Event::Deleting, "Module is deleted"),
-        (Event::TornDown(Ok("done".to_owned())), "left"),
+        (Event::TornDown(Ok("done".to_owned())), "torn down"),
     ]
 }
 
-/// All that two versions may come to, from a new Module and from one that served before a restart:
-/// everything that may happen is tried wherever that leads.
+/// All transitions of two components, from a new Module and from one that had an active revision
+/// before a restart: every event is tried in every state that is reached.
 fn walk() -> Transitions {
     let names = ["a", "b"];
-    // What makes a difference for what comes next; approvals and rejections do by what they left.
-    let place = |machine: &Machine| {
+    // The fields that make a difference for the next transitions.
+    let identity = |machine: &Machine| {
+        let revisions = &machine.revisions;
         let digest = |active: &Option<ActiveRevision>| active.as_ref().map(|active| active.digest);
         let rejected: BTreeSet<_> = machine
-            .rejected
+            .rejections
             .iter()
             .map(|(digest, rejection)| (*digest, format!("{:?}", rejection.retry)))
             .collect();
         (
             (machine.candidate.state(), machine.candidate.digest()),
-            (digest(&machine.active), digest(&machine.rollback_target), machine.restored_digest),
-            (machine.source_digest(), machine.source == Source::Unknown, machine.is_restored_lost),
-            (machine.rollout.strategy == Strategy::Guarded, machine.outdated),
-            (machine.approved, rejected, machine.checked.is_some(), machine.is_tearing_down()),
+            (digest(&revisions.active), digest(&revisions.rollback_target), revisions.restored),
+            (machine.source_digest(), machine.source == Source::Unknown),
+            (revisions.is_restored_lost, machine.spec.rollout.strategy == Strategy::Guarded),
+            (machine.progress.is_outdated, machine.progress.reusable.is_some()),
+            (machine.approvals.approved, rejected, machine.is_tearing_down()),
         )
     };
     let mut transitions = Transitions::new();
     let mut seen = BTreeSet::new();
     let mut waiting = vec![Machine::default(), Machine::default()];
-    waiting[1].step(known("a", &[]));
+    waiting[1].step(status_loaded("a", &[]));
     while let Some(machine) = waiting.pop() {
         let before = machine.candidate().state();
-        for (event, told) in names.iter().flat_map(|name| happenings(1, name)) {
+        for (event, label) in names.iter().flat_map(|name| possible_events(1, name)) {
             let mut next = machine.clone();
             next.step(event);
             let after = next.candidate().state();
             if before != after {
-                transitions.entry((before, after)).or_default().insert(told);
+                transitions.entry((before, after)).or_default().insert(label);
             }
-            if seen.insert(place(&next)) {
+            if seen.insert(identity(&next)) {
                 waiting.push(next);
             }
         }
@@ -89,7 +95,7 @@ fn drawn() -> String {
         let events: Vec<_> = events.into_iter().collect();
         writeln!(text, "    {from} --> {to}: {}", events.join(", ")).unwrap();
     }
-    text + "    Leaving --> [*]: Module is gone\n```\n"
+    text + "    Finalizing --> [*]: Module is deleted\n```\n"
 }
 
 #[test]
@@ -98,20 +104,20 @@ fn the_diagram_in_the_docs_matches_the_state_machine() {
     const END: &str = "<!-- end -->";
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/modules.md");
     let text = std::fs::read_to_string(&path).unwrap();
-    let (head, rest) = text.split_once(BEGIN).expect("the place of the picture");
-    let (picture, tail) = rest.split_once(END).expect("the end of the picture");
+    let (head, rest) = text.split_once(BEGIN).expect("the start of the diagram");
+    let (picture, tail) = rest.split_once(END).expect("the end of the diagram");
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&path, format!("{head}{BEGIN}{}{END}{tail}", drawn())).unwrap();
     } else {
         assert_eq!(
             picture,
             drawn(),
-            "draw it anew: UPDATE_EXPECT=1 cargo test -p innkeeper-modules"
+            "draw it again: UPDATE_EXPECT=1 cargo test -p innkeeper-modules"
         );
     }
 }
 
-/// What the module's docs promise of every state: what serves is never displaced but by a swap.
+/// Every state is part of the diagram.
 #[test]
 fn every_state_is_reached_and_left() {
     let transitions = walk();
@@ -128,7 +134,11 @@ fn every_state_is_reached_and_left() {
     ];
     for state in states {
         assert!(transitions.keys().any(|(_, to)| *to == state), "{state} is never reached");
-        let left = transitions.keys().any(|(from, _)| *from == state);
-        assert_eq!(left, state != "Finalizing", "{state} is left, but by a Module that goes");
+        let is_left = transitions.keys().any(|(from, _)| *from == state);
+        assert_eq!(
+            is_left,
+            state != "Finalizing",
+            "{state} is left, except by a Module that is deleted"
+        );
     }
 }

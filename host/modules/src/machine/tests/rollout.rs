@@ -1,4 +1,4 @@
-//! Rehearsals, a person's word, probation, and what is known of the time before a restart.
+//! Previews, approvals, the rollback window, and revisions from before a restart.
 
 use expect_test::expect;
 
@@ -6,88 +6,59 @@ use super::*;
 
 #[test]
 fn a_harmless_candidate_becomes_active_after_its_preview() {
-    check(
+    check_active(
+        guarded(1),
         [
-            guarded(1),
-            source("a"),
-            loaded("a", false),
             source("b"),
             loaded("b", true),
-            rehearsed("b", &[PlannedChange::Change, PlannedChange::Create]),
+            previewed("b", &[PlannedChange::Change, PlannedChange::Create]),
             crds("b", Ok(())),
             Event::RollbackWindowOver(digest("a")),
             Event::RollbackWindowOver(digest("b")),
-            too_many_fail(),
+            too_many_failures(),
         ],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            source b: [Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            loaded b: [Preview(b), Report]
-                serving a, candidate rehearsing b, Ready=False Previewing
-            rehearsed b: [InstallCrds(b), Report]
-                serving a, candidate installing CRDs of b, Ready=False InstallingCRDs
-            CRDs of b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
-                serving b, candidate nothing, Ready=True RevisionActive
-            probation of a over: []
-                serving b, candidate nothing, Ready=True RevisionActive
-            probation of b over: [EndRollbackWindow]
-                serving b, candidate nothing, Ready=True RevisionActive
-            too many fail: []
-                serving b, candidate nothing, Ready=True RevisionActive
+            event              active  candidate             Ready                 effects
+            source b           a       loading b             False Loading         Load(b), Report
+            loaded b           a       previewing b          False Previewing      Preview(b), Report
+            previewed b        a       installing CRDs of b  False InstallingCRDs  InstallCrds(b), Report
+            CRDs of b          b       -                     True RevisionActive   Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
+            window of a over   b       -                     True RevisionActive
+            window of b over   b       -                     True RevisionActive   EndRollbackWindow
+            too many failures  b       -                     True RevisionActive
         "#]],
     );
 }
 
 #[test]
 fn a_candidate_that_would_delete_is_held_until_its_digest_is_approved() {
-    check(
+    check_active(
+        guarded(1),
         [
-            guarded(1),
-            source("a"),
-            loaded("a", false),
             source("b"),
             loaded("b", false),
-            rehearsed("b", &[PlannedChange::Delete]),
+            previewed("b", &[PlannedChange::Delete]),
             approve("c"),
-            rehearsed("b", &[]),
+            previewed("b", &[]),
             approve("b"),
         ],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            source b: [Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            loaded b: [Preview(b), Report]
-                serving a, candidate rehearsing b, Ready=False Previewing
-            rehearsed b: [Notify(Held), Report]
-                serving a, candidate held b, Ready=False Held
-            approve Some(c), reject None: []
-                serving a, candidate held b, Ready=False Held
-            rehearsed b: []
-                serving a, candidate held b, Ready=False Held
-            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
-                serving b, candidate nothing, Ready=True RevisionActive
+            event        active  candidate     Ready                effects
+            source b     a       loading b     False Loading        Load(b), Report
+            loaded b     a       previewing b  False Previewing     Preview(b), Report
+            previewed b  a       held b        False Held           Notify(Held), Report
+            approve c    a       held b        False Held
+            previewed b  a       held b        False Held
+            approve b    b       -             True RevisionActive  Notify(Approved), Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
         "#]],
     );
 }
 
 #[test]
-fn an_early_approval_counts_and_a_rejection_lasts() {
-    check(
+fn approval_before_the_load_counts_and_a_rejection_lasts() {
+    check_active(
+        guarded(1),
         [
-            guarded(1),
-            source("a"),
-            loaded("a", false),
             approve("b"),
             source("b"),
             loaded("b", false),
@@ -95,9 +66,9 @@ fn an_early_approval_counts_and_a_rejection_lasts() {
             reject("c"),
             loaded("c", false),
             source("a"),
-            rehearsed("a", &[]),
+            previewed("a", &[]),
             loaded("a", false),
-            rehearsed("a", &[]),
+            previewed("a", &[]),
             source("c"),
             guarded(2),
             approve("c"),
@@ -105,79 +76,46 @@ fn an_early_approval_counts_and_a_rejection_lasts() {
             loaded("c", false),
         ],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            approve Some(b), reject None: []
-                serving a, candidate nothing, Ready=True RevisionActive
-            source b: [Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
-                serving b, candidate nothing, Ready=True RevisionActive
-            source c: [Load(c), Report]
-                serving b, candidate loading c, Ready=False Loading
-            approve None, reject Some(c): [Report]
-                serving b, candidate loading c, Ready=False Loading
-            loaded c: [Report]
-                serving b, candidate rejected c, Ready=False Rejected
-            source a: [Load(a), Report]
-                serving b, candidate loading a, Ready=False Loading
-            rehearsed a: []
-                serving b, candidate loading a, Ready=False Loading
-            loaded a: [Preview(a), Report]
-                serving b, candidate rehearsing a, Ready=False Previewing
-            rehearsed a: [Commit(a), Report, EndRollbackWindow, Swap(a), Notify(RevisionActive), BeginRollbackWindow(a), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            source c: [Report]
-                serving a, candidate rejected c, Ready=False Rejected
-            spec 2: [ApplySettings { parameters: true }, Report]
-                serving a, candidate rejected c, Ready=False Rejected
-            approve Some(c), reject None: [Fetch, Report]
-                serving a, candidate nothing, Ready=False Waiting
-            source c: [Load(c), Report]
-                serving a, candidate loading c, Ready=False Loading
-            loaded c: [Commit(c), Report, EndRollbackWindow, Swap(c), Notify(RevisionActive), BeginRollbackWindow(c), Report]
-                serving c, candidate nothing, Ready=True RevisionActive
+            event        active  candidate     Ready                effects
+            approve b    a       -             True RevisionActive
+            source b     a       loading b     False Loading        Load(b), Report
+            loaded b     b       -             True RevisionActive  Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
+            source c     b       loading c     False Loading        Load(c), Report
+            reject c     b       loading c     False Loading        Report
+            loaded c     b       rejected c    False Rejected       Report
+            source a     b       loading a     False Loading        Load(a), Report
+            previewed a  b       loading a     False Loading
+            loaded a     b       previewing a  False Previewing     Preview(a), Report
+            previewed a  a       -             True RevisionActive  Commit(a), Report, EndRollbackWindow, Swap(a), Notify(RevisionActive), BeginRollbackWindow(a), Report
+            source c     a       rejected c    False Rejected       Report
+            spec 2       a       rejected c    False Rejected       ApplySettings, Report
+            approve c    a       -             False Waiting        Fetch, Report
+            source c     a       loading c     False Loading        Load(c), Report
+            loaded c     c       -             True RevisionActive  Commit(c), Report, EndRollbackWindow, Swap(c), Notify(RevisionActive), BeginRollbackWindow(c), Report
         "#]],
     );
 }
 
 #[test]
-fn a_held_version_that_is_rejected_is_not_tried_again() {
-    check(
+fn held_candidate_that_is_rejected_is_not_tried_again() {
+    check_active(
+        guarded(1),
         [
-            guarded(1),
-            source("a"),
-            loaded("a", false),
             source("b"),
             loaded("b", false),
-            rehearsed("b", &[PlannedChange::Fail]),
+            previewed("b", &[PlannedChange::Fail]),
             reject("b"),
             guarded(2),
             source("b"),
         ],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            source b: [Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            loaded b: [Preview(b), Report]
-                serving a, candidate rehearsing b, Ready=False Previewing
-            rehearsed b: [Notify(Held), Report]
-                serving a, candidate held b, Ready=False Held
-            approve None, reject Some(b): [Notify(Rejected), Report]
-                serving a, candidate rejected b, Ready=False Rejected
-            spec 2: [ApplySettings { parameters: true }, Report]
-                serving a, candidate rejected b, Ready=False Rejected
-            source b: []
-                serving a, candidate rejected b, Ready=False Rejected
+            event        active  candidate     Ready             effects
+            source b     a       loading b     False Loading     Load(b), Report
+            loaded b     a       previewing b  False Previewing  Preview(b), Report
+            previewed b  a       held b        False Held        Notify(Held), Report
+            reject b     a       rejected b    False Rejected    Notify(Rejected), Report
+            spec 2       a       rejected b    False Rejected    ApplySettings, Report
+            source b     a       rejected b    False Rejected
         "#]],
     );
 }
@@ -185,95 +123,54 @@ fn a_held_version_that_is_rejected_is_not_tried_again() {
 #[test]
 fn the_later_decision_counts_and_a_rejection_wins_over_a_simultaneous_approval() {
     let both = || Event::Approval { approve: Some(digest("b")), reject: Some(digest("b")) };
-    check(
-        [
-            guarded(1),
-            source("a"),
-            loaded("a", false),
-            source("b"),
-            loaded("b", false),
-            reject("b"),
-            both(),
-            source("b"),
-            loaded("b", false),
-        ],
+    check_active(
+        guarded(1),
+        [source("b"), loaded("b", false), reject("b"), both(), source("b"), loaded("b", false)],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            source b: [Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            loaded b: [Preview(b), Report]
-                serving a, candidate rehearsing b, Ready=False Previewing
-            approve None, reject Some(b): [Notify(Rejected), Report]
-                serving a, candidate rejected b, Ready=False Rejected
-            approve Some(b), reject Some(b): [Fetch, Report]
-                serving a, candidate nothing, Ready=False Waiting
-            source b: [Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            loaded b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
-                serving b, candidate nothing, Ready=True RevisionActive
+            event                            active  candidate     Ready                effects
+            source b                         a       loading b     False Loading        Load(b), Report
+            loaded b                         a       previewing b  False Previewing     Preview(b), Report
+            reject b                         a       rejected b    False Rejected       Notify(Rejected), Report
+            approve Some(b), reject Some(b)  a       -             False Waiting        Fetch, Report
+            source b                         a       loading b     False Loading        Load(b), Report
+            loaded b                         b       -             True RevisionActive  Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
         "#]],
     );
-    check(
-        [guarded(1), source("a"), loaded("a", false), both(), source("b")],
+    check_active(
+        guarded(1),
+        [both(), source("b")],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            approve Some(b), reject Some(b): [Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            source b: [Report]
-                serving a, candidate rejected b, Ready=False Rejected
+            event                            active  candidate   Ready                effects
+            approve Some(b), reject Some(b)  a       -           True RevisionActive  Report
+            source b                         a       rejected b  False Rejected       Report
         "#]],
     );
 }
 
 #[test]
 fn a_revision_that_fails_after_the_swap_is_rolled_back() {
-    check(
+    check_active(
+        guarded(1),
         [
-            guarded(1),
-            source("a"),
-            loaded("a", false),
-            too_many_fail(),
+            too_many_failures(),
             source("b"),
             loaded("b", false),
-            rehearsed("b", &[]),
-            too_many_fail(),
-            too_many_fail(),
+            previewed("b", &[]),
+            too_many_failures(),
+            too_many_failures(),
             Event::RollbackWindowOver(digest("b")),
             guarded(2),
         ],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            too many fail: []
-                serving a, candidate nothing, Ready=True RevisionActive
-            source b: [Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            loaded b: [Preview(b), Report]
-                serving a, candidate rehearsing b, Ready=False Previewing
-            rehearsed b: [Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report]
-                serving b, candidate nothing, Ready=True RevisionActive
-            too many fail: [Rollback, EndRollbackWindow, Notify(RolledBack), Report]
-                serving a, candidate rejected b, Ready=False RolledBack
-            too many fail: []
-                serving a, candidate rejected b, Ready=False RolledBack
-            probation of b over: []
-                serving a, candidate rejected b, Ready=False RolledBack
-            spec 2: [ApplySettings { parameters: true }, Report]
-                serving a, candidate rejected b, Ready=False RolledBack
+            event              active  candidate     Ready                effects
+            too many failures  a       -             True RevisionActive
+            source b           a       loading b     False Loading        Load(b), Report
+            loaded b           a       previewing b  False Previewing     Preview(b), Report
+            previewed b        b       -             True RevisionActive  Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
+            too many failures  a       rejected b    False RolledBack     Rollback, EndRollbackWindow, Notify(RolledBack), Report
+            too many failures  a       rejected b    False RolledBack
+            window of b over   a       rejected b    False RolledBack
+            spec 2             a       rejected b    False RolledBack     ApplySettings, Report
         "#]],
     );
 }
@@ -282,35 +179,27 @@ fn a_revision_that_fails_after_the_swap_is_rolled_back() {
 fn after_a_restart_the_active_revision_is_restored_and_a_new_source_is_previewed() {
     check(
         [
-            known("a", &["c"]),
+            status_loaded("a", &["c"]),
             guarded(1),
             source("b"),
-            recalled("a", Ok(())),
+            restored("a", Ok(())),
             source("b"),
             loaded("a", false),
             loaded("b", false),
-            rehearsed("b", &[PlannedChange::Delete]),
+            previewed("b", &[PlannedChange::Delete]),
             source("c"),
         ],
         &expect![[r#"
-            known: []
-                serving nothing, candidate nothing, Ready=False Waiting
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source b: [RestoreSnapshot(a), Report]
-                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
-            recalled a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            source b: []
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            loaded b: [Preview(b), Report]
-                serving a, candidate rehearsing b, Ready=False Previewing
-            rehearsed b: [Notify(Held), Report]
-                serving a, candidate held b, Ready=False Held
-            source c: [Report]
-                serving a, candidate rejected c, Ready=False Known
+            event          active  candidate     Ready                    effects
+            status loaded  -       -             False Waiting
+            spec 1         -       -             False Waiting            Fetch, Report
+            source b       -       restoring a   False RestoringSnapshot  RestoreSnapshot(a), Report
+            restored a     -       loading a     False Loading            Load(a), Report
+            source b       -       loading a     False Loading
+            loaded a       a       loading b     False Loading            Swap(a), Load(b), Report
+            loaded b       a       previewing b  False Previewing         Preview(b), Report
+            previewed b    a       held b        False Held               Notify(Held), Report
+            source c       a       rejected c    False Known              Report
         "#]],
     );
 }
@@ -318,33 +207,25 @@ fn after_a_restart_the_active_revision_is_restored_and_a_new_source_is_previewed
 #[test]
 fn after_a_restart_the_active_revision_is_restored_at_once_without_a_new_source() {
     check(
-        [known("a", &[]), guarded(1), source("a"), loaded("a", true), crds("a", Ok(()))],
+        [status_loaded("a", &[]), guarded(1), source("a"), loaded("a", true), crds("a", Ok(()))],
         &expect![[r#"
-            known: []
-                serving nothing, candidate nothing, Ready=False Waiting
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [InstallCrds(a), Report]
-                serving nothing, candidate installing CRDs of a, Ready=False InstallingCRDs
-            CRDs of a: [SaveSnapshot(a), Swap(a), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
+            event          active  candidate             Ready                 effects
+            status loaded  -       -                     False Waiting
+            spec 1         -       -                     False Waiting         Fetch, Report
+            source a       -       loading a             False Loading         Load(a), Report
+            loaded a       -       installing CRDs of a  False InstallingCRDs  InstallCrds(a), Report
+            CRDs of a      a       -                     True RevisionActive   SaveSnapshot(a), Swap(a), Report
         "#]],
     );
     check(
-        [known("a", &[]), guarded(1), missing(), recalled("a", Ok(())), loaded("a", true)],
+        [status_loaded("a", &[]), guarded(1), missing(), restored("a", Ok(())), loaded("a", true)],
         &expect![[r#"
-            known: []
-                serving nothing, candidate nothing, Ready=False Waiting
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            no source: [Notify(SourceNotFound), RestoreSnapshot(a), Report]
-                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
-            recalled a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Report]
-                serving a, candidate nothing, Ready=False SourceNotFound
+            event          active  candidate    Ready                    effects
+            status loaded  -       -            False Waiting
+            spec 1         -       -            False Waiting            Fetch, Report
+            no source      -       restoring a  False RestoringSnapshot  Notify(SourceNotFound), RestoreSnapshot(a), Report
+            restored a     -       loading a    False Loading            Load(a), Report
+            loaded a       a       -            False SourceNotFound     Swap(a), Report
         "#]],
     );
 }
@@ -353,29 +234,23 @@ fn after_a_restart_the_active_revision_is_restored_at_once_without_a_new_source(
 fn without_a_snapshot_the_source_is_previewed_against_the_observed_state() {
     check(
         [
-            known("a", &[]),
+            status_loaded("a", &[]),
             guarded(1),
             source("b"),
-            recalled("a", Err(rejection("SourceNotFound", RetryPolicy::Never))),
+            restored("a", Err(rejection("SourceNotFound", RetryPolicy::Never))),
             loaded("b", false),
-            rehearsed("b", &[PlannedChange::Delete]),
+            previewed("b", &[PlannedChange::Delete]),
             approve("b"),
         ],
         &expect![[r#"
-            known: []
-                serving nothing, candidate nothing, Ready=False Waiting
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source b: [RestoreSnapshot(a), Report]
-                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
-            no copy of a: [Notify(SourceNotFound), Load(b), Report]
-                serving nothing, candidate loading b, Ready=False Loading
-            loaded b: [Preview(b), Report]
-                serving nothing, candidate rehearsing b, Ready=False Previewing
-            rehearsed b: [Notify(Held), Report]
-                serving nothing, candidate held b, Ready=False Held
-            approve Some(b), reject None: [Notify(Approved), Commit(b), Report, Swap(b), Notify(RevisionActive), Report]
-                serving b, candidate nothing, Ready=True RevisionActive
+            event             active  candidate     Ready                    effects
+            status loaded     -       -             False Waiting
+            spec 1            -       -             False Waiting            Fetch, Report
+            source b          -       restoring a   False RestoringSnapshot  RestoreSnapshot(a), Report
+            no snapshot of a  -       loading b     False Loading            Notify(SourceNotFound), Load(b), Report
+            loaded b          -       previewing b  False Previewing         Preview(b), Report
+            previewed b       -       held b        False Held               Notify(Held), Report
+            approve b         b       -             True RevisionActive      Notify(Approved), Commit(b), Report, Swap(b), Notify(RevisionActive), Report
         "#]],
     );
 }
@@ -383,11 +258,9 @@ fn without_a_snapshot_the_source_is_previewed_against_the_observed_state() {
 #[test]
 fn a_decision_that_cannot_be_written_is_retried_before_anything_else() {
     let committed = |name: &str, result| Event::Committed { digest: digest(name), result };
-    check(
+    check_active(
+        guarded(1),
         [
-            guarded(1),
-            source("a"),
-            loaded("a", false),
             committed("a", Err(rejection("Forbidden", RetryPolicy::Later))),
             guarded(2),
             source("b"),
@@ -397,26 +270,14 @@ fn a_decision_that_cannot_be_written_is_retried_before_anything_else() {
             committed("a", Ok(())),
         ],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report]
-                serving nothing, candidate committing a, Ready=False Committing
-            not committed a: [Notify(Forbidden), RetryLater, Report]
-                serving nothing, candidate committing a, Ready=False Forbidden
-            spec 2: [Report]
-                serving nothing, candidate committing a, Ready=False Forbidden
-            source b: []
-                serving nothing, candidate committing a, Ready=False Forbidden
-            retry: [Commit(a)]
-                serving nothing, candidate committing a, Ready=False Forbidden
-            not committed a: [RetryLater]
-                serving nothing, candidate committing a, Ready=False Forbidden
-            retry: [Commit(a)]
-                serving nothing, candidate committing a, Ready=False Forbidden
-            committed a: [Swap(a), Notify(RevisionActive), Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
+            event            active  candidate  Ready                effects
+            not committed a  a       -          True RevisionActive
+            spec 2           a       -          True RevisionActive  ApplySettings, Report
+            source b         a       loading b  False Loading        Load(b), Report
+            retry            a       loading b  False Loading
+            not committed a  a       loading b  False Loading
+            retry            a       loading b  False Loading
+            committed a      a       loading b  False Loading
         "#]],
     );
 }

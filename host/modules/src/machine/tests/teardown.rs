@@ -1,4 +1,4 @@
-//! A Module that is deleted: what is done before it goes.
+//! The teardown of a Module that is being deleted.
 
 use expect_test::expect;
 
@@ -6,11 +6,9 @@ use super::*;
 
 #[test]
 fn a_teardown_keeps_the_active_revision_until_all_finalizers_are_removed() {
-    check(
+    check_active(
+        spec(1),
         [
-            spec(1),
-            source("a"),
-            loaded("a", false),
             source("b"),
             Event::Deleting,
             loaded("b", false),
@@ -22,30 +20,16 @@ fn a_teardown_keeps_the_active_revision_until_all_finalizers_are_removed() {
             Event::Deleted,
         ],
         &expect![[r#"
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            source a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Commit(a), Report, Swap(a), Notify(RevisionActive), Report]
-                serving a, candidate nothing, Ready=True RevisionActive
-            source b: [Load(b), Report]
-                serving a, candidate loading b, Ready=False Loading
-            is being deleted: [Teardown, Report]
-                serving a, candidate none any more, Ready=False Finalizing
-            loaded b: []
-                serving a, candidate none any more, Ready=False Finalizing
-            spec 2: []
-                serving a, candidate none any more, Ready=False Finalizing
-            is being deleted: []
-                serving a, candidate none any more, Ready=False Finalizing
-            cannot leave: [Notify(Forbidden), RetryLater, Report]
-                serving a, candidate none any more, Ready=False Finalizing
-            retry: [Teardown]
-                serving a, candidate none any more, Ready=False Finalizing
-            left: [Notify(FinalizersRemoved), RemoveFinalizer, Report]
-                serving a, candidate none any more, Ready=False Finalizing
-            deleted: [Stop]
-                serving a, candidate none any more, Ready=False Finalizing
+            event          active  candidate  Ready             effects
+            source b       a       loading b  False Loading     Load(b), Report
+            deleting       a       teardown   False Finalizing  Teardown, Report
+            loaded b       a       teardown   False Finalizing
+            spec 2         a       teardown   False Finalizing
+            deleting       a       teardown   False Finalizing
+            not torn down  a       teardown   False Finalizing  Notify(Forbidden), RetryLater, Report
+            retry          a       teardown   False Finalizing  Teardown
+            torn down      a       teardown   False Finalizing  Notify(FinalizersRemoved), RemoveFinalizer, Report
+            deleted        a       teardown   False Finalizing  Stop
         "#]],
     );
 }
@@ -54,29 +38,23 @@ fn a_teardown_keeps_the_active_revision_until_all_finalizers_are_removed() {
 fn after_a_restart_a_teardown_loads_the_last_active_revision() {
     check(
         [
-            known("a", &[]),
+            status_loaded("a", &[]),
             spec(1),
             Event::Deleting,
             source("b"),
-            recalled("a", Ok(())),
+            restored("a", Ok(())),
             loaded("a", false),
             Event::TornDown(Ok("done".to_owned())),
         ],
         &expect![[r#"
-            known: []
-                serving nothing, candidate nothing, Ready=False Waiting
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            is being deleted: [RestoreSnapshot(a), Report]
-                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
-            source b: []
-                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
-            recalled a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            loaded a: [Swap(a), Teardown, Report]
-                serving a, candidate none any more, Ready=False Finalizing
-            left: [Notify(FinalizersRemoved), RemoveFinalizer]
-                serving a, candidate none any more, Ready=False Finalizing
+            event          active  candidate    Ready                    effects
+            status loaded  -       -            False Waiting
+            spec 1         -       -            False Waiting            Fetch, Report
+            deleting       -       restoring a  False RestoringSnapshot  RestoreSnapshot(a), Report
+            source b       -       restoring a  False RestoringSnapshot
+            restored a     -       loading a    False Loading            Load(a), Report
+            loaded a       a       teardown     False Finalizing         Swap(a), Teardown, Report
+            torn down      a       teardown     False Finalizing         Notify(FinalizersRemoved), RemoveFinalizer
         "#]],
     );
 }
@@ -85,41 +63,34 @@ fn after_a_restart_a_teardown_loads_the_last_active_revision() {
 fn a_teardown_does_not_wait_for_a_missing_component() {
     check(
         [
-            known("a", &[]),
+            status_loaded("a", &[]),
             spec(1),
             Event::Deleting,
-            recalled("a", Err(rejection("Missing", RetryPolicy::Never))),
+            restored("a", Err(rejection("Missing", RetryPolicy::Never))),
         ],
         &expect![[r#"
-            known: []
-                serving nothing, candidate nothing, Ready=False Waiting
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            is being deleted: [RestoreSnapshot(a), Report]
-                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
-            no copy of a: [Teardown, Report]
-                serving nothing, candidate none any more, Ready=False Finalizing
+            event             active  candidate    Ready                    effects
+            status loaded     -       -            False Waiting
+            spec 1            -       -            False Waiting            Fetch, Report
+            deleting          -       restoring a  False RestoringSnapshot  RestoreSnapshot(a), Report
+            no snapshot of a  -       teardown     False Finalizing         Teardown, Report
         "#]],
     );
     check(
         [
-            known("a", &[]),
+            status_loaded("a", &[]),
             spec(1),
             Event::Deleting,
-            recalled("a", Ok(())),
+            restored("a", Ok(())),
             refused("a", RetryPolicy::Never),
         ],
         &expect![[r#"
-            known: []
-                serving nothing, candidate nothing, Ready=False Waiting
-            spec 1: [Fetch, Report]
-                serving nothing, candidate nothing, Ready=False Waiting
-            is being deleted: [RestoreSnapshot(a), Report]
-                serving nothing, candidate recalling a, Ready=False RestoringSnapshot
-            recalled a: [Load(a), Report]
-                serving nothing, candidate loading a, Ready=False Loading
-            refused a: [Teardown, Report]
-                serving nothing, candidate none any more, Ready=False Finalizing
+            event          active  candidate    Ready                    effects
+            status loaded  -       -            False Waiting
+            spec 1         -       -            False Waiting            Fetch, Report
+            deleting       -       restoring a  False RestoringSnapshot  RestoreSnapshot(a), Report
+            restored a     -       loading a    False Loading            Load(a), Report
+            refused a      -       teardown     False Finalizing         Teardown, Report
         "#]],
     );
 }

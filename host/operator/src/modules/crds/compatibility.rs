@@ -25,9 +25,9 @@ pub(super) fn refuse_webhook(request: &CrdRequest) -> Result<(), Rejection> {
     ))
 }
 
-/// Whether a definition is to be written over the live one of ours: it may only add. One that the
-/// live one takes all of, as when an older version of a guest serves again, is left out:
-/// definitions are never taken back.
+/// Whether a definition is to replace the live one that the host installed: it may only add. It is
+/// left out if the live one accepts all that it accepts, as after a return to an older guest:
+/// definitions never shrink.
 pub(super) fn changes_additively(request: &CrdRequest, live: &Value) -> Result<bool, Rejection> {
     let broken = crd_compat::incompatible_changes(live, &request.definition);
     if broken.is_empty() {
@@ -56,7 +56,7 @@ fn first(broken: &[String]) -> String {
 
 /// A definition that must not replace the installed one.
 pub(super) fn incompatible(request: &CrdRequest, why: &str) -> Rejection {
-    // What is installed may be changed at any time, by a person, so it is looked at again.
+    // A user may change the installed definition at any time, so it is compared again.
     Rejection::new(
         CRD_NOT_ADDITIVE,
         format!(
@@ -67,7 +67,7 @@ pub(super) fn incompatible(request: &CrdRequest, why: &str) -> Rejection {
     )
 }
 
-/// A definition that another module installed is used if it takes all that this one takes.
+/// A definition that another module installed is used if it accepts all that this one accepts.
 pub(super) fn check_shared(
     request: &CrdRequest,
     owner: &str,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_of_somebody_else_is_used_if_it_serves_the_version() {
+    fn definition_of_another_owner_is_used_if_it_serves_the_version() {
         assert_eq!(
             check_foreign(&request(true), &live(&json!([{"name": "v1alpha1", "served": true}]))),
             Ok(())
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_of_ours_may_only_grow_and_never_shrinks() {
+    fn own_definition_may_only_grow() {
         let versions = |properties: &Value| {
             json!([{"name": "v1alpha1", "served": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}])
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_of_another_module_is_used_only_if_it_takes_as_much() {
+    fn definition_of_another_module_is_used_only_if_it_accepts_as_much() {
         let versions = |properties: &Value| {
             json!([{"name": "v1alpha1", "served": true,
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}])

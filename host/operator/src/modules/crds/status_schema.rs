@@ -3,7 +3,7 @@
 use innkeeper_contract::Kind;
 use serde_json::Value;
 
-/// What a CustomResourceDefinition says of the statuses of a kind.
+/// The members of a status that a CustomResourceDefinition keeps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum StatusSchema {
     /// Nothing would be pruned, or nothing is known.
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_schema_of_the_status_is_found_by_version() {
+    fn schema_of_the_status_is_found_by_version() {
         let kind = Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes");
         let with = |schema: Value| {
             json!({"spec": {"versions": [

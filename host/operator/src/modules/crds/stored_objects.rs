@@ -1,4 +1,4 @@
-//! Stored objects of a definition, held against the definition that would replace it.
+//! Checks the stored objects of a definition against the definition that would replace it.
 //!
 //! The comparison of the schemas proves that what fits the one fits the other; objects may be older
 //! than the installed schema, so they are read too, as far as the module's account may list them.
@@ -18,13 +18,13 @@ use tokio::sync::Mutex;
 
 use super::compatibility::incompatible;
 
-/// So many objects of one definition are checked at most.
+/// The most objects that are checked of one definition.
 const OBJECTS_MAX: usize = 50_000;
 
-/// So many bytes of objects of one definition are read at most.
+/// The most bytes of objects that are read of one definition.
 const BYTES_MAX: usize = 512 << 20;
 
-/// So long are the objects of one definition read and checked at most.
+/// The longest time in which the objects of one definition are read and checked.
 const TIME_MAX: Duration = Duration::from_mins(1);
 
 /// Objects in one answer.

@@ -1,0 +1,185 @@
+//! Turns effects of the machine into actions, and activates revisions.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::message::{Action, CrdInstallation, LoadJob, ParametersJob};
+use super::state::ModuleState;
+use crate::definitions;
+use crate::machine::{Effect, Event, Rejection, RetryPolicy};
+use crate::revision::{Loaded, Revision};
+use crate::source::Digest;
+use crate::validated_spec::ValidatedSpec;
+
+impl<G: Loaded> ModuleState<G> {
+    /// Hands an event to the machine, and carries out its effects.
+    pub(super) fn step(&mut self, event: Event, actions: &mut Vec<Action<G>>) {
+        let effects = self.machine.step(event);
+        self.carry_out(effects, actions);
+    }
+
+    /// Carries out effects; what needs I/O or time becomes an action.
+    pub(super) fn carry_out(&mut self, effects: Vec<Effect>, actions: &mut Vec<Action<G>>) {
+        for effect in effects {
+            self.carry_out_one(effect, actions);
+        }
+    }
+
+    fn carry_out_one(&mut self, effect: Effect, actions: &mut Vec<Action<G>>) {
+        match effect {
+            Effect::Fetch => {
+                let source = self.settings.as_ref().map(|settings| settings.source.clone());
+                actions.extend(source.map(Action::Fetch));
+            }
+            Effect::Load(digest) => self.load(digest, actions),
+            Effect::RestoreSnapshot(digest) => actions.push(Action::FetchSnapshot(digest)),
+            Effect::Preview(digest) => {
+                if let Some((guest, settings)) = self.candidate_with_settings() {
+                    let candidate = Arc::new(self.revision(guest, settings.clone()));
+                    actions.push(Action::Preview { digest, candidate });
+                }
+            }
+            Effect::Commit(digest) => {
+                let component = self.components.get(&digest).cloned();
+                actions.push(Action::Commit { digest, component });
+            }
+            Effect::SaveSnapshot(digest) => {
+                let component = self.components.get(&digest).cloned();
+                actions.extend(component.map(Action::SaveSnapshot));
+            }
+            Effect::Rollback => {
+                if let Some(before) = self.active().cloned() {
+                    let settings = self.settings.clone().unwrap_or(before.settings.clone());
+                    let parameters = before.settings.parameters.clone();
+                    self.activate_with(&before.guest, settings, parameters, actions);
+                }
+            }
+            Effect::BeginRollbackWindow(digest) => {
+                let rollout = self.settings.as_ref().map(|settings| &settings.rollout);
+                actions.extend(rollout.map(|rollout| Action::BeginRollbackWindow {
+                    digest,
+                    failures_max: rollout.failures_max,
+                    time: rollout.rollback_window,
+                }));
+            }
+            Effect::EndRollbackWindow => actions.push(Action::EndRollbackWindow),
+            Effect::InstallCrds(digest) => {
+                if let Some((guest, settings)) = self.candidate_with_settings() {
+                    actions.push(Action::InstallCrds(CrdInstallation {
+                        digest,
+                        crds: definitions::crd_requests(guest.manifest(), settings),
+                        namespaces: settings.namespaces.clone(),
+                        service_account: settings.service_account.clone(),
+                    }));
+                }
+            }
+            Effect::Swap(digest) => self.swap(digest, actions),
+            Effect::ApplySettings { parameters } => {
+                if let (Some(active), Some(settings)) = (self.active().cloned(), &self.settings) {
+                    let mut settings = settings.clone();
+                    if !parameters {
+                        settings.parameters = active.settings.parameters.clone();
+                    }
+                    if settings != active.settings {
+                        self.activate(&active.guest, settings, actions);
+                    }
+                }
+            }
+            Effect::CheckParameters => actions.extend(self.check_parameters()),
+            Effect::Teardown => actions.push(Action::Teardown(self.teardown())),
+            Effect::RemoveFinalizer => actions.push(Action::RemoveFinalizer),
+            Effect::RetryLater => actions.push(Action::RetryLater),
+            Effect::Report => {
+                // The last report has everything.
+                actions.retain(|action| !matches!(action, Action::Report(_)));
+                actions.push(Action::Report(self.report()));
+            }
+            Effect::Notify(notice) => actions.push(Action::Notify(notice)),
+            Effect::Stop => actions.push(Action::Stop),
+        }
+    }
+
+    fn load(&mut self, digest: Digest, actions: &mut Vec<Action<G>>) {
+        let component = self.components.get(&digest).cloned();
+        if let Some((component, settings)) = component.zip(self.settings.as_ref()) {
+            let limits = settings.limits;
+            actions.push(Action::Load(LoadJob { component, limits }));
+            return;
+        }
+        // The machine asks only for the component that the source had last. Should it be missing
+        // all the same, the source is read again.
+        tracing::error!(module = %self.name, %digest, "the bytes to load are gone");
+        let rejection = Rejection::new("SourceGone", "its bytes are gone", RetryPolicy::Later);
+        self.step(Event::Loaded { digest, result: Err(rejection) }, actions);
+        self.carry_out_one(Effect::Fetch, actions);
+    }
+
+    fn candidate_with_settings(&self) -> Option<(&G, &ValidatedSpec)> {
+        let (_, guest) = self.candidate.checked.as_ref()?;
+        Some((guest, self.settings.as_ref()?))
+    }
+
+    fn swap(&mut self, digest: Digest, actions: &mut Vec<Action<G>>) {
+        if let Some((loaded, guest)) = self.candidate.checked.take()
+            && loaded == digest
+            && let Some(settings) = self.settings.clone()
+        {
+            self.note_owned(guest.manifest());
+            let parameters = std::mem::take(&mut self.candidate.parameters);
+            self.activate_with(&guest, settings, parameters, actions);
+        }
+    }
+
+    /// Activates a guest with parameters that fit it. If the Module gives others by now, they are
+    /// checked.
+    fn activate_with(
+        &mut self,
+        guest: &G,
+        mut settings: ValidatedSpec,
+        parameters: Value,
+        actions: &mut Vec<Action<G>>,
+    ) {
+        let is_present = settings.parameters == parameters;
+        settings.parameters = parameters;
+        self.activate(guest, settings, actions);
+        if !is_present {
+            actions.extend(self.check_parameters());
+        }
+    }
+
+    /// Runs the component of the machine's active revision with these settings.
+    pub(super) fn activate(
+        &mut self,
+        guest: &G,
+        settings: ValidatedSpec,
+        actions: &mut Vec<Action<G>>,
+    ) {
+        let Some(digest) = self.machine.active().map(|active| active.digest) else { return };
+        let revision = Arc::new(self.revision(guest, settings));
+        self.version = revision.version;
+        self.revisions.insert(digest, Arc::clone(&revision));
+        actions.push(Action::Serve(revision));
+    }
+
+    /// A guest as the next revision.
+    fn revision(&self, guest: &G, settings: ValidatedSpec) -> Revision<G> {
+        Revision {
+            module: Arc::clone(&self.name),
+            guest: guest.with_limits(settings.limits),
+            dropped: self.dropped(guest.manifest()),
+            settings,
+            version: self.version + 1,
+        }
+    }
+
+    /// The check of the present parameters against the schema of the active revision.
+    fn check_parameters(&self) -> Option<Action<G>> {
+        let (digest, revision) = (self.machine.active()?.digest, self.active()?);
+        Some(Action::CheckParameters(ParametersJob {
+            digest,
+            guest: revision.guest.clone(),
+            parameters: self.parameters(),
+        }))
+    }
+}

@@ -1,0 +1,260 @@
+//! Turns inputs into events of the machine, and keeps what they bring.
+
+use innkeeper_contract::Manifest;
+use innkeeper_core::foreign;
+use innkeeper_sandbox::Limits;
+use serde_json::Value;
+
+use super::message::{self, ParametersJob};
+use super::state::{Annotations, ModuleState};
+use crate::machine::{ComponentInfo, Event, Rejection, RetryPolicy, Spec, reason};
+use crate::module::{self, Module, ModuleStatus};
+use crate::revision::Loaded;
+use crate::source::{Component, Digest, SourceError};
+use crate::validated_spec::{SourceKind, ValidatedSpec};
+use crate::{finalizers, manifest, parameters};
+
+/// How much of an annotation that names no digest is quoted, in bytes.
+const ANNOTATION_BYTES_MAX: usize = 80;
+
+impl<G: Loaded> ModuleState<G> {
+    /// No events if the Module has not changed.
+    pub(super) fn on_module(
+        &mut self,
+        module: &Module,
+        source_kind: SourceKind,
+        defaults: Limits,
+        host_namespace: Option<&str>,
+    ) -> Vec<Event> {
+        let mut events = Vec::from_iter(self.read_status(module));
+        events.extend(self.on_spec(module, source_kind, defaults, host_namespace));
+        events.extend(self.on_annotations(module));
+        if module.metadata.deletion_timestamp.is_some() {
+            events.push(Event::Deleting);
+        }
+        events
+    }
+
+    /// Reads the status that the host wrote before it was started, when the Module is first seen.
+    pub(super) fn read_status(&mut self, module: &Module) -> Option<Event> {
+        let is_first = !std::mem::replace(&mut self.restored.is_read, true);
+        let status = module.status.as_ref().filter(|_| is_first)?;
+        let owned = status.owned_kinds.iter();
+        self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
+        self.previews.extend(status.preview.clone());
+        self.restored.primary.clone_from(&status.primary);
+        self.restored.decorates = status.decorates;
+        self.restored.finalizer.clone_from(&status.finalizer);
+        Some(status_loaded(status))
+    }
+
+    /// No events if the annotations have not changed.
+    fn on_annotations(&mut self, module: &Module) -> Vec<Event> {
+        let annotations = Annotations::of(module);
+        let mut events = Vec::new();
+        if annotations.invalid != self.annotations.invalid {
+            events.push(Event::InvalidApproval(annotations.invalid.clone()));
+        }
+        let (approve, reject) = (annotations.approve, annotations.reject);
+        if (approve, reject) != (self.annotations.approve, self.annotations.reject) {
+            events.push(Event::Approval { approve, reject });
+        }
+        self.annotations = annotations;
+        events
+    }
+
+    /// `None` if the spec has not changed.
+    fn on_spec(
+        &mut self,
+        module: &Module,
+        source_kind: SourceKind,
+        defaults: Limits,
+        host_namespace: Option<&str>,
+    ) -> Option<Event> {
+        let generation = module.metadata.generation;
+        let settings = match ValidatedSpec::new(module, source_kind, defaults, host_namespace) {
+            Ok(settings) => settings,
+            Err(errors) => return Some(invalid_spec(generation, errors.to_string())),
+        };
+        if self.machine.is_spec_valid()
+            && self.machine.generation() == generation
+            && self.settings.as_ref() == Some(&settings)
+        {
+            return None;
+        }
+        let other_source = self.settings.as_ref().is_none_or(|old| old.source != settings.source);
+        let other_parameters =
+            self.active().is_some_and(|active| active.settings.parameters != settings.parameters);
+        let (paused, rollout) = (settings.paused, settings.rollout.clone());
+        self.settings = Some(settings);
+        let spec = Ok(Spec { other_source, paused, other_parameters, rollout });
+        Some(Event::Spec { generation, spec })
+    }
+
+    pub(super) fn on_source(&mut self, result: Result<Component, SourceError>) -> Event {
+        Event::Source(match result {
+            Ok(component) => {
+                let digest = component.digest;
+                self.components.insert(digest, component);
+                Ok(digest)
+            }
+            // The source is read again when it changes: the machine needs no retry of its own.
+            Err(error) => Err(unavailable(&error)),
+        })
+    }
+
+    pub(super) fn on_snapshot(
+        &mut self,
+        digest: Digest,
+        result: Result<Component, SourceError>,
+    ) -> Event {
+        let result = match result {
+            Ok(component) if component.digest == digest => {
+                self.components.insert(digest, component);
+                Ok(())
+            }
+            Ok(component) => {
+                let message = format!(
+                    "the snapshot of {} holds {}, so somebody changed it",
+                    digest.short(),
+                    component.digest.short()
+                );
+                Err(Rejection::new("SnapshotChanged", message, RetryPolicy::Never))
+            }
+            Err(error) => Err(unavailable(&error)),
+        };
+        Event::SnapshotRestored { digest, result }
+    }
+
+    /// An event, or the check of the parameters that comes first.
+    pub(super) fn on_loaded(
+        &mut self,
+        digest: Digest,
+        result: Result<G, Rejection>,
+    ) -> Result<Event, ParametersJob<G>> {
+        let checked = result.and_then(|guest| {
+            manifest::check(guest.manifest()).map_err(|errors| {
+                Rejection::new(
+                    "InvalidManifest",
+                    format!("the guest's manifest cannot be used: {}", errors.join("; ")),
+                    RetryPolicy::Never,
+                )
+            })?;
+            Ok(guest)
+        });
+        let guest = match checked {
+            Ok(guest) => guest,
+            Err(rejection) => return Ok(Event::Loaded { digest, result: Err(rejection) }),
+        };
+        let parameters = self.parameters();
+        if guest.manifest().parameters_schema.is_some() {
+            self.candidate.unchecked = Some((digest, guest.clone()));
+            return Err(ParametersJob { digest, guest, parameters });
+        }
+        // Without a schema nothing is evaluated.
+        let fits = parameters::check(guest.manifest(), &parameters);
+        let fits = fits.map_err(|error| message::misfit(&error));
+        Ok(self.store_candidate(digest, guest, parameters, fits))
+    }
+
+    fn store_candidate(
+        &mut self,
+        digest: Digest,
+        guest: G,
+        parameters: Value,
+        fits: Result<(), Rejection>,
+    ) -> Event {
+        let manifest = guest.manifest();
+        // A revision that was active before the host started becomes active again without its
+        // finalizer being granted; the misfit is only reported.
+        let settings = self.settings.as_ref().filter(|_| !self.machine.is_restored(digest));
+        let finalizer =
+            settings.map_or(Ok(()), |settings| finalizers::check(&self.name, manifest, settings));
+        let info = ComponentInfo {
+            title: title(manifest),
+            has_crds: !manifest.crds.is_empty(),
+            fits: finalizer.and(fits),
+        };
+        self.candidate.checked = Some((digest, guest));
+        self.candidate.parameters = parameters;
+        Event::Loaded { digest, result: Ok(info) }
+    }
+
+    /// The result of a check of parameters of the candidate or of the active revision; another
+    /// check if the parameters have changed in the meantime, and nothing if it is not needed any
+    /// more.
+    pub(super) fn on_parameters(
+        &mut self,
+        digest: Digest,
+        parameters: Value,
+        result: Result<(), Rejection>,
+    ) -> Result<Option<Event>, ParametersJob<G>> {
+        let present = self.parameters();
+        let is_present = parameters == present;
+        if let Some((_, guest)) = self.candidate.unchecked.take_if(|(one, _)| *one == digest) {
+            if is_present {
+                return Ok(Some(self.store_candidate(digest, guest, parameters, result)));
+            }
+            self.candidate.unchecked = Some((digest, guest.clone()));
+            return Err(ParametersJob { digest, guest, parameters: present });
+        }
+        // Each change of the parameters and each swap asks for a check of its own.
+        let is_active = self.machine.active().is_some_and(|active| active.digest == digest);
+        Ok((is_present && is_active).then_some(Event::ParametersChecked(result)))
+    }
+}
+
+impl Annotations {
+    /// Reads the annotations of a Module. They name a component by its whole digest: two components
+    /// that share some first digits can be made on purpose, and one approval would fit both.
+    fn of(module: &Module) -> Self {
+        let mut invalid = Vec::new();
+        let mut digest = |annotation: &str| {
+            let text = module.metadata.annotations.get(annotation)?.trim();
+            let digest = text.parse().ok();
+            if digest.is_none() && !text.is_empty() {
+                let quoted = foreign::one_line(text, ANNOTATION_BYTES_MAX);
+                invalid.push(format!("`{annotation}: {quoted}`"));
+            }
+            digest
+        };
+        let approve = digest(module::APPROVE_ANNOTATION);
+        let reject = digest(module::REJECT_ANNOTATION);
+        let invalid = (!invalid.is_empty()).then(|| {
+            let name = &module.metadata.name;
+            format!(
+                "The annotation {} has no effect: it needs all 64 hex digits of a component's digest; `innkeeper modules approve {name}` or `innkeeper modules reject {name}` writes them.",
+                invalid.join(" and ")
+            )
+        });
+        Self { approve, reject, invalid }
+    }
+}
+
+/// The event of a spec that cannot be used.
+pub(super) fn invalid_spec(generation: i64, message: String) -> Event {
+    let rejection = Rejection::new(reason::INVALID_SPEC, message, RetryPolicy::WhenSpecChanges);
+    Event::Spec { generation, spec: Err(rejection) }
+}
+
+fn unavailable(error: &SourceError) -> Rejection {
+    Rejection::new(error.reason(), error.to_string(), RetryPolicy::Never)
+}
+
+fn status_loaded(status: &ModuleStatus) -> Event {
+    let digest = |text: &str| text.parse::<Digest>().ok();
+    let rejected = status.rejected.iter().filter_map(|one| {
+        let rejection = Rejection::new(&one.reason, &one.message, RetryPolicy::Never);
+        Some((digest(&one.digest)?, rejection))
+    });
+    Event::StatusLoaded {
+        revision: status.digest.as_deref().and_then(digest),
+        previous: status.previous.as_ref().and_then(|previous| digest(&previous.digest)),
+        rejected: rejected.collect(),
+    }
+}
+
+/// A guest's name and version, for users.
+fn title(manifest: &Manifest) -> String {
+    format!("{} {}", manifest.name, manifest.version).trim_end().to_owned()
+}

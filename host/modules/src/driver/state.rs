@@ -1,0 +1,132 @@
+//! What the driver keeps of one module.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::finalizers;
+use crate::machine::{Candidate, Machine, Rejection, RetryPolicy};
+use crate::module::{KindName, KindStatus, PreviewStatus};
+use crate::revision::{Loaded, Revision};
+use crate::source::{Component, Digest};
+use crate::validated_spec::ValidatedSpec;
+
+/// The machine of one module, and the bytes and guests that it decides about.
+#[derive(Debug)]
+pub(super) struct ModuleState<G> {
+    pub(super) name: Arc<str>,
+    pub(super) machine: Machine,
+    /// The last valid spec.
+    pub(super) settings: Option<ValidatedSpec>,
+    /// Components that may have to be loaded or saved.
+    pub(super) components: BTreeMap<Digest, Component>,
+    pub(super) candidate: CandidateGuest<G>,
+    /// The active revision and the one that a rollback returns to, by component. The machine says
+    /// which is which.
+    pub(super) revisions: BTreeMap<Digest, Arc<Revision<G>>>,
+    /// The version of the last active revision.
+    pub(super) version: u64,
+    pub(super) restored: RestoredStatus,
+    pub(super) annotations: Annotations,
+    /// The kinds that the module may have made objects of.
+    pub(super) owned_kinds: BTreeMap<KindName, KindStatus>,
+    /// The previews of the active revision and of the candidate.
+    pub(super) previews: Vec<PreviewStatus>,
+}
+
+/// The guest of the candidate.
+#[derive(Debug)]
+pub(super) struct CandidateGuest<G> {
+    /// Loaded, while the parameters are checked against its schema.
+    pub(super) unchecked: Option<(Digest, G)>,
+    /// Loaded and checked.
+    pub(super) checked: Option<(Digest, G)>,
+    /// The parameters that fit the checked guest.
+    pub(super) parameters: Value,
+}
+
+/// The members of the Module's status when the host started.
+#[derive(Debug, Default)]
+pub(super) struct RestoredStatus {
+    /// The status has been read.
+    pub(super) is_read: bool,
+    /// The kind of the primaries.
+    pub(super) primary: Option<KindStatus>,
+    /// The module decorated its primaries.
+    pub(super) decorates: bool,
+    /// The finalizer on its primaries.
+    pub(super) finalizer: Option<String>,
+}
+
+/// The annotations of the Module that approve and reject.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Annotations {
+    pub(super) approve: Option<Digest>,
+    pub(super) reject: Option<Digest>,
+    /// What is wrong with them, if something is.
+    pub(super) invalid: Option<String>,
+}
+
+impl<G: Loaded> ModuleState<G> {
+    /// A module that was just seen.
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            machine: Machine::default(),
+            settings: None,
+            components: BTreeMap::new(),
+            candidate: CandidateGuest { unchecked: None, checked: None, parameters: Value::Null },
+            revisions: BTreeMap::new(),
+            version: 0,
+            restored: RestoredStatus::default(),
+            annotations: Annotations::default(),
+            owned_kinds: BTreeMap::new(),
+            previews: Vec::new(),
+        }
+    }
+
+    /// The active revision.
+    pub(super) fn active(&self) -> Option<&Arc<Revision<G>>> {
+        self.revisions.get(&self.machine.active()?.digest)
+    }
+
+    /// The parameters that the Module gives at present.
+    pub(super) fn parameters(&self) -> Value {
+        self.settings.as_ref().map_or(Value::Null, |settings| settings.parameters.clone())
+    }
+
+    /// Whether the present spec grants the finalizer of the active revision.
+    pub(super) fn grant(&self) -> Result<(), Rejection> {
+        match (self.active(), &self.settings) {
+            (Some(active), Some(settings)) => {
+                finalizers::check(&self.name, active.guest.manifest(), settings)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops what the machine can no longer ask for.
+    pub(super) fn drop_unneeded(&mut self) {
+        let machine = &self.machine;
+        self.candidate
+            .unchecked
+            .take_if(|(digest, _)| *machine.candidate() != Candidate::Loading(*digest));
+        let loaded = machine.loaded_candidate();
+        self.candidate.checked.take_if(|(digest, _)| Some(*digest) != loaded);
+        let kept = [machine.active(), machine.rollback_target()];
+        self.revisions.retain(|digest, _| kept.iter().flatten().any(|one| one.digest == *digest));
+        match machine.candidate() {
+            Candidate::Nothing => self.components.clear(),
+            // A user may still approve it, but rarely does: then the source is read again.
+            Candidate::Rejected(_, rejection) if rejection.retry == RetryPolicy::Never => {
+                self.components.clear();
+            }
+            candidate => {
+                let (present, candidate) = (machine.source_digest(), candidate.digest());
+                self.components
+                    .retain(|digest, _| Some(*digest) == present || Some(*digest) == candidate);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The status that the driver reports.
+
+use super::*;
+
+#[test]
+fn report_has_the_active_revision_and_all_owned_kinds() {
+    let mut driver = driver();
+    let mut first = json!({
+        "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+        "metadata": {"name": "m", "generation": 7}, "spec": spec(),
+        "status": {"ownedKinds": [{"apiVersion": "batch/v1", "kind": "Job"}], "conditions": []},
+    });
+    let module = Module::from_value(&first).unwrap();
+    driver.handle("m", Input::Module(Box::new(module)));
+    driver.handle("m", source("a"));
+    handle(&mut driver, loaded("a", |_| {}));
+    let report = driver.report("m").unwrap();
+    assert_eq!(
+        Value::Object(report.members),
+        json!({
+            "digest": component("a").digest.to_string(),
+            "guest": {"name": "a", "version": "0.1.0"},
+            "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "plural": "podroutes"},
+            "contract": innkeeper_contract::VERSION,
+            "ownedKinds": [
+                {"apiVersion": "batch/v1", "kind": "Job"}, {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}
+            ],
+        })
+    );
+    // The host can read its own report.
+    first["status"] = Value::Object(driver.report("m").unwrap().members);
+    assert!(Module::from_value(&first).is_ok());
+}
+
+#[test]
+fn decision_is_only_in_the_report_that_writes_it() {
+    let mut driver = driver();
+    let digests = |report: Option<Report>| {
+        let members = report.unwrap().members;
+        let digest = |value: &Value| value.as_str().map(|text| text[..12].to_owned());
+        (digest(&members["digest"]), members.get("previous").and_then(|one| digest(&one["digest"])))
+    };
+    let short = |name: &str| Some(component(name).digest.short());
+    driver.handle("m", module(1, &spec()));
+    driver.handle("m", source("a"));
+    handle(&mut driver, loaded("a", |_| {}));
+    driver.handle("m", source("b"));
+    driver.handle("m", loaded("b", |_| {}));
+    let digest = component("b").digest;
+    driver.handle("m", Input::Previewed { digest, result: Ok(Preview::default()) });
+    // Its snapshot is not saved yet: a restarted host is to find the revision before.
+    assert_eq!(digests(driver.report("m")), (short("a"), None));
+    assert_eq!(digests(driver.decision("m")), (short("b"), short("a")));
+    driver.handle("m", Event::Committed { digest, result: Ok(()) });
+    assert_eq!(digests(driver.report("m")), (short("b"), short("a")));
+}
+
+#[test]
+fn preview_of_the_active_revision_is_reported_also_after_a_restart() {
+    let mut host = driver();
+    let found = |host: &Driver<Fake>| host.report("m").unwrap().members.get("preview").cloned();
+    host.handle("m", module(1, &spec()));
+    host.handle("m", source("a"));
+    handle(&mut host, loaded("a", |_| {}));
+    assert_eq!(found(&host), None, "the first is not previewed");
+    let mut swap = |name: &str, change: PlannedChange| {
+        host.handle("m", source(name));
+        host.handle("m", loaded(name, |_| {}));
+        let mut preview = Preview { primaries: 2, previewed: 2, ..Preview::default() };
+        preview.add(change, "ConfigMap web/a".to_owned(), vec![".data.x".to_owned()]);
+        let digest = component(name).digest;
+        host.handle("m", Input::Previewed { digest, result: Ok(preview) });
+        host.handle("m", Event::Committed { digest, result: Ok(()) });
+        host.report("m").unwrap().members
+    };
+    let mut members = swap("b", PlannedChange::Change);
+    let expected = json!({"digest": component("b").digest.to_string(), "primaries": 2, "previewed": 2,
+        "creates": 0, "changes": 1, "deletes": 0, "failures": 0, "examples": [
+            {"action": "Change", "object": "ConfigMap web/a", "fields": [".data.x"]}]});
+    assert_eq!(members["preview"], expected);
+    // A held candidate is reported as such, and the active revision as before.
+    let held = swap("c", PlannedChange::Delete);
+    assert_eq!(held["candidate"]["deletes"], 1);
+    assert_eq!(held["preview"], expected);
+
+    members.insert("conditions".to_owned(), json!([]));
+    let again = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+        "metadata": {"name": "m", "generation": 7}, "spec": spec(), "status": members});
+    let mut host = driver();
+    host.handle("m", Input::Module(Box::new(Module::from_value(&again).unwrap())));
+    assert_eq!(found(&host), Some(expected));
+}
+
+#[test]
+fn refusal_is_in_the_status_and_never_longer_than_its_schema_allows() {
+    let mut driver = driver();
+    driver.handle("m", module(1, &spec()));
+    driver.handle("m", source("a"));
+    let result = Err(Rejection::new("InvalidManifest", "x".repeat(20_000), RetryPolicy::Never));
+    driver.handle("m", Input::Loaded { digest: component("a").digest, result });
+    let members = driver.report("m").unwrap().members;
+    for refusal in [&members["candidate"], &members["rejected"][0]] {
+        assert_eq!(refusal["reason"], "InvalidManifest");
+        let length = refusal["message"].as_str().unwrap().chars().count();
+        assert!((1_000..=4_096).contains(&length), "{length}");
+    }
+    assert_eq!(members["candidate"]["state"], "Rejected");
+}

@@ -1,0 +1,123 @@
+//! Transitions of a decided candidate: the decision, the swap, and the rollback.
+
+use innkeeper_contract::EventType;
+
+use super::rejection::{Rejection, RetryPolicy};
+use super::{ActiveRevision, Candidate, Effect, LoadedCandidate, Machine, reason};
+use crate::source::Digest;
+
+impl Machine {
+    /// Decides for a candidate. It becomes active when the decision is written.
+    pub(super) fn commit(&mut self, loaded: LoadedCandidate, effects: &mut Vec<Effect>) {
+        // The status names the revision that was active before the host started already.
+        if self.revisions.is_restored(loaded.digest) {
+            effects.push(Effect::SaveSnapshot(loaded.digest));
+            self.swap(loaded, effects);
+            return self.evaluate_source(effects);
+        }
+        effects.push(Effect::Commit(loaded.digest));
+        self.candidate = Candidate::Committing(loaded);
+    }
+
+    pub(super) fn on_committed(
+        &mut self,
+        digest: Digest,
+        result: Result<(), Rejection>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Candidate::Committing(loaded) = &self.candidate else { return };
+        if loaded.digest != digest {
+            return;
+        }
+        let loaded = loaded.clone();
+        match result {
+            Ok(()) => {
+                self.swap(loaded, effects);
+                // The source may have another component by now.
+                self.evaluate_source(effects);
+            }
+            // It is decided: only another try helps.
+            Err(rejection) => {
+                if self.progress.retried != Some((digest, rejection.clone())) {
+                    effects.push(Effect::warning(&rejection));
+                    self.progress.retried = Some((digest, rejection));
+                }
+                effects.push(Effect::RetryLater);
+            }
+        }
+    }
+
+    /// Makes a loaded component the active revision.
+    pub(super) fn swap(&mut self, loaded: LoadedCandidate, effects: &mut Vec<Effect>) {
+        let LoadedCandidate { digest, title, .. } = loaded;
+        self.end_rollback_window(effects);
+        effects.push(Effect::Swap(digest));
+        // The revision that was active before the host started is no news.
+        if !self.revisions.is_restored(digest) {
+            let message = format!("{title} ({}) is the active revision now.", digest.short());
+            effects.push(Effect::notify(EventType::Normal, reason::REVISION_ACTIVE, message));
+        }
+        if let Some(before) = self.revisions.active.replace(ActiveRevision { digest, title }) {
+            self.revisions.previous = Some(before.digest);
+            if !self.spec.rollout.rollback_window.is_zero() {
+                self.revisions.rollback_target = Some(before);
+                effects.push(Effect::BeginRollbackWindow(digest));
+            }
+        }
+        self.revisions.restored = None;
+        self.candidate = Candidate::Nothing;
+        (self.progress.reusable, self.progress.retried) = (None, None);
+        self.spec.accept_parameters();
+        self.runs = None;
+    }
+
+    pub(super) fn on_failure_threshold_exceeded(
+        &mut self,
+        rejection: &Rejection,
+        effects: &mut Vec<Effect>,
+    ) {
+        // Outside of the rollback window there is no revision to return to.
+        let Some(before) = self.revisions.rollback_target.take() else { return };
+        let Some(bad) = self.revisions.active.replace(before.clone()) else { return };
+        let rejection = Rejection::new(
+            reason::ROLLED_BACK,
+            format!("it was active and was rolled back: {}", rejection.message),
+            RetryPolicy::Never,
+        );
+        effects.push(Effect::Rollback);
+        effects.push(Effect::EndRollbackWindow);
+        effects.push(Effect::notify(
+            EventType::Warning,
+            reason::ROLLED_BACK,
+            format!(
+                "{} ({}) is active again. {} ({}) is not tried again: {}",
+                before.title,
+                before.digest.short(),
+                bad.title,
+                bad.digest.short(),
+                rejection.message
+            ),
+        ));
+        // The status offers no return to a revision that was rolled back.
+        self.revisions.previous = None;
+        self.runs = None;
+        self.spec.accept_parameters();
+        self.rejections.record(bad.digest, rejection);
+        if !self.candidate.is_loading() {
+            self.evaluate_source(effects);
+        }
+    }
+
+    pub(super) fn on_rollback_window_over(&mut self, digest: Digest, effects: &mut Vec<Effect>) {
+        if self.revisions.is_active(digest) {
+            self.end_rollback_window(effects);
+        }
+    }
+
+    /// Drops the revision that a rollback would return to, if there is one.
+    pub(super) fn end_rollback_window(&mut self, effects: &mut Vec<Effect>) {
+        if self.revisions.rollback_target.take().is_some() {
+            effects.push(Effect::EndRollbackWindow);
+        }
+    }
+}

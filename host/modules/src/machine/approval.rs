@@ -1,0 +1,52 @@
+//! Transitions by approvals and rejections of users.
+
+use innkeeper_contract::EventType;
+
+use super::rejection::{Rejection, RetryPolicy};
+use super::{Candidate, Effect, Machine, Source, reason};
+use crate::source::Digest;
+
+impl Machine {
+    pub(super) fn on_approval(
+        &mut self,
+        approve: Option<Digest>,
+        reject: Option<Digest>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(digest) = self.approvals.update(approve, reject) {
+            self.on_rejected_by_user(digest, effects);
+        }
+        let Some(approved) = self.approvals.approved else { return };
+        self.rejections.remove(approved);
+        match &self.candidate {
+            Candidate::Held(loaded, _) if loaded.digest == approved => {
+                let loaded = loaded.clone();
+                effects.push(Effect::notify(
+                    EventType::Normal,
+                    "Approved",
+                    format!("{} ({}) is approved.", loaded.title, approved.short()),
+                ));
+                self.install(loaded, effects);
+            }
+            Candidate::Rejected(digest, _) if *digest == approved => {
+                // The driver has dropped its bytes.
+                self.source = Source::Unknown;
+                self.candidate = Candidate::Nothing;
+                effects.push(Effect::Fetch);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_rejected_by_user(&mut self, digest: Digest, effects: &mut Vec<Effect>) {
+        let rejection =
+            Rejection::new(reason::REJECTED, "a user has rejected it", RetryPolicy::Never);
+        // A component that is being loaded is refused when its load ends.
+        if self.candidate.digest() == Some(digest) && !self.candidate.is_loading() {
+            self.progress.reusable = None;
+            self.reject(digest, rejection, effects);
+        } else {
+            self.rejections.record(digest, rejection);
+        }
+    }
+}

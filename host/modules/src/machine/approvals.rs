@@ -1,0 +1,52 @@
+//! Approvals and rejections by users, as the Module's annotations say them.
+
+use crate::source::Digest;
+
+/// What users decided about components.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Approvals {
+    /// The component that may become active, whatever it would do.
+    pub(super) approved: Option<Digest>,
+    /// The component that must not become active.
+    pub(super) rejected: Option<Digest>,
+    /// Which annotations name no digest, and what to do.
+    pub(super) invalid: Option<String>,
+}
+
+impl Approvals {
+    /// Takes the present annotations; returns the component that is newly rejected. Of two
+    /// decisions about one component the later counts; if both came at once, the rejection.
+    pub(super) fn update(
+        &mut self,
+        approve: Option<Digest>,
+        reject: Option<Digest>,
+    ) -> Option<Digest> {
+        let newly_rejected = reject.filter(|digest| self.rejected != Some(*digest));
+        self.approved = approve.filter(|digest| newly_rejected != Some(*digest));
+        self.rejected = reject;
+        newly_rejected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_decision_counts_and_of_two_at_once_the_rejection() {
+        let (a, b) = (Some(Digest::of(b"a")), Some(Digest::of(b"b")));
+        for (updates, newly_rejected, approved) in [
+            (vec![(a, None)], None, a),
+            (vec![(None, a)], a, None),
+            (vec![(a, a)], a, None),
+            (vec![(None, a), (a, a)], None, a),
+            (vec![(a, None), (a, a)], a, None),
+            (vec![(a, b)], b, a),
+            (vec![(a, None), (None, None)], None, None),
+        ] {
+            let mut approvals = Approvals::default();
+            let last = updates.into_iter().map(|(one, other)| approvals.update(one, other)).last();
+            assert_eq!((last.flatten(), approvals.approved), (newly_rejected, approved));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Transitions of a candidate from its load to the decision.
+
+use innkeeper_contract::EventType;
+
+use super::event::ComponentInfo;
+use super::rejection::{Rejection, RetryPolicy};
+use super::{Candidate, Effect, LoadedCandidate, Machine, Source, reason};
+use crate::rollout::{Preview, Strategy};
+use crate::source::Digest;
+
+impl Machine {
+    pub(super) fn on_loaded(
+        &mut self,
+        digest: Digest,
+        result: Result<ComponentInfo, Rejection>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.candidate != Candidate::Loading(digest) {
+            return;
+        }
+        let is_present = self.source == Source::Present(digest);
+        // A revision that was active before becomes active again whatever the source has now.
+        let is_restored = self.revisions.is_restored(digest);
+        if !is_restored && (self.progress.is_outdated || !is_present) {
+            self.candidate = Candidate::Nothing;
+            // Bytes that can never be loaded stay refused, also when the source has others now.
+            if let Err(rejection) = result
+                && rejection.retry == RetryPolicy::Never
+            {
+                self.rejections.record(digest, rejection);
+            }
+            return self.evaluate_source(effects);
+        }
+        let result = result.and_then(|info| {
+            info.fits.clone()?;
+            Ok(LoadedCandidate::new(digest, info))
+        });
+        match result {
+            Err(rejection) if is_restored && !is_present => {
+                self.drop_restored(&rejection, effects);
+            }
+            Err(rejection) => self.reject(digest, rejection, effects),
+            Ok(loaded) => match self.rejections.find(digest) {
+                Some(rejection) if !is_restored => {
+                    self.candidate = Candidate::Rejected(digest, rejection.clone());
+                }
+                // Its definitions are installed since it was active.
+                _ if is_restored && !is_present => {
+                    self.swap(loaded, effects);
+                    self.evaluate_source(effects);
+                }
+                _ if self.is_guarded(digest) => {
+                    self.candidate = Candidate::Previewing(loaded);
+                    effects.push(Effect::Preview(digest));
+                }
+                _ => self.install(loaded, effects),
+            },
+        }
+    }
+
+    /// Whether a component is previewed before it becomes active: not if it was active before the
+    /// host started, nor if a user has approved it.
+    fn is_guarded(&self, digest: Digest) -> bool {
+        let revisions = &self.revisions;
+        if self.approvals.approved == Some(digest) || revisions.is_restored(digest) {
+            return false;
+        }
+        match self.spec.rollout.strategy {
+            Strategy::Immediate => false,
+            // The first revision has nothing to be compared with.
+            Strategy::Guarded => {
+                revisions.active.is_some()
+                    || revisions.restored.is_some()
+                    || revisions.is_restored_lost
+            }
+            Strategy::Manual => true,
+        }
+    }
+
+    pub(super) fn on_previewed(
+        &mut self,
+        digest: Digest,
+        result: Result<Preview, Rejection>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Candidate::Previewing(loaded) = &self.candidate else { return };
+        if loaded.digest != digest {
+            return;
+        }
+        let loaded = loaded.clone();
+        let preview = match result {
+            Ok(preview) => preview,
+            Err(rejection) => return self.reject(digest, rejection, effects),
+        };
+        match preview.held_by(&self.spec.rollout) {
+            Some(rejection) if self.approvals.approved != Some(digest) => {
+                effects.push(Effect::notify(
+                    EventType::Warning,
+                    reason::HELD,
+                    format!(
+                        "{} ({}) is held: {}{}",
+                        loaded.title,
+                        digest.short(),
+                        rejection.message,
+                        self.stays_active()
+                    ),
+                ));
+                self.progress.retried = None;
+                self.candidate = Candidate::Held(loaded, Box::new((preview, rejection)));
+            }
+            _ => self.install(loaded, effects),
+        }
+    }
+
+    /// Installs the definitions of a candidate, if it has some, and commits it.
+    pub(super) fn install(&mut self, loaded: LoadedCandidate, effects: &mut Vec<Effect>) {
+        if loaded.has_crds {
+            effects.push(Effect::InstallCrds(loaded.digest));
+            self.candidate = Candidate::InstallingCrds(loaded);
+        } else {
+            self.commit(loaded, effects);
+        }
+    }
+
+    pub(super) fn on_crds(
+        &mut self,
+        digest: Digest,
+        result: Result<(), Rejection>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Candidate::InstallingCrds(loaded) = &self.candidate else { return };
+        if loaded.digest != digest {
+            return;
+        }
+        let loaded = loaded.clone();
+        match result {
+            Ok(()) => self.commit(loaded, effects),
+            Err(rejection) => {
+                if rejection.retry == RetryPolicy::Later {
+                    self.progress.reusable = Some(loaded);
+                }
+                self.reject(digest, rejection, effects);
+            }
+        }
+    }
+
+    /// Refuses the candidate.
+    pub(super) fn reject(
+        &mut self,
+        digest: Digest,
+        rejection: Rejection,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.progress.retried.take() != Some((digest, rejection.clone())) {
+            effects.push(Effect::notify(
+                EventType::Warning,
+                &rejection.reason,
+                format!(
+                    "{} is refused: {}{}",
+                    digest.short(),
+                    rejection.message,
+                    self.stays_active()
+                ),
+            ));
+        }
+        if rejection.retry == RetryPolicy::Later {
+            effects.push(Effect::RetryLater);
+        }
+        self.rejections.record(digest, rejection.clone());
+        self.candidate = Candidate::Rejected(digest, rejection);
+    }
+
+    pub(super) fn on_retry(&mut self, effects: &mut Vec<Effect>) {
+        self.retry_parameters(effects);
+        match &self.candidate {
+            Candidate::Rejected(digest, rejection) if rejection.retry == RetryPolicy::Later => {
+                let retried = Some((*digest, rejection.clone()));
+                self.rejections.remove_retryable(|_, retry| retry == RetryPolicy::Later);
+                self.evaluate_source(effects);
+                self.progress.retried = retried;
+            }
+            Candidate::Committing(loaded) => effects.push(Effect::Commit(loaded.digest)),
+            _ => {}
+        }
+    }
+}
+
+impl LoadedCandidate {
+    /// A component that was loaded.
+    pub(super) fn new(digest: Digest, info: ComponentInfo) -> Self {
+        Self { digest, title: info.title, has_crds: info.has_crds }
+    }
+}

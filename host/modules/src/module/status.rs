@@ -1,0 +1,253 @@
+//! `status` of a Module. The doc comments are the descriptions in its CustomResourceDefinition.
+
+use innkeeper_contract::Kind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The observed state of a module. Changes only when the module's state does: counters are
+/// metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModuleStatus {
+    /// The generation of the spec that this status is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// SHA-256 of the active revision's component (of its bytes as wasm, not of the gzip), in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+
+    /// The active revision's guest, as it describes itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestName>,
+
+    /// The version of the contract (package innkeeper:guest) that the guest was built for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<String>,
+
+    /// The kind of the primaries that the module reconciles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary: Option<KindStatus>,
+
+    /// Whether the guest decorates the primaries, so that others may reconcile them as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub decorates: bool,
+
+    /// The finalizer that the module writes on its primaries. When the Module is deleted, the host
+    /// removes it from all of them first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finalizer: Option<String>,
+
+    /// The previous revision, of which the host keeps a snapshot: to return to it, make the
+    /// snapshot the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Previous>,
+
+    /// What the preview of the active revision found that it would change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<PreviewStatus>,
+
+    /// The candidate, on its way to become active or refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<CandidateStatus>,
+
+    /// Components that are not tried again unless a user approves them, the last ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub rejected: Vec<RejectedVersion>,
+
+    /// The kinds that the module may have made objects of: those of the active revision, and of
+    /// earlier ones as long as such objects exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owned_kinds: Vec<KindStatus>,
+
+    /// Loaded: the present source is loaded. Serving: a revision is active. Ready: the present
+    /// source is active with the present spec. Healthy: its runs succeed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<ModuleCondition>,
+}
+
+/// The previous revision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Previous {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// The ConfigMap, in the namespace innkeeper-modules, with the snapshot.
+    pub config_map: String,
+}
+
+/// A candidate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CandidateStatus {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// Its state: Loading, Previewing, Held, InstallingCRDs, Committing, Rejected,
+    /// RestoringSnapshot.
+    pub state: String,
+    /// If it is held or refused, one CamelCase word why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// If it is held or refused, why and what to do, for users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub message: Option<String>,
+    /// Primaries that existed at the preview.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primaries: Option<u32>,
+    /// Primaries for which the preview ran it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previewed: Option<u32>,
+    /// Objects that it would create.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub creates: Option<u32>,
+    /// Objects that it would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<u32>,
+    /// Objects that it would delete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletes: Option<u32>,
+    /// Primaries for which it fails and the active revision does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u32>,
+    /// The most important objects, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub examples: Vec<ExampleStatus>,
+}
+
+/// The changes that a preview found, compared with the revision that was active then.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PreviewStatus {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// Primaries that existed.
+    pub primaries: u32,
+    /// Primaries for which the preview ran it.
+    pub previewed: u32,
+    /// Objects to create.
+    pub creates: u32,
+    /// Objects to change.
+    pub changes: u32,
+    /// Objects to delete.
+    pub deletes: u32,
+    /// Primaries for which it failed and the active revision did not.
+    pub failures: u32,
+    /// The most important objects, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub examples: Vec<ExampleStatus>,
+}
+
+/// What a candidate would do with one object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExampleStatus {
+    /// Create, Change, Recreate, Delete or Fail.
+    pub action: String,
+    /// The object: `Deployment web/a`; the primary, if it is its run that fails.
+    pub object: String,
+    /// The fields that would change; why it fails.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+}
+
+/// A component that is not tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RejectedVersion {
+    /// SHA-256 of the component, in hex.
+    pub digest: String,
+    /// One CamelCase word.
+    pub reason: String,
+    /// Why, for users.
+    #[schemars(length(max = 4096))]
+    pub message: String,
+}
+
+/// A guest, as it describes itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GuestName {
+    /// Its name.
+    pub name: String,
+    /// Its own version.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+}
+
+/// A kind, by group, version and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KindName {
+    /// Group and version.
+    pub api_version: String,
+    /// The kind's name.
+    pub kind: String,
+}
+
+/// A kind, with what is needed to address its objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KindStatus {
+    /// Group and version.
+    pub api_version: String,
+    /// The kind's name.
+    pub kind: String,
+    /// The resource's name in URLs; empty if an older host wrote this.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plural: String,
+    /// The objects have no namespace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cluster_scoped: bool,
+}
+
+impl KindStatus {
+    /// Of a kind.
+    pub fn of(kind: &Kind) -> Self {
+        Self {
+            api_version: kind.api_version.clone(),
+            kind: kind.kind.clone(),
+            plural: kind.plural.clone(),
+            cluster_scoped: !kind.is_namespaced(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> KindName {
+        KindName { api_version: self.api_version.clone(), kind: self.kind.clone() }
+    }
+
+    /// The kind; `None` if it is not known how its objects are addressed.
+    pub fn known(&self) -> Option<Kind> {
+        let make = if self.cluster_scoped { Kind::cluster } else { Kind::namespaced };
+        (!self.plural.is_empty()).then(|| make(&self.api_version, &self.kind, &self.plural))
+    }
+}
+
+/// A condition, as Kubernetes writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModuleCondition {
+    /// What it is about.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 316))]
+    pub type_: String,
+    /// Whether it holds: True, False or Unknown.
+    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
+    pub status: String,
+    /// The generation of the spec that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// When its status last changed.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_transition_time: String,
+    /// One CamelCase word, for machines.
+    #[schemars(length(min = 1, max = 1024))]
+    pub reason: String,
+    /// The state, and what to do, for users.
+    #[schemars(length(max = 32768))]
+    pub message: String,
+}
