@@ -4,8 +4,7 @@
 //! - [`queue`]: which request is next, and the workers.
 //! - [`reconcile`]: snapshot, observe, run, plan, apply, report. [`evaluate`] is its middle, from a
 //!   snapshot to a plan; [`preview`] uses it as well.
-//! - [`modules`]: modules, from a source to an active revision, as `innkeeper-modules` decides it;
-//!   [`teardown`] ends them.
+//! - [`modules`]: modules, from a source to an active revision, as `innkeeper-modules` decides it.
 //! - [`redact`]: masks the values of granted Secrets.
 //! - [`operator`]: starts and stops all of it. [`shared`]: the state that it shares.
 
@@ -20,7 +19,6 @@ pub mod queue;
 pub mod reconcile;
 pub mod redact;
 pub mod shared;
-pub mod teardown;
 pub mod watch;
 
 pub use execution::Execution;

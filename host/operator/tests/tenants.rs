@@ -1,5 +1,5 @@
-//! How long a quiet namespace waits beside a noisy one of the same module: the queue, with workers
-//! whose runs take a given time, on virtual time.
+//! How long a quiet namespace waits when another one of its module is noisy: the queue, with
+//! workers whose runs take a given time, on virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -132,7 +132,7 @@ fn changed(request: &ReconcileRequest) -> Trigger {
 }
 
 #[test]
-fn a_primary_runs_soon_beside_three_thousand_new_ones_of_another_namespace() {
+fn primary_runs_soon_when_another_namespace_has_three_thousand_new_ones() {
     let mut host = Host::new(Noise::Calm);
     host.flood("noisy", 3_000);
     let wait = host.wait_of(&primary("quiet", 0));
@@ -142,7 +142,7 @@ fn a_primary_runs_soon_beside_three_thousand_new_ones_of_another_namespace() {
 }
 
 #[test]
-fn a_primary_runs_soon_beside_three_thousand_that_change_forever() {
+fn primary_runs_soon_when_three_thousand_others_change_forever() {
     let mut host = Host::new(Noise::Flips);
     host.flood("noisy", 3_000);
     let wait = host.wait_of(&primary("quiet", 0));
@@ -150,7 +150,7 @@ fn a_primary_runs_soon_beside_three_thousand_that_change_forever() {
 }
 
 #[test]
-fn a_primary_runs_soon_beside_three_thousand_that_fail() {
+fn primary_runs_soon_when_three_thousand_others_fail() {
     let mut host = Host::new(Noise::Fails);
     host.flood("noisy", 3_000);
     let wait = host.wait_of(&primary("quiet", 0));
@@ -158,7 +158,7 @@ fn a_primary_runs_soon_beside_three_thousand_that_fail() {
 }
 
 #[test]
-fn a_primary_runs_soon_beside_three_thousand_that_resync_each_second() {
+fn primary_runs_soon_when_three_thousand_others_resync_each_second() {
     let mut host = Host::new(Noise::Resyncs);
     host.flood("noisy", 3_000);
     let wait = host.wait_of(&primary("quiet", 0));
@@ -166,7 +166,7 @@ fn a_primary_runs_soon_beside_three_thousand_that_resync_each_second() {
 }
 
 #[test]
-fn a_changed_primary_runs_soon_beside_resyncs_of_its_own_namespace() {
+fn changed_primary_runs_soon_when_its_own_namespace_resyncs() {
     let mut host = Host::new(Noise::Resyncs);
     host.flood("noisy", 3_000);
     // By then each has run for its change, and all wait for their resyncs.
@@ -179,7 +179,7 @@ fn a_changed_primary_runs_soon_beside_resyncs_of_its_own_namespace() {
 }
 
 #[test]
-fn a_primary_runs_soon_beside_a_thousand_namespaces_and_a_flooding_one() {
+fn primary_runs_soon_among_a_thousand_namespaces_when_one_floods() {
     let mut host = Host::new(Noise::Flips);
     host.flood("noisy", 3_000);
     for number in 0..1_000 {
@@ -190,7 +190,7 @@ fn a_primary_runs_soon_beside_a_thousand_namespaces_and_a_flooding_one() {
 }
 
 #[test]
-fn a_primary_runs_soon_beside_runs_that_take_ten_seconds() {
+fn primary_runs_soon_when_other_runs_take_ten_seconds() {
     let mut host = Host::new(Noise::Slow);
     host.flood("noisy", 3_000);
     let wait = host.wait_of(&primary("quiet", 0));
@@ -209,7 +209,7 @@ fn a_primary_runs_soon_when_all_primaries_are_run_for_a_new_version() {
 }
 
 #[test]
-fn a_noisy_namespace_still_has_its_turns_beside_a_thousand_busy_ones() {
+fn noisy_namespace_has_its_turns_among_a_thousand_busy_ones() {
     let mut host = Host::new(Noise::Flips);
     for number in 0..1_000 {
         host.flood(&format!("noisy-{number:04}"), 3);
@@ -222,7 +222,7 @@ fn a_noisy_namespace_still_has_its_turns_beside_a_thousand_busy_ones() {
 }
 
 #[test]
-fn a_resync_runs_beside_three_thousand_that_change_forever() {
+fn resync_runs_when_three_thousand_others_change_forever() {
     let mut host = Host::new(Noise::Flips);
     host.flood("noisy", 3_000);
     host.run_until(LATER);

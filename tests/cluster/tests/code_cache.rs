@@ -65,7 +65,7 @@ async fn a_restarted_host_compiles_nothing_and_trusts_no_changed_code() -> Resul
     let (host, how) = load(&stage, &folder).await?;
     assert_eq!(how, "refused");
     host.logged("cached code is refused and compiled again", SOON).await?;
-    // The module is ready by what an earlier host has told: that says nothing about this one.
+    // An earlier host reported the module ready: that says nothing about this host.
     eventually("the code is stored again", SOON, async || {
         let stored = host.metric("innkeeper_code_cache_total", &["result=\"stored\""]).await?;
         Ok(if stored == Some(1.0) { Ok(()) } else { Err(format!("{stored:?}")) })

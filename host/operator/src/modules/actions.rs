@@ -16,7 +16,7 @@ use super::declared;
 use super::event::{HOST_MODULE, SupervisorEvent};
 use super::supervisor::Supervisor;
 use crate::execution::Execution;
-use crate::teardown;
+use crate::modules::teardown;
 
 /// The first wait before something that failed for a reason elsewhere is tried again.
 const RETRY_MIN: Duration = Duration::from_secs(2);

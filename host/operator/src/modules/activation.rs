@@ -10,7 +10,8 @@ use innkeeper_modules::{Digest, Input, Revision, ValidatedSpec, module};
 use super::active_module::{self, ActiveModule};
 use super::event::SupervisorEvent;
 use super::supervisor::Supervisor;
-use crate::{preview, teardown};
+use crate::modules::teardown;
+use crate::preview;
 
 /// The time between two searches for objects of kinds that no revision declares any more.
 const LEFTOVERS_PERIOD: Duration = Duration::from_secs(1);

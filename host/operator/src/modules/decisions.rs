@@ -8,7 +8,7 @@ use super::cluster_source::WriteOutcome;
 use super::component_snapshots;
 use super::event::SupervisorEvent;
 use super::supervisor::Supervisor;
-use crate::teardown;
+use crate::modules::teardown;
 
 impl Supervisor {
     /// Fetches the snapshot of the revision that was active before the host started.

@@ -10,7 +10,7 @@
 //!   `status_writer` writes them.
 //! - What reconciles use: [`active_module`], its [`health`] and its [`granted_secrets`]. Before a
 //!   revision is active, [`declared`] compares its kinds with discovery and [`crds`] installs its
-//!   definitions.
+//!   definitions. [`teardown`] ends a module.
 
 pub mod account_access;
 mod account_checks;
@@ -35,3 +35,4 @@ pub mod source;
 mod status;
 mod status_writer;
 pub mod supervisor;
+pub mod teardown;

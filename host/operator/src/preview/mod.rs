@@ -98,8 +98,8 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveM
     }
 }
 
-/// Whether a previous revision fails for a primary now. Nothing is written. It gets the Secrets that
-/// it got when it was active: with digests it could fail where it did not.
+/// Whether a previous revision fails for a primary now. Nothing is written. It gets the Secrets
+/// that it got when it was active: with digests it could fail where it did not.
 pub async fn fails(shared: &Shared, active: &ActiveModule, key: &ObjectKey) -> bool {
     match active.view.snapshot().get(&active.primary, key) {
         Lookup::Found(_) => {

@@ -18,8 +18,8 @@ pub const READY: &str = "Ready";
 pub const KINDS_AVAILABLE: &str = "KindsAvailable";
 
 /// The host's conditions and the guest's. The guest's `Ready` replaces the host's; `Synced` is the
-/// host's alone. Types that differ in case only are one type: `kubectl wait` ignores case, and would
-/// take the guest's condition for the host's.
+/// host's alone. Types that differ in case only are one type: `kubectl wait` ignores case, and
+/// would take the guest's condition for the host's.
 pub fn all(status_input: &StatusInput, has_optional: bool) -> Vec<Condition> {
     let mut by_type: BTreeMap<String, Condition> = BTreeMap::new();
     let mut add = |condition: Condition| {

@@ -93,7 +93,8 @@ pub async fn report(
     }
 }
 
-/// The primary's kind has no status. A condition cannot say so on the primary, so the Module's does.
+/// The problem of a kind without a status: no condition can say so on the primary, so the Module's
+/// condition does.
 fn no_subresource(object_ref: ObjectRef) -> Problem {
     let (resource, version) = (object_ref.kind.resource(), object_ref.kind.version().to_owned());
     Problem {

@@ -12,7 +12,7 @@ pub enum AfterError<'a> {
     /// Nobody knows whether the write was made: the round ends, and the next one reads the object
     /// live, after a backoff.
     OutcomeUnknown,
-    /// The API server is overloaded or away: the round ends, and the next one comes after a backoff.
+    /// The API server is overloaded or away: the round ends, and the next follows after a backoff.
     ServerUnavailable,
     /// The object cannot be applied like this: the next round says so, or recreates the object if
     /// the error is about an immutable field.

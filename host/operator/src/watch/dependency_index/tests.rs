@@ -97,7 +97,7 @@ fn a_list_wakes_when_an_object_comes_changes_or_leaves_it() {
 }
 
 #[test]
-fn what_a_uid_owns_wakes_whoever_asked_for_it() {
+fn object_of_an_owner_wakes_the_requests_that_read_its_objects() {
     let mut index = index(&[("a", owned("u1", "")), ("b", owned("u2", ""))]);
     assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "u2")))), ["b"]);
 }

@@ -1,8 +1,9 @@
-//! A module that leaves: its finalizer comes off its primaries, and then the host's off the Module.
+//! The teardown of a module: removes its finalizer from its primaries, and then the host's
+//! finalizer from the Module.
 //!
-//! What the module made stays. Primaries that are being deleted are asked first what is left to do,
-//! for a bounded time; the others are let go at once. All of it is done as the module's
-//! ServiceAccount, like everything else of it.
+//! The module's objects stay. Primaries that are being deleted are finalized by the guest first,
+//! for a bounded time; the host removes the finalizer from the others at once. It makes these
+//! requests as the module's ServiceAccount, like all requests for the module.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,22 +24,22 @@ use crate::modules::health::RunHealth;
 use crate::reconcile::finalizers;
 use crate::shared::Shared;
 
-/// So long are primaries that are being deleted asked what is left to do.
+/// How long guests may finalize primaries that are being deleted.
 pub const FINALIZING_TIME: Duration = Duration::from_mins(1);
 
-/// So long may it take to let all go after that, before it is said what stands in the way.
+/// How long the removal of the finalizers may take after that, before the Module reports the cause.
 pub const REMOVAL_TIME: Duration = Duration::from_secs(30);
 
-/// So often is tried to let go what a module does not see any more.
+/// How often the host tries to remove finalizers from primaries that a module no longer selects.
 const RELEASE_TRIES: u32 = 20;
 
-/// How often is looked who has not been let go.
+/// How often the host checks which primaries still have the finalizer.
 const POLL_PERIOD: Duration = Duration::from_millis(200);
 
-/// Lets all primaries of a module go. Gives what was done, for people.
+/// Removes a module's finalizer from all its primaries. Gives a message about the result.
 ///
 /// # Errors
-/// What stands in the way, to be tried again.
+/// What prevents the removal; to be retried.
 pub async fn teardown(
     shared: &Shared,
     client: &ApiClient,
@@ -58,7 +59,8 @@ pub async fn teardown(
     }
 }
 
-/// By the rounds of a version that serves: those that are being deleted can be asked.
+/// Removes the finalizer by reconciles of the active revision: its guest finalizes the primaries
+/// that are being deleted.
 async fn finalize_primaries(
     shared: &Shared,
     active: &Arc<ActiveModule>,
@@ -68,7 +70,7 @@ async fn finalize_primaries(
     let before = released();
     let mut waits_until = Some(FINALIZING_TIME);
     shared.serve(&Arc::new(active.in_teardown(TeardownPhase::Finalizing)));
-    // A host that has just started has not read them yet.
+    // A host that has just started has not read the primaries yet.
     while matches!(unreadable(active), Some(CacheReadError::NotSynced(_)))
         && shared.env.instant().duration_since(began) < REMOVAL_TIME
     {
@@ -140,8 +142,8 @@ fn help() -> String {
     )
 }
 
-/// A module has other namespaces than before, or primaries of another kind: those that it does not
-/// see any more are let go.
+/// Removes the finalizer from the primaries that a module no longer selects, since its namespaces
+/// or the kind of its primaries changed.
 pub async fn release_unselected(shared: &Shared, before: &ActiveModule, now: &ActiveModule) {
     let none = BTreeSet::new();
     let gone = &before.settings().namespaces;
@@ -158,8 +160,8 @@ pub async fn release_unselected(shared: &Shared, before: &ActiveModule, now: &Ac
     }
 }
 
-/// Whether a module sees fewer namespaces than before, or primaries of another kind, and may have
-/// left its finalizer on the others.
+/// Whether a module has fewer namespaces than before, or primaries of another kind, so that its
+/// finalizer may be left on primaries that it no longer selects.
 pub fn is_narrowed(before: &ActiveModule, now: &ActiveModule) -> bool {
     let (before_in, now_in) = (&before.settings().namespaces, &now.settings().namespaces);
     let sees_fewer = before.primary.is_namespaced()
@@ -168,14 +170,14 @@ pub fn is_narrowed(before: &ActiveModule, now: &ActiveModule) -> bool {
     before.finalizer.name().is_some() && (sees_fewer || has_another_kind(before, now))
 }
 
-/// Whether a module's primaries are of another kind than before. Versions of one kind are one kind.
+/// Whether a module's primaries are of another kind than before. A version is no kind of its own.
 fn has_another_kind(before: &ActiveModule, now: &ActiveModule) -> bool {
     let (before, now) = (&before.primary, &now.primary);
     before.group() != now.group() || before.kind != now.kind
 }
 
-/// Without a version that serves: all are let go as they are, but for those in the namespaces of
-/// `except`.
+/// Removes the finalizer without an active revision, and so without a run of the guest. Leaves the
+/// primaries in the namespaces `except`.
 async fn remove_directly(
     client: &ApiClient,
     finalizer: &Finalizer,
@@ -193,7 +195,7 @@ async fn remove_directly(
     let kind = Arc::new(primary.clone());
     let mut let_go = 0;
     for namespace in namespaces {
-        // Not parsed: one object that a tenant made too deep would hide all others.
+        // Each object is parsed by itself: one that is nested too deep does not hide the others.
         let found: Vec<Box<RawValue>> = match client.list_as(primary, namespace).await {
             Ok(found) => found,
             Err(ApiError::NotServed { .. } | ApiError::NotFound { .. }) => continue,
@@ -216,10 +218,10 @@ async fn remove_directly(
     Ok(message(let_go))
 }
 
-/// Puts the host's finalizer on a Module, if it is not there.
+/// Adds the host's finalizer to a Module that does not have it.
 ///
 /// # Errors
-/// If it cannot be written, to be tried again.
+/// If the API server refuses the write; to be retried.
 pub async fn add_finalizer(host: &ApiClient, module: &Object) -> Result<(), Rejection> {
     if module.finalizers.iter().any(|one| **one == *module::FINALIZER) {
         return Ok(());
@@ -229,10 +231,10 @@ pub async fn add_finalizer(host: &ApiClient, module: &Object) -> Result<(), Reje
     write(host, module, &finalizers).await
 }
 
-/// Takes the host's finalizer off a Module.
+/// Removes the host's finalizer from a Module.
 ///
 /// # Errors
-/// If it cannot be written, to be tried again.
+/// If the API server refuses the write; to be retried.
 pub async fn remove_finalizer(host: &ApiClient, module: &Object) -> Result<(), Rejection> {
     let all = module.finalizers.iter().map(|one| &**one);
     let rest: Vec<&str> = all.filter(|one| *one != module::FINALIZER).collect();
@@ -254,8 +256,7 @@ async fn write(host: &ApiClient, module: &Object, finalizers: &[&str]) -> Result
     }
 }
 
-/// Of the kinds that only versions before declared, those of which the module has made nothing that
-/// is still there.
+/// The kinds that only previous revisions declared, and of which no object of the module is left.
 pub fn leftovers_gone(active: &ActiveModule) -> Vec<Kind> {
     let snapshot = active.view.snapshot();
     let ours = |object: &Object| {
@@ -267,7 +268,7 @@ pub fn leftovers_gone(active: &ActiveModule) -> Vec<Kind> {
         })
     };
     let is_gone = |kind: &Kind| match snapshot.states().get(kind) {
-        // Nothing of it can be reached.
+        // The host can reach no object of it.
         Some(KindState::NotServed | KindState::Mismatched(_)) => true,
         Some(KindState::Synced) => snapshot
             .list(kind, None, &|_| true)
