@@ -5,6 +5,7 @@ mod exceptions;
 mod files;
 mod imports;
 mod output;
+mod places;
 mod promises;
 mod prose;
 mod texts;
@@ -44,6 +45,7 @@ fn problems() -> Result<Vec<String>> {
     let files = files::all()?;
     let mut problems = arrow::problems()?;
     problems.extend(output::problems()?);
+    problems.extend(places::problems()?);
     problems.extend(promises::problems()?);
     problems.extend(texts::problems(&files));
     problems.extend(Exceptions::read()?.compare(&found(&files)?));
