@@ -144,6 +144,12 @@ pub enum ApiError {
         /// The server's message.
         message: String,
     },
+    /// The object is larger than the API server, or etcd, stores.
+    #[error("{message}")]
+    TooLarge {
+        /// The server's message.
+        message: String,
+    },
     /// The object is not of its kind's shape: an unknown field, a wrong type. Permanent.
     #[error("{message}")]
     Malformed {
@@ -212,6 +218,7 @@ impl ApiError {
             Self::UidMismatch { .. } => "UidMismatch",
             Self::Immutable { .. } => "Immutable",
             Self::Invalid { .. } => "Invalid",
+            Self::TooLarge { .. } => "RequestEntityTooLarge",
             Self::Malformed { .. } => "Malformed",
             Self::Unauthorized { .. } => "Unauthorized",
             Self::TooManyRequests { .. } => "TooManyRequests",

@@ -39,6 +39,9 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) guard: Guard,
 }
 
+/// The end of etcd's message about an object beyond its limit, 1.5 MiB unless configured otherwise.
+const ETCD_TOO_LARGE: &str = "etcdserver: request is too large";
+
 impl RequestContext<'_> {
     fn denial(&self) -> Denial {
         let mut resource = self.kind.resource();
@@ -92,7 +95,8 @@ impl RequestContext<'_> {
                 }
                 Some(_) => ApiError::NotFound { message },
             },
-            405 | 413 => ApiError::Invalid { message },
+            405 => ApiError::Invalid { message },
+            413 => ApiError::TooLarge { message },
             409 => self.conflict(status, message),
             422 => {
                 if self.guard != Guard::None
@@ -113,6 +117,7 @@ impl RequestContext<'_> {
                     .map(|seconds| Duration::from_secs(seconds.into())),
                 message,
             },
+            500 if status.message.ends_with(ETCD_TOO_LARGE) => ApiError::TooLarge { message },
             500 if status.message.starts_with("failed to create typed patch object") => {
                 ApiError::Malformed { message }
             }

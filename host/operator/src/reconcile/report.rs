@@ -12,17 +12,25 @@ use crate::reconcile::problem::{Problem, Retry};
 use crate::reconcile::status_input::StatusInput;
 use crate::reconcile::{conditions, events};
 
+/// Why the status of a primary could not be written.
+pub struct StatusRefusal {
+    /// The problem.
+    pub problem: Problem,
+    /// Whether it counts as a failure of the revision, which may roll it back.
+    pub is_failure: bool,
+}
+
 /// Publishes the Events, and writes the status if it differs from the live one. Gives whether it
 /// was written.
 ///
 /// # Errors
-/// The problem, if the API server refuses the status.
+/// The refusal, if the API server does not take the status.
 pub async fn report(
     context: &Context<'_>,
     primary: &Object,
     status_input: &StatusInput,
     state: &mut PrimaryState,
-) -> Result<bool, Problem> {
+) -> Result<bool, StatusRefusal> {
     events::publish(context, primary, status_input, state).await;
     let (active, shared) = (context.active, context.shared);
     // The status of a decorated primary belongs to its own controller.
@@ -45,7 +53,7 @@ pub async fn report(
         StatusSchema::Absent
             if manage || status_input.status.is_some() || !conditions.is_empty() =>
         {
-            return Err(no_subresource(object_ref));
+            return Err(StatusRefusal { problem: no_subresource(object_ref), is_failure: true });
         }
         StatusSchema::Absent => return Ok(false),
         StatusSchema::Whole => None,
@@ -83,12 +91,15 @@ pub async fn report(
         Err(error) => {
             let message = status_input.granted.mask(&error.to_string());
             tracing::warn!(module = %active.name(), primary = %context.request.key, "the status cannot be written: {message}");
-            Err(Problem {
+            // The host bounds what a guest adds to the status, so the primary's size is the cause.
+            let is_failure = !matches!(error, ApiError::TooLarge { .. });
+            let problem = Problem {
                 object_ref: Some(object_ref),
                 reason: error.reason().to_owned(),
                 message: format!("the status cannot be written: {message}"),
                 retry: Retry::Backoff,
-            })
+            };
+            Err(StatusRefusal { problem, is_failure })
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Retry};
-use crate::reconcile::report;
+use crate::reconcile::report::{self, StatusRefusal};
 use crate::reconcile::round::{Next, RoundReport};
 use crate::reconcile::stats::{ObjectChange, ReconcileStats};
 use crate::reconcile::status_input::StatusInput;
@@ -109,9 +109,13 @@ impl Turn {
         if let Some(Err(message)) = ActiveModule::own_resync(&report.primary) {
             input.events.push(invalid_resync(&message));
         }
-        if let Err(problem) = write(context, &report, state, counts).await {
-            let failing = (problem.reason.clone(), problem.message.clone());
-            report.failing.get_or_insert(failing);
+        if let Err(StatusRefusal { problem, is_failure }) =
+            write(context, &report, state, counts).await
+        {
+            if is_failure {
+                let failing = (problem.reason.clone(), problem.message.clone());
+                report.failing.get_or_insert(failing);
+            }
             report.status_input.problems.push(problem);
         }
         let problems = &report.status_input.problems;
@@ -135,7 +139,7 @@ async fn write(
     report: &RoundReport,
     state: &mut PrimaryState,
     counts: &mut ReconcileStats,
-) -> Result<(), Problem> {
+) -> Result<(), StatusRefusal> {
     if !context.active.settings().paused {
         counts.status =
             report::report(context, &report.primary, &report.status_input, state).await?;

@@ -53,6 +53,7 @@ impl<'a> AfterError<'a> {
             | ApiError::KindMismatch { .. }
             | ApiError::Forbidden { .. }
             | ApiError::Invalid { .. }
+            | ApiError::TooLarge { .. }
             | ApiError::NamespaceNotFound { .. }
             | ApiError::NamespaceTerminating { .. }
             | ApiError::NotFound { .. }

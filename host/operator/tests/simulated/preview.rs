@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    GROUP, Script, Setup, Stage, block_on, complete, config_map, count, definition, desired,
-    desired_with,
+    GROUP, Reply, Script, Setup, Stage, block_on, complete, config_map, count, definition, desired,
+    desired_with, refusal,
 };
 
 /// A guest that desires these objects for each primary.
@@ -258,6 +258,32 @@ fn revision_that_fails_soon_after_its_activation_is_rolled_back() {
         assert_eq!(status["rejected"][0]["digest"], after, "{status:#}");
         stage.until_primary("one", "Synced", "True", "Applied").await;
         assert_eq!(stage.config_map("a").await.unwrap()["data"]["value"], "2");
+    });
+}
+
+#[test]
+fn revision_stays_active_when_a_primary_is_too_large_for_its_status() {
+    block_on(async {
+        // Given a revision in its rollback window.
+        let stage = Stage::start(Script::new()).await;
+        stage.create("one", &complete(&desired(&[config_map("a", "1")]))).await;
+        stage.settle().await;
+        stage.push(&Script::new().when("never", &desired(&[]))).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        let active = stage.module().await["status"]["digest"].clone();
+
+        // When the API server refuses the status of a changed primary as too large.
+        stage.proxy().intercept(|sent| match sent.line().as_str() {
+            "apply scripts/one/status" => refusal(413, "RequestEntityTooLarge", "limit is 3145728"),
+            _ => Reply::Forward,
+        });
+        stage.set_spec("one", &complete(&desired(&[config_map("b", "2")]))).await;
+        stage.pass(60).await;
+
+        // Then the objects are applied, and the revision stays active.
+        assert_eq!(stage.config_map("b").await.unwrap()["data"]["value"], "2");
+        let status = stage.module().await["status"].clone();
+        assert_eq!(status["digest"], active, "{status:#}");
     });
 }
 
