@@ -164,19 +164,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
-    let (stopping, stop) = watch::channel(false);
-    let force = Arc::new(Notify::new());
-    tokio::spawn({
-        let force = force.clone();
-        async move {
-            let signal = signalled().await;
-            tracing::info!(signal, "host stopping: running reconciles finish, no new ones start");
-            let _ = stopping.send(true);
-            signalled().await;
-            force.notify_one();
-        }
-    });
-
+    let Shutdown { stop, force } = shutdown_by_signals();
     // Fails for an unusable folder before the host waits for the API server.
     let cache = arguments.cache_dir.as_deref().map(CacheFolder::open).transpose()?;
     let env = Env::real();
@@ -205,14 +193,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         }
         key
     };
-    let sealing = match &key {
-        // Not next to the code: access to the volume alone must not suffice to seal code.
-        Some(key) => CacheKey::Given(key.derive(CODE_CACHE)),
-        None => CacheKey::Kept,
-    };
-    let cache = cache
-        .map(|folder| CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB)))
-        .transpose()?;
+    let cache = cache.map(|folder| code_cache(arguments, folder, key.as_ref())).transpose()?;
     let engine = engine(arguments, cache)?;
     // After the engine has read its page map. Another process of this user, such as a compiler that
     // a component controls, can then neither trace this process nor read its memory.
@@ -259,6 +240,37 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     tracing::info!("host stopped");
     Ok(())
+}
+
+/// Stops the host at the first signal, and forces the end at the second one.
+fn shutdown_by_signals() -> Shutdown {
+    let (stopping, stop) = watch::channel(false);
+    let force = Arc::new(Notify::new());
+    tokio::spawn({
+        let force = force.clone();
+        async move {
+            let signal = signalled().await;
+            tracing::info!(signal, "host stopping: running reconciles finish, no new ones start");
+            let _ = stopping.send(true);
+            signalled().await;
+            force.notify_one();
+        }
+    });
+    Shutdown { stop, force }
+}
+
+/// The cache of compiled code in a folder, sealed with a key of its own.
+fn code_cache(
+    arguments: &Arguments,
+    folder: CacheFolder,
+    key: Option<&SecretKey>,
+) -> anyhow::Result<CodeCache> {
+    let sealing = match key {
+        // Not next to the code: access to the volume alone must not suffice to seal code.
+        Some(key) => CacheKey::Given(key.derive(CODE_CACHE)),
+        None => CacheKey::Kept,
+    };
+    Ok(CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB))?)
 }
 
 fn engine(arguments: &Arguments, cache: Option<CodeCache>) -> anyhow::Result<Engine> {
