@@ -258,6 +258,12 @@ fn render_shows_deleted_and_retained_objects_when_the_primary_is_deleted() {
     let going = files.write("going.yaml", going);
     assert_eq!(done(&["render", &guest, "-f", &going, "-f", &made]), deleting);
 
+    // A primary written by hand has no uid; objects of the cluster name its uid there.
+    let by_hand = STACK.replace(", uid: u1", "").replace("layers: 2", "layers: 1");
+    let by_hand = files.write("by-hand.yaml", by_hand);
+    let by_hand = done(&["render", &guest, "-f", &by_hand, "-f", &made]);
+    assert!(by_hand.contains("# goes:\n# - ConfigMap web/app-1\n"), "{by_hand}");
+
     let settings = files.write(
         "settings.yaml",
         "apiVersion: example.innkeeper.dev/v1\nkind: Settings\nmetadata: {name: a}\nspec: {names: [a], text: x}\n",

@@ -1,23 +1,26 @@
 //! The life of one module: a pure state machine.
 //!
-//! An active revision, which a broken candidate never displaces, runs while the candidate is on its
-//! way to become active. The states and the transitions between them are drawn in docs/modules.md;
-//! a test compares the drawing with what the machine does.
+//! The active revision runs on while a candidate is on its way; a broken candidate never displaces
+//! it. docs/modules.md draws the states and the transitions; a test compares the drawing with the
+//! machine.
 //!
-//! A source that changes supersedes the candidate. One load is under way at most; when it ends for
-//! a superseded candidate, the newest is loaded next. The machine keeps rejected digests, and tries
-//! one again only when something has changed that it was rejected for.
+//! A source that changes supersedes the candidate. At most one load runs; when it ends for a
+//! superseded candidate, the machine loads the newest one. It keeps rejected digests, and tries one
+//! again only when the cause of its rejection has changed.
 //!
-//! Before a candidate becomes active it is previewed: run without writes, while the active revision
-//! runs. A candidate that would delete or fail requires an approval ([`Candidate::Held`]). Then the
-//! host writes the decision ([`Candidate::Committing`]) before the candidate reconciles its first
-//! primary, so that a host that is killed at any moment returns to the revision that was decided.
-//! Within the rollback window the previous revision is kept; if more primaries fail than before, it
-//! becomes active again.
+//! Before a candidate becomes active, the host previews it: runs it without writes, while the
+//! active revision runs on. A candidate that would delete or fail requires an approval
+//! ([`Candidate::Held`]). Then the host writes the decision ([`Candidate::Committing`]) before the
+//! candidate reconciles its first primary, so that a host that is killed at any moment returns to
+//! the decided revision. The machine keeps the previous revision during the rollback window, and
+//! activates it again if more primaries fail than before.
 //!
 //! Nothing here does I/O or knows the time: [`Machine::step`] takes an [`Event`] and returns
-//! [`Effect`]s, and the driver carries them out. The transitions are in the files of this folder,
-//! by what they are about.
+//! [`Effect`]s, and the driver carries them out.
+//!
+//! The transitions are in `spec`, `source`, `loading`, `approval`, `activation`, `rollback` and
+//! `teardown`, named by what they are about. The state is in `spec_state`, `candidate`,
+//! `approvals`, `rejections` and `revisions`; `conditions` says what the Module reports.
 
 mod activation;
 mod approval;
@@ -31,6 +34,7 @@ pub mod reason;
 mod rejection;
 mod rejections;
 mod revisions;
+mod rollback;
 mod source;
 mod spec;
 mod spec_state;

@@ -77,9 +77,9 @@ pub struct Evaluated {
     /// Whether every declared kind could be read, see [`ClusterView::is_readable`].
     pub readable: bool,
     /// The guest's answer, for its status, conditions and Events.
-    pub desired: Desired,
+    pub answer: Desired,
     /// The desired objects, checked.
-    pub state: DesiredState,
+    pub desired: DesiredState,
     /// The writes, in order.
     pub plan: Plan,
 }
@@ -154,19 +154,19 @@ fn plan_outcome(
     outcome: Outcome,
     view: &mut impl ClusterView,
 ) -> Result<Evaluated, EvaluationError> {
-    let (complete, desired) = match outcome {
-        Outcome::Complete(desired) => (true, desired),
-        Outcome::Partial(desired) => (false, desired),
+    let (complete, answer) = match outcome {
+        Outcome::Complete(answer) => (true, answer),
+        Outcome::Partial(answer) => (false, answer),
         Outcome::Failed(failure) => return Err(check_failure(failure)),
     };
     let manifest = subject.guest.manifest();
-    let state = DesiredState::read(&desired, manifest, subject.owner, subject.grants)
+    let desired = DesiredState::read(&answer, manifest, subject.owner, subject.grants)
         .map_err(EvaluationError::Invalid)?;
     let readable = view.is_readable();
-    let lookups: Vec<_> = state.objects.iter().map(|one| view.lookup(&one.object_ref)).collect();
+    let lookups: Vec<_> = desired.objects.iter().map(|one| view.lookup(&one.object_ref)).collect();
     let plan = plan::plan(&plan::Input {
         primary: subject.owner,
-        desired: &state,
+        desired: &desired,
         complete,
         lookups: &lookups,
         owned,
@@ -176,7 +176,7 @@ fn plan_outcome(
         adopt: consent::of_user(subject.primary, ADOPT_ANNOTATION).as_deref() == Some("true"),
         now: subject.now,
     });
-    Ok(Evaluated { complete, readable, desired, state, plan })
+    Ok(Evaluated { complete, readable, answer, desired, plan })
 }
 
 /// A failure whose status or conditions break the contract is an invalid answer.

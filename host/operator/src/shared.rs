@@ -126,7 +126,7 @@ impl Shared {
         self.modules.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Activates a revision: all its primaries run.
+    /// Makes a revision the active one, and queues all its primaries.
     pub fn serve(&self, active: &Arc<ActiveModule>) {
         let name = active.name().clone();
         self.queue().set_rate(&name, active.settings().writes_per_second);
@@ -188,13 +188,13 @@ impl Shared {
         self.queue().wrote(request, self.elapsed());
     }
 
-    /// Runs one primary.
+    /// Queues one primary.
     pub fn wake(&self, request: &ReconcileRequest, trigger: &Trigger) {
         self.queue().wake(request, trigger);
         self.notify.notify_one();
     }
 
-    /// Runs some primaries.
+    /// Queues some primaries.
     pub fn wake_all(&self, requests: &BTreeSet<ReconcileRequest>, trigger: &Trigger) {
         if requests.is_empty() {
             return;
@@ -218,7 +218,7 @@ impl Shared {
         self.notify.notified().await;
     }
 
-    /// Runs all primaries of a module.
+    /// Queues all primaries of a module.
     pub fn wake_primaries(&self, active: &ActiveModule, trigger: &Trigger) {
         let primaries = active.primaries();
         let mut queue = self.queue();

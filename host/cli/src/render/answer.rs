@@ -41,18 +41,18 @@ impl Answer {
     }
 
     fn planned(evaluated: &Evaluated) -> Self {
-        let Evaluated { complete, desired, state, plan, .. } = evaluated;
+        let Evaluated { complete, answer, desired, plan, .. } = evaluated;
         let mut rest = Map::new();
-        put(&mut rest, "keep", json!(desired.keep));
-        put(&mut rest, "finalized", desired.finalized.into());
-        put(&mut rest, "status", json!(desired.status));
-        put(&mut rest, "conditions", json!(desired.conditions));
-        put(&mut rest, "events", json!(desired.events));
-        put(&mut rest, "requeueAfterSeconds", json!(desired.requeue_after_seconds));
+        put(&mut rest, "keep", json!(answer.keep));
+        put(&mut rest, "finalized", answer.finalized.into());
+        put(&mut rest, "status", json!(answer.status));
+        put(&mut rest, "conditions", json!(answer.conditions));
+        put(&mut rest, "events", json!(answer.events));
+        put(&mut rest, "requeueAfterSeconds", json!(answer.requeue_after_seconds));
         put(&mut rest, "goes", deleted(plan).into());
         Self {
             outcome: if *complete { "complete" } else { "partial" },
-            objects: state.objects.iter().map(object).collect(),
+            objects: desired.objects.iter().map(object).collect(),
             rest,
             failure: None,
         }

@@ -23,6 +23,8 @@ pub(super) struct FilesView {
     kinds: Vec<Kind>,
     unserved: Vec<Kind>,
     primary: Arc<Object>,
+    /// Whether the file of the primary has no uid.
+    is_without_uid: bool,
     parameters: String,
     objects: BTreeMap<(Kind, ObjectKey), (Arc<Object>, Readiness)>,
     now: Timestamp,
@@ -77,12 +79,13 @@ impl FilesView {
             }
         }
         let (primary, _) = given[primary].decode(&manifest.primary)?;
+        let is_without_uid = primary.uid.is_empty();
         let primary = objects
             .get(&(manifest.primary.clone(), primary.key.clone()))
             .map(|(primary, _)| primary.clone())
             .context("the primary is among the objects")?;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
-        Ok(Self { kinds, unserved, primary, parameters, objects, now })
+        Ok(Self { kinds, unserved, primary, is_without_uid, parameters, objects, now })
     }
 
     /// The primary.
@@ -96,7 +99,7 @@ impl FilesView {
         let primary = &self.primary;
         let by_name = |object: &Object| {
             object.controller().is_some_and(|controller| {
-                controller.uid.is_empty()
+                (controller.uid.is_empty() || self.is_without_uid)
                     && &*controller.name == primary.key.name()
                     && (primary.key.namespace().is_empty()
                         || object.key.namespace() == primary.key.namespace())

@@ -1,8 +1,8 @@
-//! Transitions of a decided candidate: the decision, the swap, and the rollback.
+//! Transitions of a decided candidate: the decision and the swap.
 
 use innkeeper_contract::EventType;
 
-use super::rejection::{Rejection, RetryPolicy};
+use super::rejection::Rejection;
 use super::{ActiveRevision, Candidate, Effect, LoadedCandidate, Machine, reason};
 use crate::source::Digest;
 
@@ -69,55 +69,5 @@ impl Machine {
         (self.progress.reusable, self.progress.retried) = (None, None);
         self.spec.accept_parameters();
         self.runs = None;
-    }
-
-    pub(super) fn on_failure_threshold_exceeded(
-        &mut self,
-        rejection: &Rejection,
-        effects: &mut Vec<Effect>,
-    ) {
-        // Outside of the rollback window there is no revision to return to.
-        let Some(before) = self.revisions.rollback_target.take() else { return };
-        let Some(bad) = self.revisions.active.replace(before.clone()) else { return };
-        let rejection = Rejection::new(
-            reason::ROLLED_BACK,
-            format!("it was active and was rolled back: {}", rejection.message),
-            RetryPolicy::Never,
-        );
-        effects.push(Effect::Rollback);
-        effects.push(Effect::EndRollbackWindow);
-        effects.push(Effect::notify(
-            EventType::Warning,
-            reason::ROLLED_BACK,
-            format!(
-                "{} ({}) is active again. {} ({}) is not tried again: {}",
-                before.title,
-                before.digest.short(),
-                bad.title,
-                bad.digest.short(),
-                rejection.message
-            ),
-        ));
-        // The status offers no return to a revision that was rolled back.
-        self.revisions.previous = None;
-        self.runs = None;
-        self.spec.accept_parameters();
-        self.rejections.record(bad.digest, rejection);
-        if !self.candidate.is_loading() {
-            self.evaluate_source(effects);
-        }
-    }
-
-    pub(super) fn on_rollback_window_over(&mut self, digest: Digest, effects: &mut Vec<Effect>) {
-        if self.revisions.is_active(digest) {
-            self.end_rollback_window(effects);
-        }
-    }
-
-    /// Drops the revision that a rollback would return to, if there is one.
-    pub(super) fn end_rollback_window(&mut self, effects: &mut Vec<Effect>) {
-        if self.revisions.rollback_target.take().is_some() {
-            effects.push(Effect::EndRollbackWindow);
-        }
     }
 }

@@ -96,6 +96,11 @@ impl ActiveModule {
         Self { teardown, ..self.clone() }
     }
 
+    /// Whether the Module is being deleted.
+    pub fn is_in_teardown(&self) -> bool {
+        self.teardown != TeardownPhase::None
+    }
+
     /// The module's name.
     pub fn name(&self) -> &Arc<str> {
         &self.revision.module
@@ -135,6 +140,11 @@ impl ActiveModule {
     /// All declared kinds, in order.
     pub fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.values()
+    }
+
+    /// Whether the manifest says that the guest makes objects of a kind.
+    pub fn is_owned(&self, kind: &Kind) -> bool {
+        self.guest().manifest().owned.iter().any(|owned| owned.kind == *kind)
     }
 
     /// Whether the manifest says that a kind may be unserved.

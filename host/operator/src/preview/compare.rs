@@ -29,7 +29,7 @@ impl Effect {
     pub(super) fn of(result: EvaluationResult) -> Self {
         let error = match result {
             EvaluationResult::Planned(evaluated) => {
-                return Self::Plans(evaluated.state, evaluated.plan);
+                return Self::Plans(evaluated.desired, evaluated.plan);
             }
             EvaluationResult::NeedsRead(_) => return Self::None,
             EvaluationResult::Failed(error) => error,
@@ -43,14 +43,13 @@ impl Effect {
         Self::Fails(foreign::one_line(message, guest_status::MESSAGE_BYTES_MAX))
     }
 
-    /// Whether the desired state has the same object with the same fields.
-    pub(super) fn desires(&self, object: &DesiredObject) -> bool {
+    /// The desired object of this name.
+    pub(super) fn desired(&self, object_ref: &ObjectRef) -> Option<&DesiredObject> {
         match self {
-            Self::Plans(desired, _) => desired
-                .objects
-                .iter()
-                .any(|one| one.object_ref == object.object_ref && one.body == object.body),
-            Self::Fails(_) | Self::None => false,
+            Self::Plans(desired, _) => {
+                desired.objects.iter().find(|one| one.object_ref == *object_ref)
+            }
+            Self::Fails(_) | Self::None => None,
         }
     }
 }

@@ -6,28 +6,27 @@
 //! primaries for which it fails.
 
 mod compare;
+mod recreates;
 mod sample;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::client::Force;
-use innkeeper_cluster::{ApiError, KindState, Lookup};
-use innkeeper_contract::Policy;
-use innkeeper_core::plan::{self, Action};
+use innkeeper_cluster::{KindState, Lookup};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_modules::{PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;
 
 use self::compare::{Effect, compare};
+use self::recreates::Recreates;
 use crate::modules::active_module::ActiveModule;
 use crate::modules::crds::Installer;
 use crate::modules::declared::{self, Refused};
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::queue::ReconcileRequest;
-use crate::reconcile::guest_turn::evaluate_with_permit;
 use crate::reconcile::observe::Observation;
+use crate::reconcile::permit::evaluate_with_permit;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::shared::Shared;
 
@@ -57,6 +56,7 @@ pub async fn preview(
     let mut preview = Preview { primaries: count(primaries.len()), ..Preview::default() };
     definitions(&mut preview, shared, candidate).await;
     let began = shared.env.instant();
+    let mut recreates = Recreates::new(&shared.env, began + PREVIEW_TIME);
     for primary in sample::choose(&primaries) {
         if shared.env.instant().duration_since(began) > PREVIEW_TIME {
             break;
@@ -73,7 +73,7 @@ pub async fn preview(
             _ => None,
         };
         preview.previewed += 1;
-        let new = with_recreates(candidate, &primary.key, new, old.as_ref()).await;
+        let new = recreates.mark(candidate, &primary.key, new, old.as_ref()).await;
         let primary = ObjectRef::new(candidate.primary.clone(), primary.key.clone());
         compare(&mut preview, &primary, (new, old), now);
     }
@@ -98,20 +98,21 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveM
     }
 }
 
-/// Whether a previous revision fails for a primary now. Nothing is written. It gets the Secrets
-/// that it got when it was active: with digests it could fail where it did not.
-pub async fn fails(shared: &Shared, active: &ActiveModule, key: &ObjectKey) -> bool {
-    match active.view.snapshot().get(&active.primary, key) {
+/// Whether a previous revision fails for a primary now. Nothing is written. Its guest gets the
+/// values of granted Secrets, as when it was active: with digests it could fail where it did not.
+/// If they cannot be read, it counts as failing.
+pub async fn fails(shared: &Shared, previous: &ActiveModule, key: &ObjectKey) -> bool {
+    match previous.view.snapshot().get(&previous.primary, key) {
         Lookup::Found(_) => {
             let now = shared.env.now();
-            let Ok(granted) = GrantedSecrets::read(active, key).await else { return true };
-            matches!(effect(shared, active, key, now, &granted).await, Effect::Fails(_))
+            let Ok(granted) = GrantedSecrets::read(previous, key).await else { return true };
+            matches!(effect(shared, previous, key, now, &granted).await, Effect::Fails(_))
         }
         _ => false,
     }
 }
 
-/// Waits until each declared kind has been read, or it is known why it cannot be.
+/// Waits until each declared kind has been read once, or a read of it has failed.
 async fn until_read(shared: &Shared, candidate: &ActiveModule) -> Result<(), Rejection> {
     let began = shared.env.instant();
     loop {
@@ -167,45 +168,6 @@ async fn effect(
     let mut observation = Observation::new(active, &snapshot, primary, now, granted);
     let evaluation = evaluate_with_permit(shared, &mut observation, &owner, &state).await;
     Effect::of(evaluation.result)
-}
-
-/// The effect of a candidate, with the applies that would recreate their object.
-///
-/// Only the API server knows which fields are immutable. So the host asks it by a dry run for each
-/// changed object that the guest allows to recreate.
-async fn with_recreates(
-    candidate: &ActiveModule,
-    key: &ObjectKey,
-    effect: Effect,
-    old: Option<&Effect>,
-) -> Effect {
-    let Effect::Plans(desired, mut plan) = effect else { return effect };
-    let snapshot = candidate.view.snapshot();
-    let Lookup::Found(primary) = snapshot.get(&candidate.primary, key) else {
-        return Effect::Plans(desired, plan);
-    };
-    let owner = candidate.owner(&primary);
-    for step in &mut plan.steps {
-        let Action::Apply { uid, .. } = &step.action else { continue };
-        let Some(object) = step.desired_index.and_then(|index| desired.objects.get(index)) else {
-            continue;
-        };
-        let ObjectRef { kind, key } = &step.object_ref;
-        let Lookup::Found(live) = snapshot.get(kind, key) else { continue };
-        if !object.has(Policy::RecreateWhenImmutable)
-            || !plan::may_be_deleted(&owner, &step.object_ref, &live)
-            || old.is_some_and(|old| old.desires(object))
-        {
-            continue;
-        }
-        let body = object.apply_body(uid);
-        let answer =
-            candidate.client.dry_run_apply(kind, key, &owner.manager, &body, Force::Yes).await;
-        if let Err(ApiError::Immutable { .. }) = answer {
-            step.action = Action::Recreate { uid: uid.clone() };
-        }
-    }
-    Effect::Plans(desired, plan)
 }
 
 fn count(number: usize) -> u32 {

@@ -41,7 +41,7 @@ pub enum Trigger {
         /// How it changed.
         change_kind: ChangeKind,
     },
-    /// An object that a run read changed during that run.
+    /// During its run, an object changed that the run had read.
     ReadChanged,
     /// A revision of the module became active.
     RevisionActive,

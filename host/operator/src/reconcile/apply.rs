@@ -1,8 +1,8 @@
 //! Applies a plan as the module's ServiceAccount, one step after the other.
 //!
-//! A step that fails is a problem of its object, and the next steps follow. But a create whose name
-//! turns out to be taken ends the round's writes: two primaries that desire the same names never
-//! get a part of them each.
+//! A step that fails is a problem of its object, and the next steps follow. But an outdated
+//! snapshot (a name that is taken, another version), a lost answer and an absent API server end the
+//! round's writes: so two primaries that desire the same names never get a part of them each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ impl Apply<'_> {
         for step in &plan.steps {
             let writes = !matches!(step.action, Action::Skip(_));
             let deletes = matches!(step.action, Action::Delete { .. } | Action::Unmerge { .. });
-            // An object that was not applied in this round may replace the deleted one.
+            // Nothing is deleted while a desired object is not applied: it may be the replacement.
             if deletes && (postpones || applied.rerun || !applied.problems.is_empty()) {
                 continue;
             }
@@ -95,6 +95,7 @@ impl Apply<'_> {
                 applied.limited = true;
                 continue;
             }
+            // An unfinished round ends as well: the next one attempts every object again.
             if let Next::EndRound = self.step(step, desired, state, &mut applied).await {
                 return applied;
             }
@@ -292,8 +293,8 @@ impl Apply<'_> {
         }
     }
 
-    /// The API server did not do a write: notes what follows. `digest` is that of the desired
-    /// object; empty for other writes.
+    /// A write failed, or its outcome is unknown: notes what follows. `digest` is that of the
+    /// desired object; empty for other writes.
     fn failed(
         &self,
         object_ref: &ObjectRef,
@@ -306,7 +307,7 @@ impl Apply<'_> {
         tracing::info!(
             module = %self.context.active.name(), primary = %self.context.request.key,
             object_ref = self.granted.mask(&object_ref.to_string()), reason = error.reason(),
-            "write refused: {message}"
+            "write failed: {message}"
         );
         let reason = error.reason().to_owned();
         let after = AfterError::of(error);

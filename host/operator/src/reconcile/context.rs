@@ -25,7 +25,7 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     /// Announces a write: its watch event may arrive before its answer, and is then held back until
-    /// the answer says that the write was ours. To be called before the request is sent.
+    /// the answer says that the write was ours. Call it before the request is sent.
     pub fn begin_write(&self, object_ref: &ObjectRef) -> InFlightWrite {
         self.caches.begin_write(&object_ref.kind, &object_ref.key)
     }

@@ -66,12 +66,16 @@ pub struct Finalizers<'a> {
 
 impl Finalizers<'_> {
     /// Adds or removes the module's finalizer where that comes before a run of the guest. Breaks if
-    /// the guest is not to run in this round. `is_held`: nothing is written, so nothing is added.
-    pub async fn ensure(&self, is_held: bool, state: &mut PrimaryState) -> ControlFlow<RoundEnd> {
+    /// the guest is not to run in this round. `is_paused`: the finalizer is not added.
+    pub async fn before_run(
+        &self,
+        is_paused: bool,
+        state: &mut PrimaryState,
+    ) -> ControlFlow<RoundEnd> {
         let report = || RoundReport::new(self.primary);
         match self.context.active.finalizer_action(self.primary) {
             FinalizerAction::Reconcile | FinalizerAction::Finalize => ControlFlow::Continue(()),
-            FinalizerAction::Add if is_held => ControlFlow::Continue(()),
+            FinalizerAction::Add if is_paused => ControlFlow::Continue(()),
             FinalizerAction::Add => ControlFlow::Break(match self.add(state).await {
                 WriteOutcome::Applied | WriteOutcome::Conflict => {
                     RoundEnd::Reported(report(), Next::Round)
@@ -98,7 +102,7 @@ impl Finalizers<'_> {
         let result =
             remove_finalizer(&active.client, &active.finalizer, &object_ref, self.primary, is_done)
                 .await;
-        match self.ended(&object_ref, result, state, (REMOVE_FINALIZER, "removed")) {
+        match self.record_result(&object_ref, result, state, (REMOVE_FINALIZER, "removed")) {
             WriteOutcome::Applied => self.nothing_left(),
             WriteOutcome::Conflict => RoundEnd::Reported(report, Next::Round),
             WriteOutcome::Failed(problem) => report.blocked(problem),
@@ -120,14 +124,14 @@ impl Finalizers<'_> {
             .apply(&object_ref.kind, &object_ref.key, finalizer.manager(), &body, Force::Yes)
             .await
             .map(|applied| applied.object);
-        self.ended(&object_ref, result, state, ("add_finalizer", "added"))
+        self.record_result(&object_ref, result, state, ("add_finalizer", "added"))
     }
 
     fn object_ref(&self) -> ObjectRef {
         ObjectRef::new(self.context.active.primary.clone(), self.primary.key.clone())
     }
 
-    fn ended(
+    fn record_result(
         &self,
         object_ref: &ObjectRef,
         result: Result<Object, ApiError>,
@@ -148,7 +152,9 @@ impl Finalizers<'_> {
         if after.makes_unknown() || matches!(error, ApiError::NotFound { .. }) {
             self.context.mark_unknown(object_ref, state);
         }
-        if after == AfterError::Outdated || matches!(error, ApiError::NotFound { .. }) {
+        let is_taken = matches!(error, ApiError::AlreadyExists { .. });
+        let is_outdated = after == AfterError::Outdated && !is_taken;
+        if is_outdated || matches!(error, ApiError::NotFound { .. }) {
             return WriteOutcome::Conflict;
         }
         WriteOutcome::Failed(Problem {
@@ -161,6 +167,6 @@ impl Finalizers<'_> {
 }
 
 /// Whether a user paused a primary by its annotation.
-pub fn is_paused(primary: &Object) -> bool {
+pub fn has_paused_annotation(primary: &Object) -> bool {
     consent::of_user(primary, PAUSED_ANNOTATION).as_deref() == Some("true")
 }

@@ -8,18 +8,20 @@
 //! |---|---|
 //! | snapshot | [`primary_snapshot`], [`finalizers`] |
 //! | observe | [`observe`] |
-//! | run, plan | [`guest_turn`], [`evaluate`](crate::evaluate) |
-//! | apply | [`apply`], [`write_error`] |
-//! | report | [`report`], [`conditions`], [`events`] |
+//! | run, plan | [`permit`], [`evaluate`](crate::evaluate) |
+//! | apply | [`apply`], [`skipped`], [`write_error`] |
+//! | between steps and rounds | [`after`], [`round`], [`turn`], [`unfinished`] |
+//! | report | [`report`] writes; [`conditions`] and [`events`] say what |
+//! | data | [`context`], [`primary_state`], [`problem`], [`stats`], [`status_input`] |
 
+pub mod after;
 pub mod apply;
-pub mod conclude;
 pub mod conditions;
 pub mod context;
 pub mod events;
 pub mod finalizers;
-pub mod guest_turn;
 pub mod observe;
+pub mod permit;
 pub mod primary_snapshot;
 pub mod primary_state;
 pub mod problem;
@@ -38,10 +40,10 @@ use innkeeper_cluster::Caches;
 
 use self::apply::Apply;
 use self::context::Context;
-use self::finalizers::{Finalizers, is_paused};
-use self::guest_turn::evaluate_with_permit;
+use self::finalizers::{Finalizers, has_paused_annotation};
 use self::observe::Observation;
-use self::primary_snapshot::PrimarySnapshot;
+use self::permit::evaluate_with_permit;
+use self::primary_snapshot::{PrimarySnapshot, read_granted_secrets};
 use self::primary_state::PrimaryState;
 use self::round::{Next, RoundEnd, RoundReport};
 use self::stats::ReconcileStats;
@@ -49,7 +51,7 @@ use self::turn::Turn;
 use crate::queue::{ReconcileRequest, ReconcileResult};
 use crate::shared::Shared;
 
-/// Reconciles a primary, and adds to `counts` what that changed.
+/// Reconciles a primary, and fills `counts` with what that changed.
 pub async fn reconcile(
     shared: &Shared,
     caches: &Caches,
@@ -60,12 +62,15 @@ pub async fn reconcile(
     let result = reconcile_in_rounds(shared, caches, request, &mut state, counts).await;
     if result == ReconcileResult::Forget {
         shared.index().forget(request);
-        shared.health.record(request, None);
+        if shared.module(&request.module).is_some() {
+            shared.health.record(request, None);
+        }
         shared.events.forget(&request.module, &state.uid);
     } else {
         shared.primary_states.put(request, state);
     }
-    // A module that stopped during the reconcile was forgotten before this one was recorded.
+    // If the module stopped meanwhile, `Shared::stop` forgot it before the lines above recorded
+    // this reconcile: forget that as well.
     if shared.module(&request.module).is_none() {
         shared.index().forget(request);
         shared.primary_states.take(request);
@@ -73,7 +78,7 @@ pub async fn reconcile(
     result
 }
 
-/// Runs rounds until one has nothing to write, then reports.
+/// Runs rounds until one leaves nothing to do for now, then reports.
 async fn reconcile_in_rounds(
     shared: &Shared,
     caches: &Caches,
@@ -96,7 +101,7 @@ async fn reconcile_in_rounds(
                 return result;
             }
         };
-        turn.add(&mut report.status_input, next);
+        turn.add(&mut report, next);
         if next == Next::Round && !turn.is_over() {
             continue;
         }
@@ -108,39 +113,39 @@ async fn reconcile_in_rounds(
     }
 }
 
-/// One round. Breaks where there is nothing to apply.
+/// One round. Breaks early where there is nothing to apply: after a write of the finalizer, after a
+/// failure of the guest, for a paused primary.
 async fn run_round(
     context: &Context<'_>,
     state: &mut PrimaryState,
 ) -> ControlFlow<RoundEnd, RoundEnd> {
     let active = context.active;
 
-    // Snapshot.
-    let PrimarySnapshot { primary, cache, run } = PrimarySnapshot::take(context, state).await?;
+    // Snapshot; the finalizer and the granted Secrets come before the guest.
+    let PrimarySnapshot { primary, cache, read_guard } =
+        PrimarySnapshot::take(context, state).await?;
     let finalizers = Finalizers { context: *context, primary: &primary };
-    let is_held = active.settings().paused || is_paused(&primary);
-    finalizers.ensure(is_held, state).await?;
-    let granted = conclude::granted_secrets(context, &primary).await?;
+    let is_paused = active.settings().paused || has_paused_annotation(&primary);
+    finalizers.before_run(is_paused, state).await?;
+    let granted = read_granted_secrets(context, &primary).await?;
 
-    // Observe.
+    // Observe, run, plan.
     let now = context.shared.env.now();
     let mut observation = Observation::new(active, &cache, primary.clone(), now, &granted);
-
-    // Run and plan.
     let owner = active.owner(&primary);
     let evaluation = evaluate_with_permit(context.shared, &mut observation, &owner, state).await;
     let report = RoundReport::new(&primary).granted(granted.clone());
     let (evaluated, mut report) =
-        conclude::run(context, report, evaluation, observation, run, state)?;
-    if is_held && !primary.is_terminating() {
-        return ControlFlow::Break(conclude::paused(report, &evaluated.plan, state, now));
+        after::run(context, report, evaluation, observation, read_guard, state)?;
+    if is_paused && !primary.is_terminating() {
+        return ControlFlow::Break(after::pause(report, &evaluated.plan, state, now));
     }
 
     // Apply.
     let apply = Apply { context: *context, owner: &owner, now, granted: &granted };
-    let applied = apply.carry_out(&evaluated.plan, &evaluated.state, state).await;
-    let next = conclude::apply(&mut report, &evaluated, applied, state, now);
-    if next == Next::Report && conclude::is_finalized(&report, &evaluated.plan) {
+    let applied = apply.carry_out(&evaluated.plan, &evaluated.desired, state).await;
+    let next = after::apply(&mut report, &evaluated, applied, state, now);
+    if next == Next::Report && after::is_finalized(&report, &evaluated.plan) {
         return ControlFlow::Continue(finalizers.remove(true, report, state).await);
     }
     ControlFlow::Continue(RoundEnd::Reported(report, next))

@@ -73,14 +73,38 @@ impl<'a> Observation<'a> {
             .collect()
     }
 
-    /// The declared kinds that cannot be read, each with its error. Objects of a kind that the API
-    /// server does not serve cannot exist, so it is not among them.
+    /// The kinds that have to be readable and are not, see [`ClusterView::is_readable`].
     pub fn unreadable(&self) -> Vec<(Arc<Kind>, CacheReadError)> {
         let unreadable = |kind: &Arc<Kind>| {
             let error = self.snapshot.unreadable(kind)?;
-            (error != CacheReadError::NotServed).then(|| (kind.clone(), error))
+            let may_be_absent = error == CacheReadError::NotServed && self.active.is_optional(kind);
+            (!may_be_absent).then(|| (kind.clone(), error))
         };
         self.active.kinds().filter_map(unreadable).collect()
+    }
+
+    /// The kinds of which objects of the primary may exist unseen after its deletion, each with the
+    /// error of its cache.
+    ///
+    /// Kubernetes deletes objects with an owner reference to the primary. Objects out of its reach,
+    /// in other namespaces, have none. A kind that the API server does not serve has no objects,
+    /// and an optional kind may lack rights.
+    pub fn unseen_beyond_owner(&self) -> Vec<(Arc<Kind>, CacheReadError)> {
+        let home = self.primary.key.namespace();
+        let is_beyond = |kind: &Kind| match home {
+            "" => kind.is_namespaced(),
+            _ => self.active.settings().allow_cross_namespace,
+        };
+        let unseen = |kind: &Arc<Kind>| {
+            let error = self.snapshot.unreadable(kind)?;
+            (error != CacheReadError::NotServed).then(|| (kind.clone(), error))
+        };
+        let owned = self.active.kinds().filter(|kind| self.active.is_owned(kind));
+        owned
+            .chain(self.active.dropped())
+            .filter(|kind| is_beyond(kind) && !self.active.is_optional(kind))
+            .filter_map(unseen)
+            .collect()
     }
 
     /// Everything that the run has read.
@@ -182,11 +206,7 @@ impl ClusterView for Observation<'_> {
 
     /// An optional kind may be unserved.
     fn is_readable(&self) -> bool {
-        self.active.kinds().all(|kind| match self.snapshot.unreadable(kind) {
-            None => true,
-            Some(CacheReadError::NotServed) => self.active.is_optional(kind),
-            Some(_) => false,
-        })
+        self.unreadable().is_empty()
     }
 
     fn take_unknown(&mut self) -> BTreeSet<ObjectRef> {

@@ -20,8 +20,8 @@ pub struct PrimarySnapshot<'a> {
     pub primary: Arc<Object>,
     /// All kinds that the module declares.
     pub cache: CacheSnapshot,
-    /// From before the snapshot on, changes are kept for this run.
-    pub run: RunGuard<'a>,
+    /// Keeps the changes from before the snapshot on, until the reads of the run are recorded.
+    pub read_guard: RunGuard<'a>,
 }
 
 impl<'a> PrimarySnapshot<'a> {
@@ -32,7 +32,7 @@ impl<'a> PrimarySnapshot<'a> {
         state: &mut PrimaryState,
     ) -> ControlFlow<RoundEnd, Self> {
         let unread = read_unknown(context, state).await.err();
-        let run = context.shared.begin_run(context.request);
+        let read_guard = context.shared.begin_run(context.request);
         let cache = context.active.view.snapshot();
         let primary = find_primary(context, &cache, state)?;
         if state.uid != primary.uid {
@@ -41,7 +41,7 @@ impl<'a> PrimarySnapshot<'a> {
         }
         state.unfinished_round.begin(primary.generation);
         let Some(problem) = unread else {
-            return ControlFlow::Continue(Self { primary, cache, run });
+            return ControlFlow::Continue(Self { primary, cache, read_guard });
         };
         // The problem names an object, and a guest can name an object after a Secret's value.
         let report = RoundReport::new(&primary);
@@ -61,7 +61,9 @@ fn find_primary(
     let result = match cache.get(&context.active.primary, &context.request.key) {
         // A guest sees no cache that has not been read yet; the end of the read wakes the request.
         Lookup::Found(_) if !is_synced(cache) => {
-            context.shared.health.record(context.request, None);
+            if !context.active.is_in_teardown() {
+                context.shared.health.record(context.request, None);
+            }
             ReconcileResult::Ok(None)
         }
         Lookup::Found(primary) => return ControlFlow::Continue(primary),
@@ -77,7 +79,18 @@ fn find_primary(
     ControlFlow::Break(RoundEnd::Unreported(result))
 }
 
-/// Whether every declared kind has been read, or it is known why it cannot be.
+/// Reads the Secrets that the Module grants. Breaks if one cannot be read.
+pub async fn read_granted_secrets(
+    context: &Context<'_>,
+    primary: &Arc<Object>,
+) -> ControlFlow<RoundEnd, Arc<GrantedSecrets>> {
+    match GrantedSecrets::read(context.active, &primary.key).await {
+        Ok(granted) => ControlFlow::Continue(Arc::new(granted)),
+        Err(problem) => ControlFlow::Break(RoundReport::new(primary).blocked(problem)),
+    }
+}
+
+/// Whether every declared kind has been read, or the module may not read it.
 fn is_synced(cache: &CacheSnapshot) -> bool {
     cache.states().values().all(|state| {
         matches!(

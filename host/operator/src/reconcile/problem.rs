@@ -92,8 +92,8 @@ impl Problems {
             .collect()
     }
 
-    /// How a reconcile with these problems ends. `after`: it runs again after this time in any
-    /// case.
+    /// How a reconcile with these problems ends. It runs again after the time `after`, unless a
+    /// problem backs off.
     pub fn result(&self, after: Option<Duration>) -> ReconcileResult {
         if self.0.iter().any(|problem| problem.retry == Retry::Backoff) {
             return ReconcileResult::Failed;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_problem_with_the_earliest_retry_decides() {
+    fn backoff_precedes_every_time_and_the_earliest_time_counts() {
         let minute = Duration::from_mins(1);
         let of = |retries: &[Retry], after| {
             Problems(retries.iter().map(|retry| problem("m", *retry)).collect()).result(after)

@@ -22,7 +22,8 @@ const GUEST_FAILED: &str = "GuestFailed";
 pub enum RoundEnd {
     /// With something to report.
     Reported(Box<RoundReport>, Next),
-    /// Without: the primary is gone, cannot be read, or is not this module's.
+    /// Without: the primary is gone, cannot be read yet, is not this module's, or has lost the
+    /// module's finalizer.
     Unreported(ReconcileResult),
 }
 
@@ -53,6 +54,9 @@ pub struct RoundReport {
     pub finalized: bool,
     /// Why the finalizer of a primary that is being deleted has to stay: kinds of which objects may
     /// exist that the host cannot see.
+    pub unseen: Vec<Problem>,
+    /// Why deletions of a primary that is being deleted wait, if they do: kinds that cannot be
+    /// read.
     pub unreadable: Vec<Problem>,
 }
 
@@ -66,6 +70,7 @@ impl RoundReport {
             requeue: None,
             guest_ran: true,
             finalized: false,
+            unseen: Vec::new(),
             unreadable: Vec::new(),
         })
     }
@@ -85,9 +90,9 @@ impl RoundReport {
     }
 
     /// Takes the guest's status, conditions and Events.
-    pub fn take_desired(&mut self, desired: Desired) {
+    pub fn take_answer(&mut self, answer: Desired) {
         let Desired { status, conditions, mut events, requeue_after_seconds, finalized, .. } =
-            desired;
+            answer;
         guest_status::cut_notes(&mut events);
         self.finalized = finalized;
         self.status_input.status = Some(status.unwrap_or_default());

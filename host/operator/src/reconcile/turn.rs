@@ -7,7 +7,7 @@ use innkeeper_contract::{Event, EventType};
 use innkeeper_core::consent::RESYNC_ANNOTATION;
 use innkeeper_core::{ObjectRef, guest_status};
 
-use crate::modules::active_module::{ActiveModule, TeardownPhase};
+use crate::modules::active_module::ActiveModule;
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
@@ -15,11 +15,10 @@ use crate::reconcile::problem::{Problem, Retry};
 use crate::reconcile::report::{self, StatusRefusal};
 use crate::reconcile::round::{Next, RoundReport};
 use crate::reconcile::stats::{ObjectChange, ReconcileStats};
-use crate::reconcile::status_input::StatusInput;
 use crate::reconcile::unfinished::{Unfinished, UnfinishedRound};
 
-/// This many rounds in a row may write; a guest that needs more does not converge.
-pub const WRITING_ROUNDS_MAX: u32 = 10;
+/// The most rounds of a reconcile; one that needs more does not converge.
+pub const ROUNDS_MAX: u32 = 10;
 
 /// The reason of a primary whose writes the write rate has stopped for now.
 const RATE_LIMITED: &str = "WriteRateLimited";
@@ -29,6 +28,8 @@ const UNFINISHED_REPORT: Duration = Duration::from_secs(10);
 
 /// A turn, and the turns before it that the write rate interrupted.
 pub struct Turn {
+    /// The uid of the primary; empty before the first round of a new one.
+    uid: Box<str>,
     /// What all rounds did since the last finished reconcile.
     rounds: Unfinished,
     /// Objects that this turn created, changed or deleted.
@@ -38,11 +39,18 @@ pub struct Turn {
 impl Turn {
     /// Begins a turn, which continues what the write rate interrupted.
     pub fn resume(state: &mut PrimaryState) -> Self {
-        Self { rounds: std::mem::take(&mut state.unfinished), changed: BTreeMap::new() }
+        let rounds = std::mem::take(&mut state.unfinished);
+        Self { uid: state.uid.clone(), rounds, changed: BTreeMap::new() }
     }
 
     /// Adds the result of a round.
-    pub fn add(&mut self, round: &mut StatusInput, next: Next) {
+    pub fn add(&mut self, report: &mut RoundReport, next: Next) {
+        if self.uid != report.primary.uid {
+            // Another primary of the same name: nothing of the former one counts for it.
+            self.uid.clone_from(&report.primary.uid);
+            self.rounds = Unfinished::default();
+        }
+        let round = &mut report.status_input;
         self.rounds.count += u32::from(next != Next::LaterTurn);
         self.rounds.adopted.append(&mut round.adopted);
         let changed = round.changed.iter().map(|(object, change)| (object.clone(), *change));
@@ -56,9 +64,9 @@ impl Turn {
         }
     }
 
-    /// Whether as many rounds as may be have written.
+    /// Whether as many rounds as allowed have run.
     pub fn is_over(&self) -> bool {
-        self.rounds.count >= WRITING_ROUNDS_MAX
+        self.rounds.count >= ROUNDS_MAX
     }
 
     /// Ends a turn that the write rate stopped: keeps its rounds for the next turn, and reports now
@@ -83,13 +91,14 @@ impl Turn {
             // A failed write is logged; the end of the reconcile reports again.
             let _ = write(context, &report, state, counts).await;
         }
-        context.shared.health.record(context.request, None);
+        if !context.active.is_in_teardown() {
+            context.shared.health.record(context.request, None);
+        }
         RATE_LIMITED.clone_into(&mut counts.problem);
         ReconcileResult::Continue
     }
 
-    /// Ends a turn whose last round had nothing left to write: reports, and says when the primary
-    /// runs again.
+    /// Ends the last turn of a reconcile: reports, and says when the primary runs again.
     pub async fn finish(
         self,
         context: &Context<'_>,
@@ -120,9 +129,13 @@ impl Turn {
         }
         let problems = &report.status_input.problems;
         // A teardown reports why a primary keeps its finalizer, whether or not the guest failed.
-        let is_teardown = context.active.teardown != TeardownPhase::None;
+        let is_teardown = context.active.is_in_teardown();
         if is_teardown && report.failing.is_none() {
-            report.failing = problems.first().map(|one| (one.reason.clone(), one.message.clone()));
+            let problem = problems.first().map(|problem| {
+                let problem = report.status_input.granted.mask_problem(problem.clone());
+                (problem.reason, problem.message)
+            });
+            report.failing = problem;
         }
         if report.guest_ran || is_teardown {
             context.shared.health.record(context.request, report.failing);
@@ -133,7 +146,7 @@ impl Turn {
     }
 }
 
-/// Writes the status and the Events. A suspended module writes nothing at all.
+/// Writes the status and the Events. A paused module writes neither.
 async fn write(
     context: &Context<'_>,
     report: &RoundReport,
@@ -162,7 +175,7 @@ fn not_converging() -> Problem {
         object_ref: None,
         reason: "NotConverging".to_owned(),
         message: format!(
-            "The guest desires something else after each of {WRITING_ROUNDS_MAX} rounds of writes; the host tries again later."
+            "{ROUNDS_MAX} rounds did not converge: the guest desires something else after each write, or another client changes the objects; the host tries again later."
         ),
         retry: Retry::Backoff,
     }

@@ -5,7 +5,8 @@
 //!    in the queue, and sends the supervisor of modules what concerns Modules.
 //! 3. [`dependency_index`] holds what the last run of each request read ([`read_record`]), and
 //!    answers which requests a change concerns.
-//! 4. [`own_writes`] knows which request caused a change by its own write: it is not woken.
+//! 4. [`own_writes`] knows which request caused a change by its own write: that request is not
+//!    woken.
 
 pub mod cache_events;
 pub mod dependency_index;

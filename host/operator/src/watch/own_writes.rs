@@ -23,7 +23,7 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Notes that a request wrote this version of an object. To be called before the caches get it.
+    /// Notes that a request wrote this version of an object. Call it before the caches get it.
     pub fn note(&mut self, object: &Object, writer: &ReconcileRequest) {
         self.insert(version(object), writer);
     }

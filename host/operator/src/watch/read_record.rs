@@ -45,9 +45,9 @@ pub enum Read {
     },
     /// A list.
     List {
-        /// Their kind.
+        /// The kind of the listed objects.
         kind: Arc<Kind>,
-        /// Their namespace; empty for all.
+        /// The namespace of the listed objects; empty for all.
         namespace: Box<str>,
         /// The label selector.
         selector: Arc<Selector>,

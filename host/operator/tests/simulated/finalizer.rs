@@ -183,10 +183,15 @@ fn extra_path(namespace: &str) -> String {
 /// A stage with the deleted primary `one`, which had these objects before the module's account was
 /// denied to read Extras.
 async fn stage_that_cannot_read_extras(objects: &[Value]) -> Stage {
+    stage_that_cannot_read_extras_with(&json!({"allowCrossNamespace": true}), objects).await
+}
+
+/// The same with this spec of the Module.
+async fn stage_that_cannot_read_extras_with(spec: &Value, objects: &[Value]) -> Stage {
     let kind = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Extra", "plural": "extras",
         "scope": "Namespaced"});
     let stage = Setup::new(Script::new().owns(json!({ "kind": kind })).finalizes())
-        .spec(json!({"allowCrossNamespace": true}))
+        .spec(spec.clone())
         .object(definition("Extra", "extras"))
         .may(&["get", "list", "watch", "create", "patch", "delete"], GROUP, "extras")
         .start()
@@ -254,6 +259,34 @@ fn deleted_primary_keeps_its_finalizer_while_its_only_object_cannot_be_read() {
         stage.grant(&["list", "watch"], GROUP, "extras").await;
         stage.until_gone(&primary_path("one")).await;
         assert_eq!(stage.get(&extra_path("default")).await, None);
+    });
+}
+
+#[test]
+fn deleted_primary_is_released_when_kubernetes_deletes_its_unreadable_objects() {
+    block_on(async {
+        // Given a deleted primary whose only object is in its namespace, with an owner reference,
+        // and of a kind that cannot be read.
+        let objects = [extra(NAMESPACE)];
+        let stage = stage_that_cannot_read_extras_with(&json!({}), &objects).await;
+
+        // Then the primary is gone, and Kubernetes deletes the object.
+        stage.until_gone(&primary_path("one")).await;
+        stage.until_gone(&extra_path(NAMESPACE)).await;
+    });
+}
+
+#[test]
+fn deleted_primary_says_why_it_deletes_nothing_while_a_kind_cannot_be_read() {
+    block_on(async {
+        // Given a deleted primary with a ConfigMap, whose other kind cannot be read.
+        let objects = [extra(NAMESPACE), config_map("a", "1")];
+        let stage = stage_that_cannot_read_extras_with(&json!({}), &objects).await;
+
+        // Then the ConfigMap stays, and the condition says why.
+        assert!(stage.config_map("a").await.is_some());
+        let message = stage.until_primary("one", "Synced", "False", "Unreadable").await;
+        assert!(message.contains("deletes no object") && message.contains("Extra"), "{message}");
     });
 }
 

@@ -68,7 +68,7 @@ fn malformed_objects() -> Vec<Case> {
             ("False", "UndeclaredKind", "KKK..."),
         ),
         wants("unknown-field-of-a-kind", unknown, ("False", "Malformed", ".dta")),
-        wants("object-too-large", large, ("False", "Invalid", "large")),
+        wants("object-too-large", large, ("False", "RequestEntityTooLarge", "large")),
         wants(
             "forged-owner",
             forged,
@@ -199,7 +199,7 @@ fn objects_without_end() -> Vec<Case> {
         Case::runs(
             "object-by-the-clock",
             &by_the_clock(),
-            ("False", "NotConverging", "wants something else after each write"),
+            ("False", "NotConverging", "10 rounds did not converge"),
         )
         .writes(&[("configmaps", "clock")]),
     ]

@@ -1,4 +1,4 @@
-//! What the run of a guest and the apply of its plan mean for the rest of a round.
+//! What follows in a round after the run of the guest, and after the apply of its plan.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_contract::Kind;
+use innkeeper_core::ObjectRef;
 use innkeeper_core::desired::DesiredState;
 use innkeeper_core::plan::{Action, Plan};
-use innkeeper_core::{Object, ObjectRef};
 use jiff::Timestamp;
 
 use crate::evaluate::{Evaluated, Evaluation, EvaluationResult};
-use crate::modules::granted_secrets::GrantedSecrets;
 use crate::queue::trigger::Trigger;
 use crate::reconcile::apply::Applied;
 use crate::reconcile::context::Context;
@@ -23,17 +22,6 @@ use crate::reconcile::round::{Next, RoundEnd, RoundReport};
 use crate::reconcile::skipped;
 use crate::shared::RunGuard;
 
-/// Reads the Secrets that the Module grants. Breaks if one cannot be read.
-pub async fn granted_secrets(
-    context: &Context<'_>,
-    primary: &Arc<Object>,
-) -> ControlFlow<RoundEnd, Arc<GrantedSecrets>> {
-    match GrantedSecrets::read(context.active, &primary.key).await {
-        Ok(granted) => ControlFlow::Continue(Arc::new(granted)),
-        Err(problem) => ControlFlow::Break(RoundReport::new(primary).blocked(problem)),
-    }
-}
-
 /// The guest has run: records what it read, and adds its answer to the report. Breaks if there is
 /// no plan.
 pub fn run(
@@ -41,13 +29,14 @@ pub fn run(
     mut report: Box<RoundReport>,
     evaluation: Evaluation,
     observation: Observation<'_>,
-    run: RunGuard<'_>,
+    read_guard: RunGuard<'_>,
     state: &mut PrimaryState,
 ) -> ControlFlow<RoundEnd, (Evaluated, Box<RoundReport>)> {
     let result = match evaluation.result {
         EvaluationResult::Planned(evaluated) => Ok(evaluated),
         EvaluationResult::Failed(error) => Err(error),
         EvaluationResult::NeedsRead(unknown) => {
+            // The guard is dropped: the reads of this run do not count.
             state.needs_read.extend(unknown);
             return ControlFlow::Break(RoundEnd::Reported(report, Next::Round));
         }
@@ -55,15 +44,19 @@ pub fn run(
     report.status_input.unserved = observation.unserved_optional();
     report.status_input.owned = own(&evaluation.owned, &report.primary).cloned().collect();
     if report.primary.is_terminating() {
-        report.unreadable = observation.unreadable().into_iter().map(unreadable_kind).collect();
+        let unseen = observation.unseen_beyond_owner().into_iter().map(unseen_kind);
+        let granted = &report.status_input.granted;
+        report.unseen = unseen.map(|problem| granted.mask_problem(problem)).collect();
+        let unreadable = observation.unreadable().into_iter().map(unreadable_kind);
+        report.unreadable = unreadable.map(|problem| granted.mask_problem(problem)).collect();
     }
     let bytes_max = context.active.settings().recorded_read_bytes;
-    if run.record(context.request, observation.into_reads(), bytes_max) {
+    if read_guard.record(context.request, observation.into_reads(), bytes_max) {
         context.shared.wake(context.request, &Trigger::ReadChanged);
     }
     match result {
         Ok(mut evaluated) => {
-            report.take_desired(std::mem::take(&mut evaluated.desired));
+            report.take_answer(std::mem::take(&mut evaluated.answer));
             ControlFlow::Continue((evaluated, report))
         }
         Err(error) => {
@@ -75,8 +68,9 @@ pub fn run(
     }
 }
 
-/// The primary or its module is paused: reports the writes that the plan would make.
-pub fn paused(
+/// The end of a round of a paused primary or module: the report has the writes that the plan would
+/// make.
+pub fn pause(
     mut report: Box<RoundReport>,
     plan: &Plan,
     state: &mut PrimaryState,
@@ -106,13 +100,17 @@ pub fn apply(
     let clean = evaluated.complete && applied.is_clean();
     let became_clean = clean && !state.plan.clean;
     state.plan.clean = clean;
-    forget_undesired(state, &evaluated.state, now);
+    forget_undesired(state, &evaluated.desired, now);
     let Applied { changed, up_to_date, rerun, limited, problems, adopted } = applied;
     let wrote = !changed.is_empty();
     report.status_input.changed = changed;
     report.status_input.up_to_date = up_to_date;
     report.status_input.problems = problems;
-    report.status_input.problems.0.append(&mut report.unreadable);
+    // Deletions wait until all kinds can be read.
+    if report.unseen.is_empty() && evaluated.plan.prune_pending && !evaluated.readable {
+        report.status_input.problems.0.append(&mut report.unreadable);
+    }
+    report.status_input.problems.0.append(&mut report.unseen);
     report.status_input.adopted = adopted;
     if limited {
         return Next::LaterTurn;
@@ -138,15 +136,27 @@ pub fn is_finalized(report: &RoundReport, plan: &Plan) -> bool {
         && report.status_input.problems.is_empty()
 }
 
-/// The problem of a primary that is being deleted while objects of a kind cannot be seen.
+/// The problem of a primary that is being deleted while objects of a kind may exist unseen.
+fn unseen_kind((kind, error): (Arc<Kind>, CacheReadError)) -> Problem {
+    Problem {
+        object_ref: None,
+        reason: "Unreadable".to_owned(),
+        message: format!(
+            "the finalizer stays, since objects of {kind} in other namespaces may be left, and the host cannot read them: {error}"
+        ),
+        // A change of what the module may read wakes the request.
+        retry: Retry::OnChange,
+    }
+}
+
+/// The problem of a primary that is being deleted while the host may delete none of its objects.
 fn unreadable_kind((kind, error): (Arc<Kind>, CacheReadError)) -> Problem {
     Problem {
         object_ref: None,
         reason: "Unreadable".to_owned(),
         message: format!(
-            "the finalizer stays, since the host cannot see whether objects of {kind} are left: {error}"
+            "the host deletes no object of the primary while it cannot read {kind}: {error}"
         ),
-        // A change of what the module may read wakes the request.
         retry: Retry::OnChange,
     }
 }

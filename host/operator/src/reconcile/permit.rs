@@ -53,7 +53,7 @@ pub async fn evaluate_with_permit(
 /// that a warning would help with.
 fn asks_for_requeue(evaluation: &Evaluation) -> bool {
     match &evaluation.result {
-        EvaluationResult::Planned(evaluated) => evaluated.desired.requeue_after_seconds.is_some(),
+        EvaluationResult::Planned(evaluated) => evaluated.answer.requeue_after_seconds.is_some(),
         EvaluationResult::Failed(EvaluationError::Failed(failure)) => {
             failure.requeue_after_seconds.is_some()
         }

@@ -1,0 +1,140 @@
+//! Which changes of a candidate would recreate their object.
+//!
+//! Only the API server knows which fields are immutable. So the host asks it by a dry run for each
+//! changed object that the guest allows to recreate. A change that the host could not check counts
+//! as a recreate: it is held rather than surprising.
+
+use std::sync::Arc;
+
+use innkeeper_cluster::client::Force;
+use innkeeper_cluster::{ApiError, Env, Lookup};
+use innkeeper_contract::Policy;
+use innkeeper_core::desired::DesiredObject;
+use innkeeper_core::ownership::Primary;
+use innkeeper_core::plan::{self, Action};
+use innkeeper_core::{Object, ObjectKey, ObjectRef};
+use tokio::time::Instant;
+
+use super::compare::Effect;
+use crate::modules::active_module::ActiveModule;
+
+/// The most dry runs of one preview.
+const DRY_RUNS_MAX: u32 = 500;
+
+/// The dry runs of one preview.
+pub(super) struct Recreates<'a> {
+    env: &'a Env,
+    /// When the preview ends.
+    deadline: Instant,
+    left: u32,
+}
+
+impl<'a> Recreates<'a> {
+    /// The dry runs of a preview that ends at `deadline`.
+    pub(super) fn new(env: &'a Env, deadline: Instant) -> Self {
+        Self { env, deadline, left: DRY_RUNS_MAX }
+    }
+
+    /// The effect of a candidate on a primary, with the applies marked that would recreate their
+    /// object. `old` is the effect of the active revision.
+    pub(super) async fn mark(
+        &mut self,
+        candidate: &ActiveModule,
+        primary: &ObjectKey,
+        effect: Effect,
+        old: Option<&Effect>,
+    ) -> Effect {
+        let Effect::Plans(desired, mut plan) = effect else { return effect };
+        let snapshot = candidate.view.snapshot();
+        if let Lookup::Found(primary) = snapshot.get(&candidate.primary, primary) {
+            let owner = candidate.owner(&primary);
+            for step in &mut plan.steps {
+                let Action::Apply { uid, .. } = &step.action else { continue };
+                let object = step.desired_index.and_then(|index| desired.objects.get(index));
+                let live = snapshot.get(&step.object_ref.kind, &step.object_ref.key);
+                let (Some(object), Lookup::Found(live)) = (object, live) else { continue };
+                let old = old.and_then(|old| old.desired(&step.object_ref));
+                if may_recreate(object, old, &owner, &live)
+                    && self.is_recreate(candidate, &owner, (object, old), uid).await
+                {
+                    step.action = Action::Recreate { uid: uid.clone() };
+                }
+            }
+        }
+        Effect::Plans(desired, plan)
+    }
+
+    /// Whether the API server would refuse the new object for an immutable field, and not the old
+    /// one: previews see digests in place of granted Secrets, so both may differ from the live one.
+    async fn is_recreate(
+        &mut self,
+        candidate: &ActiveModule,
+        owner: &Primary,
+        (new, old): (&DesiredObject, Option<&DesiredObject>),
+        uid: &str,
+    ) -> bool {
+        if !self.is_refused(candidate, owner, new, uid).await {
+            return false;
+        }
+        match old {
+            Some(old) => !self.is_refused(candidate, owner, old, uid).await,
+            None => true,
+        }
+    }
+
+    /// Whether the API server would refuse an apply for an immutable field, or could not say.
+    async fn is_refused(
+        &mut self,
+        candidate: &ActiveModule,
+        owner: &Primary,
+        object: &DesiredObject,
+        uid: &str,
+    ) -> bool {
+        let ObjectRef { kind, key } = &object.object_ref;
+        let Some(left) = self.left.checked_sub(1) else { return true };
+        self.left = left;
+        let time = self.deadline.saturating_duration_since(self.env.instant());
+        let body = object.apply_body(uid);
+        let client = &candidate.client;
+        let answer = tokio::time::timeout(
+            time,
+            client.dry_run_apply(kind, key, &owner.manager, &body, Force::Yes),
+        );
+        let error = match answer.await {
+            Ok(Err(ApiError::Immutable { .. })) => return true,
+            // An apply that is refused for another reason recreates nothing either.
+            Ok(
+                Ok(_)
+                | Err(
+                    ApiError::Forbidden { .. }
+                    | ApiError::FieldConflict { .. }
+                    | ApiError::Conflict { .. }
+                    | ApiError::NotFound { .. }
+                    | ApiError::ObjectDeleted { .. }
+                    | ApiError::UidMismatch { .. }
+                    | ApiError::Invalid { .. }
+                    | ApiError::TooLarge { .. },
+                ),
+            ) => return false,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the time of the preview is over".to_owned(),
+        };
+        tracing::warn!(
+            module = %candidate.name(), object = %object.object_ref,
+            "the preview counts a change as a recreate: the dry run gave no answer: {error}"
+        );
+        true
+    }
+}
+
+/// Whether a changed object may be recreated at all.
+fn may_recreate(
+    object: &DesiredObject,
+    old: Option<&DesiredObject>,
+    owner: &Primary,
+    live: &Arc<Object>,
+) -> bool {
+    object.has(Policy::RecreateWhenImmutable)
+        && plan::may_be_deleted(owner, &object.object_ref, live)
+        && old.is_none_or(|old| old.body != object.body)
+}
