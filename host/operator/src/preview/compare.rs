@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use innkeeper_core::desired::{DesiredObject, DesiredState};
-use innkeeper_core::plan::{Action, Plan, SkipReason};
+use innkeeper_core::plan::{Action, Plan, SkipReason, Step};
 use innkeeper_core::{ObjectRef, diff, foreign, guest_status};
 use innkeeper_modules::{PlannedChange, Preview};
 use jiff::Timestamp;
@@ -72,82 +72,87 @@ pub(super) fn compare(
         }
         Effect::Plans(desired_state, plan) => (desired_state, plan),
     };
-    let old = match &old {
-        Some(Effect::Plans(desired_state, plan)) => Some((desired_state, plan)),
-        _ => None,
-    };
-    let desired_before: BTreeMap<&ObjectRef, _> = old
-        .iter()
-        .flat_map(|(desired_state, _)| &desired_state.objects)
-        .map(|one| (&one.object_ref, one))
-        .collect();
-    let planned: BTreeMap<&ObjectRef, &Action> = old
-        .iter()
-        .flat_map(|(_, plan)| &plan.steps)
-        .map(|one| (&one.object_ref, &one.action))
-        .collect();
+    let before = Before::of(old.as_ref());
     let mut problems = BTreeSet::new();
     for step in &plan.steps {
-        let before = planned.get(&step.object_ref).copied();
-        let object = || step.object_ref.to_string();
         if !matches!(step.action, Action::Create) {
             preview.objects += 1;
         }
-        match &step.action {
-            Action::Create => {
-                if !matches!(before, Some(Action::Create)) {
-                    preview.add(PlannedChange::Create, object(), Vec::new());
-                }
+        let object = step.desired_index.and_then(|index| desired_state.objects.get(index));
+        if let Some((change, fields)) = before.added_change(step, object) {
+            preview.add(change, step.object_ref.to_string(), fields);
+        }
+        problems.extend(before.added_problem(step, now));
+    }
+    if !problems.is_empty() {
+        let problems = problems.into_iter().take(FIELDS_MAX).collect();
+        preview.add(PlannedChange::Fail, primary.to_string(), problems);
+    }
+}
+
+/// What the active revision desires and what the host would do about it, by object.
+#[derive(Default)]
+struct Before<'a> {
+    desired: BTreeMap<&'a ObjectRef, &'a DesiredObject>,
+    actions: BTreeMap<&'a ObjectRef, &'a Action>,
+}
+
+impl<'a> Before<'a> {
+    fn of(effect: Option<&'a Effect>) -> Self {
+        let Some(Effect::Plans(desired, plan)) = effect else { return Self::default() };
+        Self {
+            desired: desired.objects.iter().map(|one| (&one.object_ref, one)).collect(),
+            actions: plan.steps.iter().map(|one| (&one.object_ref, &one.action)).collect(),
+        }
+    }
+
+    /// The change of a step that the active revision does not make, with the changed fields.
+    fn added_change(
+        &self,
+        step: &Step,
+        object: Option<&DesiredObject>,
+    ) -> Option<(PlannedChange, Vec<String>)> {
+        let before = self.actions.get(&step.object_ref).copied();
+        let (change, is_same) = match &step.action {
+            Action::Create => (PlannedChange::Create, matches!(before, Some(Action::Create))),
+            Action::Recreate { .. } => {
+                (PlannedChange::Recreate, matches!(before, Some(Action::Recreate { .. })))
             }
-            // A delete that waits for the other objects is a delete.
-            Action::Delete { .. } | Action::Skip(SkipReason::PrunePending) => {
-                let due = matches!(
-                    before,
-                    Some(Action::Delete { .. } | Action::Skip(SkipReason::PrunePending))
-                );
-                if !due {
-                    preview.add(PlannedChange::Delete, object(), Vec::new());
-                }
-            }
+            action if is_delete(action) => (PlannedChange::Delete, before.is_some_and(is_delete)),
             // The object stays, without the merged fields.
             Action::Unmerge { .. } => {
-                if !matches!(before, Some(Action::Unmerge { .. })) {
-                    preview.add(PlannedChange::Change, object(), vec![".".to_owned()]);
-                }
-            }
-            Action::Recreate { .. } => {
-                if !matches!(before, Some(Action::Recreate { .. })) {
-                    preview.add(PlannedChange::Recreate, object(), Vec::new());
-                }
+                let is_same = matches!(before, Some(Action::Unmerge { .. }));
+                let fields = vec![".".to_owned()];
+                return (!is_same).then_some((PlannedChange::Change, fields));
             }
             Action::Apply { .. } | Action::Adopt { .. } | Action::Merge { .. } => {
-                let desired = step.desired_index.and_then(|index| desired_state.objects.get(index));
-                let fields = match (desired, desired_before.get(&step.object_ref)) {
+                let fields = match (object, self.desired.get(&step.object_ref)) {
                     (Some(new), Some(old)) => {
                         diff::changed_fields(&old.body, &new.body, FIELDS_MAX)
                     }
                     _ => vec![".".to_owned()],
                 };
                 // If both desire the same, the active revision is about to apply it too.
-                if !fields.is_empty() {
-                    preview.add(PlannedChange::Change, object(), fields);
-                }
+                return (!fields.is_empty()).then_some((PlannedChange::Change, fields));
             }
-            Action::Skip(reason) => {
-                let was = matches!(before, Some(Action::Skip(before)) if before.is_problem());
-                if let Some(problem) = skipped::problem(&step.object_ref, reason, now)
-                    && !was
-                {
-                    problems.insert(format!("{}: {}", problem.reason, problem.message));
-                }
-            }
+            Action::Delete { .. } | Action::Skip(_) => return None,
+        };
+        (!is_same).then(|| (change, Vec::new()))
+    }
+
+    /// The problem of a step that the active revision does not have.
+    fn added_problem(&self, step: &Step, now: Timestamp) -> Option<String> {
+        let Action::Skip(reason) = &step.action else { return None };
+        let before = self.actions.get(&step.object_ref).copied();
+        if matches!(before, Some(Action::Skip(before)) if before.is_problem()) {
+            return None;
         }
+        let problem = skipped::problem(&step.object_ref, reason, now)?;
+        Some(format!("{}: {}", problem.reason, problem.message))
     }
-    if !problems.is_empty() {
-        preview.add(
-            PlannedChange::Fail,
-            primary.to_string(),
-            problems.into_iter().take(FIELDS_MAX).collect(),
-        );
-    }
+}
+
+/// Whether an action deletes its object. A delete that waits for the other objects is one.
+fn is_delete(action: &Action) -> bool {
+    matches!(action, Action::Delete { .. } | Action::Skip(SkipReason::PrunePending))
 }
