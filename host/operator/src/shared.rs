@@ -22,7 +22,7 @@ use crate::queue::trigger::Trigger;
 use crate::queue::{Queue, ReconcileRequest, ReconcileResult};
 use crate::reconcile::primary_state::PrimaryStates;
 use crate::watch::dependency_index::{DependencyIndex, RunStart};
-use crate::watch::own_writes::Writes;
+use crate::watch::own_writes::OwnWrites;
 use crate::watch::read_record::ReadRecord;
 
 /// The state that all parts of one operator share.
@@ -52,7 +52,7 @@ pub struct Shared {
     started: Instant,
     queue: Mutex<Queue>,
     index: Mutex<DependencyIndex>,
-    writes: Mutex<Writes>,
+    writes: Mutex<OwnWrites>,
     modules: RwLock<BTreeMap<Arc<str>, Arc<ActiveModule>>>,
     modules_known: AtomicBool,
     status_schemas: RwLock<BTreeMap<Kind, Arc<StatusSchema>>>,
@@ -112,7 +112,7 @@ impl Shared {
     }
 
     /// Which request made which write.
-    pub fn writes(&self) -> MutexGuard<'_, Writes> {
+    pub fn writes(&self) -> MutexGuard<'_, OwnWrites> {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -37,10 +37,10 @@ use crate::watch::read_record::{Budget, ReadRecord, SMALL_RECORD_BYTES};
 pub const COMPARISONS_MAX: usize = 8_192;
 
 /// The most changes to keep for running runs.
-const LOG_MAX: usize = 4_096;
+const CHANGES_MAX: usize = 4_096;
 
 /// The most bytes of the objects of these changes.
-const LOG_BYTES_MAX: usize = 32 << 20;
+const CHANGES_BYTES_MAX: usize = 32 << 20;
 
 /// A change of one object.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ pub struct RunStart {
 /// Which request read what. See the [module's documentation](self).
 #[derive(Debug, Default)]
 pub struct DependencyIndex {
-    by_key: BTreeMap<ReconcileRequest, Box<[Read]>>,
+    by_request: BTreeMap<ReconcileRequest, Box<[Read]>>,
     gets: BTreeMap<(Arc<Kind>, ObjectKey), SmallSet<ReconcileRequest>>,
     lists: BTreeMap<Arc<Kind>, BTreeMap<Box<str>, Lists>>,
     /// By the uid of the owner, and by the namespace in which it can own objects; empty for all.
@@ -83,8 +83,8 @@ pub struct DependencyIndex {
     /// The bytes of the records of each module.
     bytes: BTreeMap<Arc<str>, usize>,
     /// The changes since the oldest running run began; the first has the number `first`.
-    log: VecDeque<Arc<Change>>,
-    log_bytes: usize,
+    changes: VecDeque<Arc<Change>>,
+    changes_bytes: usize,
     first: u64,
     /// The number of running runs that began at each number.
     runs: BTreeMap<u64, usize>,
@@ -93,7 +93,7 @@ pub struct DependencyIndex {
 impl DependencyIndex {
     /// Begins a run of a request; to be called before its snapshot is taken.
     pub fn begin(&mut self, request: &ReconcileRequest) -> RunStart {
-        for read in self.by_key.get(request).into_iter().flatten() {
+        for read in self.by_request.get(request).into_iter().flatten() {
             if let Read::List { kind, namespace, selector } = read
                 && selector.is_everything()
                 && let Some(lists) = self.lists.get_mut(kind).and_then(|all| all.get_mut(namespace))
@@ -101,7 +101,7 @@ impl DependencyIndex {
                 lists.begin(request);
             }
         }
-        let from = self.first + self.log.len() as u64;
+        let from = self.first + self.changes.len() as u64;
         *self.runs.entry(from).or_default() += 1;
         RunStart { from }
     }
@@ -117,19 +117,20 @@ impl DependencyIndex {
     ) -> bool {
         let is_missed = self.has_missed(request, &start, &record);
         self.end(start);
-        let of_others = self.bytes_of(&request.module).saturating_sub(self.bytes_of_key(request));
+        let of_others =
+            self.bytes_of(&request.module).saturating_sub(self.bytes_of_request(request));
         if record.bytes() > SMALL_RECORD_BYTES && of_others + record.bytes() > bytes_max {
             record.make_small();
         }
         let reads = record.into_reads();
-        if self.by_key.get(request).is_none_or(|before| *before != reads) {
+        if self.by_request.get(request).is_none_or(|before| *before != reads) {
             self.forget(request);
             for read in &reads {
                 self.insert(request, read);
             }
             let bytes: usize = reads.iter().map(Read::bytes).sum();
             *self.bytes.entry(request.module.clone()).or_default() += bytes;
-            self.by_key.insert(request.clone(), reads);
+            self.by_request.insert(request.clone(), reads);
         }
         is_missed
     }
@@ -141,7 +142,7 @@ impl DependencyIndex {
 
     /// Forgets the reads of a request.
     pub fn forget(&mut self, request: &ReconcileRequest) {
-        let Some(reads) = self.by_key.remove(request) else { return };
+        let Some(reads) = self.by_request.remove(request) else { return };
         for read in &reads {
             match read {
                 Read::Get { kind, key } => {
@@ -180,7 +181,7 @@ impl DependencyIndex {
     /// Forgets the reads of all requests of a module.
     pub fn forget_module(&mut self, module: &str) {
         let of_module: Vec<ReconcileRequest> =
-            self.by_key.keys().filter(|request| &*request.module == module).cloned().collect();
+            self.by_request.keys().filter(|request| &*request.module == module).cloned().collect();
         for request in of_module {
             self.forget(&request);
         }
@@ -193,7 +194,7 @@ impl DependencyIndex {
 
     /// The requests that a change concerns, without its writer.
     pub fn changed(&mut self, change: &Arc<Change>) -> BTreeSet<ReconcileRequest> {
-        self.log(change);
+        self.keep_change(change);
         let mut found = BTreeSet::new();
         for object in change.versions() {
             let gets = self.gets.get(&(change.kind.clone(), object.key.clone()));
@@ -202,8 +203,8 @@ impl DependencyIndex {
                 let Some(within) = self.owned.get(uid) else { continue };
                 let here = within.get(object.key.namespace());
                 let anywhere = within.get("").filter(|_| !object.key.namespace().is_empty());
-                let works = here.into_iter().chain(anywhere);
-                found.extend(works.flat_map(SmallSet::iter).cloned());
+                let requests = here.into_iter().chain(anywhere);
+                found.extend(requests.flat_map(SmallSet::iter).cloned());
             }
         }
         self.add_listing(change, &mut found);
@@ -252,7 +253,7 @@ impl DependencyIndex {
         let Some(skip) = start.from.checked_sub(self.first) else { return true };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mut budget = Budget(COMPARISONS_MAX);
-        self.log.iter().skip(skip).any(|change| {
+        self.changes.iter().skip(skip).any(|change| {
             change.writer.as_ref() != Some(request)
                 && change
                     .versions()
@@ -261,20 +262,20 @@ impl DependencyIndex {
     }
 
     /// Keeps a change for the running runs.
-    fn log(&mut self, change: &Arc<Change>) {
+    fn keep_change(&mut self, change: &Arc<Change>) {
         if self.runs.is_empty() {
             return;
         }
-        self.log.push_back(change.clone());
-        self.log_bytes += change.bytes();
-        while self.log.len() > LOG_MAX || self.log_bytes > LOG_BYTES_MAX {
+        self.changes.push_back(change.clone());
+        self.changes_bytes += change.bytes();
+        while self.changes.len() > CHANGES_MAX || self.changes_bytes > CHANGES_BYTES_MAX {
             self.drop_first();
         }
     }
 
     fn drop_first(&mut self) {
-        if let Some(change) = self.log.pop_front() {
-            self.log_bytes -= change.bytes();
+        if let Some(change) = self.changes.pop_front() {
+            self.changes_bytes -= change.bytes();
             self.first += 1;
         }
     }
@@ -283,8 +284,8 @@ impl DependencyIndex {
         self.bytes.get(module).copied().unwrap_or(0)
     }
 
-    fn bytes_of_key(&self, request: &ReconcileRequest) -> usize {
-        self.by_key.get(request).map_or(0, |reads| reads.iter().map(Read::bytes).sum())
+    fn bytes_of_request(&self, request: &ReconcileRequest) -> usize {
+        self.by_request.get(request).map_or(0, |reads| reads.iter().map(Read::bytes).sum())
     }
 
     fn insert(&mut self, request: &ReconcileRequest, read: &Read) {
@@ -312,7 +313,7 @@ impl DependencyIndex {
             }
         }
         let needed_from = self.runs.keys().next().copied().unwrap_or(u64::MAX);
-        while self.first < needed_from && !self.log.is_empty() {
+        while self.first < needed_from && !self.changes.is_empty() {
             self.drop_first();
         }
     }
@@ -335,7 +336,7 @@ fn remove<K: Ord>(
     place: &K,
     request: &ReconcileRequest,
 ) {
-    if map.get_mut(place).is_some_and(|works| works.remove(request)) {
+    if map.get_mut(place).is_some_and(|requests| requests.remove(request)) {
         map.remove(place);
     }
 }

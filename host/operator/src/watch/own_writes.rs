@@ -17,12 +17,12 @@ type Version = (Box<str>, Box<str>);
 
 /// The last writes, by uid and resourceVersion of the object that each made.
 #[derive(Debug, Default)]
-pub struct Writes {
+pub struct OwnWrites {
     writers: BTreeMap<Version, ReconcileRequest>,
     order: VecDeque<Version>,
 }
 
-impl Writes {
+impl OwnWrites {
     /// Notes that a request wrote this version of an object. Call it before the caches get it.
     pub fn note(&mut self, object: &Object, writer: &ReconcileRequest) {
         self.insert(version(object), writer);
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_last_writes_are_known_and_the_oldest_forgotten() {
-        let mut writes = Writes::default();
+        let mut writes = OwnWrites::default();
         let request = ReconcileRequest { module: "m".into(), key: ObjectKey::new("n", "a") };
         for version in 0..=WRITES_MAX {
             writes.note(&object(version), &request);

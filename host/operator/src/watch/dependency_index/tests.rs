@@ -131,7 +131,7 @@ fn a_change_during_a_run_is_not_missed() {
     assert!(index.record(&request("a"), first, record(&get("x")), ALL));
     assert!(!index.record(&request("b"), second, record(&get("y")), ALL));
     assert!(!index.record(&request("c"), third, record(&get("x")), ALL));
-    assert!(index.log.is_empty(), "no run under way needs it");
+    assert!(index.changes.is_empty(), "no run under way needs it");
 }
 
 #[test]
@@ -143,11 +143,11 @@ fn the_log_is_kept_only_as_long_as_a_run_needs_it() {
         let short = index.begin(&request("run"));
         index.abandon(short);
     }
-    assert_eq!(index.log.len(), 10);
+    assert_eq!(index.changes.len(), 10);
     index.abandon(long);
-    assert_eq!(index.log.len(), 0);
+    assert_eq!(index.changes.len(), 0);
     let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
-    assert_eq!(index.log.len(), 0);
+    assert_eq!(index.changes.len(), 0);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn reads_of_the_last_run_count_only() {
     assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "")))), [""; 0]);
     assert_eq!(woken(&mut index, &change(None, Some(object("y", &json!({}), "")))), ["a"]);
     index.forget_module("m");
-    assert!(index.gets.is_empty() && index.by_key.is_empty());
+    assert!(index.gets.is_empty() && index.by_request.is_empty());
 }
 
 /// A record of this many names in a namespace, which it does not list.
@@ -250,15 +250,15 @@ fn an_object_with_thousands_of_labels_wakes_those_that_ask_for_one() {
 fn a_run_that_spans_more_changes_than_are_kept_runs_again() {
     let mut index = DependencyIndex::default();
     let (long, other) = (index.begin(&request("run")), index.begin(&request("run")));
-    for _ in 0..=LOG_MAX {
+    for _ in 0..=CHANGES_MAX {
         let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
     }
-    assert_eq!(index.log.len(), LOG_MAX);
+    assert_eq!(index.changes.len(), CHANGES_MAX);
     let short = index.begin(&request("run"));
     assert!(!index.record(&request("a"), short, record(&get("y")), ALL));
     assert!(index.record(&request("b"), long, record(&get("y")), ALL));
     index.abandon(other);
-    assert_eq!((index.log.len(), index.log_bytes), (0, 0));
+    assert_eq!((index.changes.len(), index.changes_bytes), (0, 0));
     let next = index.begin(&request("run"));
     assert!(!index.record(&request("b"), next, record(&get("y")), ALL));
 }
@@ -272,9 +272,9 @@ fn changes_of_large_objects_are_kept_up_to_their_bytes() {
     for _ in 0..100 {
         let _ = index.changed(&large);
     }
-    assert!(index.log_bytes <= LOG_BYTES_MAX && !index.log.is_empty());
+    assert!(index.changes_bytes <= CHANGES_BYTES_MAX && !index.changes.is_empty());
     assert!(index.record(&request("a"), run, record(&get("y")), ALL), "some were dropped");
-    assert_eq!((index.log.len(), index.log_bytes), (0, 0));
+    assert_eq!((index.changes.len(), index.changes_bytes), (0, 0));
 }
 
 #[test]
