@@ -57,19 +57,19 @@ pub fn crd() -> Value {
                 "storage": true,
                 "subresources": { "status": {} },
                 "additionalPrinterColumns": [
-                    column("Kind", "string", ".status.primary.kind", 0, "What it reconciles"),
+                    column("Kind", "string", ".status.primary.kind", 0, "The kind of the primaries"),
                     column("Guest", "string", ".status.guest.name", 0, "The guest of the active revision"),
-                    column("Version", "string", ".status.guest.version", 0, "Its version"),
+                    column("Version", "string", ".status.guest.version", 0, "The version of the guest"),
                     column("Digest", "string", ".status.digest", 1, "SHA-256 of the component of the active revision"),
                     condition_column("Serving", 0),
                     condition_column("Ready", 0),
                     json!({
                         "name": "Reason", "type": "string", "priority": 0,
                         "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason",
-                        "description": "Why it is ready or not",
+                        "description": "The reason of the condition Ready",
                     }),
                     condition_column("Healthy", 1),
-                    column("Age", "date", ".metadata.creationTimestamp", 0, "Since when"),
+                    column("Age", "date", ".metadata.creationTimestamp", 0, "The age of the Module"),
                 ],
                 "schema": { "openAPIV3Schema": {
                     "type": "object",

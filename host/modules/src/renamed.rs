@@ -38,7 +38,7 @@ pub(crate) fn refuse(spec: &mut Value) {
         let pointer = parent.replace('/', "/properties/");
         let Some(schema) = spec.pointer_mut(&pointer) else { continue };
         let mut field = schema["properties"][new].clone();
-        field["description"] = format!("Renamed: use {new}.").into();
+        field["description"] = format!("Not accepted: use {new}.").into();
         schema["properties"][old] = field;
         if !schema["x-kubernetes-validations"].is_array() {
             schema["x-kubernetes-validations"] = json!([]);

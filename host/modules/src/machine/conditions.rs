@@ -207,7 +207,7 @@ impl Machine {
             return make(type_, ConditionStatus::False, reason::HELD, message);
         }
         if self.spec.is_paused {
-            let message = "The Module is paused: nothing is written.";
+            let message = "The Module is paused: the host writes nothing for primaries that are not being deleted.";
             return make(type_, ConditionStatus::False, reason::PAUSED, message);
         }
         let message = "The present source is active with the present spec.";

@@ -14,64 +14,67 @@ pub struct ModuleSpec {
     /// Where the component comes from.
     pub source: Source,
 
-    /// The ServiceAccount, in the namespace innkeeper-modules, as which everything of this
-    /// module is done: what it may read and write is what this account may.
+    /// The ServiceAccount in the namespace innkeeper-modules that the host impersonates for this
+    /// module. It must allow the module by its annotation innkeeper.dev/allowed-modules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub service_account_name: Option<String>,
 
-    /// The API groups whose CustomResourceDefinitions the host may install when the guest
-    /// describes them. Definitions of other groups are refused; one that the cluster
-    /// already serves is used as it is. The guest's finalizer may be of these groups too.
+    /// The API groups whose CustomResourceDefinitions the host may install if the guest describes
+    /// them. The host refuses definitions of other groups, and uses a definition that the cluster
+    /// already serves as it is. The guest's finalizer may be of these groups too.
     #[serde(rename = "allowedCRDGroups", default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     pub allowed_crd_groups: Vec<String>,
 
-    /// Handed to the guest at every run. Must fit the schema that the guest describes.
+    /// Parameters that the host passes to the guest in every run. They must match the schema that
+    /// the guest describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Map<String, Value>>,
 
-    /// Reconcile every primary again after this time even if nothing changed, for example
-    /// 30s or 1h30m. The guest's own choice if left out; 0s for never.
+    /// Interval at which the host reconciles every primary even if nothing changed, for example 30s
+    /// or 1h30m; 0s for never. Default: the interval in the guest's manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub resync_period: Option<String>,
 
-    /// Whether the host writes its conditions into the status of primaries. If not, only
-    /// what the guest gives is written.
+    /// Whether the host writes its conditions into the status of primaries. If not, it writes only
+    /// the status that the guest returns.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub manage_status: bool,
 
-    /// What one run may use.
+    /// Limits of the module.
     #[serde(default, skip_serializing_if = "Limits::is_default")]
     pub limits: Limits,
 
-    /// Only primaries with these labels are reconciled; all if left out.
+    /// Labels of the primaries that the host reconciles; all if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
 
-    /// Only primaries in these namespaces are reconciled; in all if left out or empty.
+    /// Namespaces whose primaries the host reconciles; all if left out or empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 63)))]
     pub namespaces: Vec<String>,
 
-    /// Whether the guest may make objects outside the namespace of their primary. It needs a
-    /// finalizer then, since Kubernetes does not delete those with the primary.
+    /// Whether the guest may create objects outside the namespace of their primary. The guest then
+    /// needs a finalizer, because Kubernetes does not delete such objects with the primary.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_cross_namespace: bool,
 
-    /// Whether the guest may put finalizers on the objects that it makes. Such an object stays
-    /// until somebody takes them off. A finalizer on the primary needs no permission.
+    /// Whether the guest may set finalizers on objects that it creates. Such an object remains until
+    /// somebody removes them. A finalizer on the primary needs no permission.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_finalizers: bool,
 
-    /// Names of Secrets, in the namespace of a primary, whose bytes the guest may read; of all
-    /// other Secrets it sees digests. The ServiceAccount needs the right to get them.
+    /// Names of Secrets, in the namespace of each primary, whose values the guest may read. Of other
+    /// Secrets it sees digests. The ServiceAccount needs the verb get on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
     pub secret_names: Vec<String>,
 
-    /// The host writes nothing for this module. It still computes what it would write.
+    /// Whether the host stops writing for this module: it creates, changes and deletes no objects
+    /// for the module's primaries, and writes neither their status nor Events. It still finishes
+    /// primaries that are being deleted, and candidates still become active.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 
@@ -84,9 +87,7 @@ pub struct ModuleSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rollout {
-    /// Immediate: as soon as it is checked. Guarded (if left out): after a run on the present
-    /// primaries without writes; it requires an approval if it would delete or fail more than the
-    /// limits here allow. Manual: every candidate requires an approval.
+    /// When a candidate becomes active. Default: Guarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
 
@@ -123,11 +124,12 @@ impl Rollout {
 /// When a candidate becomes active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Strategy {
-    /// As soon as it is checked.
+    /// When it is loaded, without a preview.
     Immediate,
-    /// When its preview shows nothing that requires an approval.
+    /// After a preview, a run on the present primaries without writes. It requires an approval if
+    /// it exceeds the limits of the rollout.
     Guarded,
-    /// When a user has approved it.
+    /// After a preview and an approval.
     Manual,
 }
 
@@ -144,9 +146,9 @@ fn is_yes(value: &bool) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Source {
-    /// A ConfigMap in the namespace innkeeper-modules, with the component, plain or gzip, in
-    /// its binaryData. If its annotation innkeeper.dev/chunks is 3, then the rest of it is in the
-    /// ConfigMaps NAME-chunk-2 and NAME-chunk-3, under the same key.
+    /// A ConfigMap in the namespace innkeeper-modules with the component, plain or gzip, in its
+    /// binaryData. If its annotation innkeeper.dev/chunks is 3, the ConfigMaps NAME-chunk-2 and
+    /// NAME-chunk-3 have the rest, under the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map: Option<ConfigMapSource>,
 
@@ -171,56 +173,57 @@ pub struct ConfigMapSource {
     pub key: Option<String>,
 }
 
-/// What one run may use. What is left out is the host's default.
+/// Limits of the module. A limit that is left out has the host's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {
-    /// Linear memory, as a quantity: 64Mi.
+    /// Maximum linear memory of one call of the guest, as a quantity. Default: 64Mi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Quantity>,
 
-    /// Time, for example 500ms or 1s.
+    /// Maximum time of one call of the guest, for example 500ms. Default: 1s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub timeout: Option<String>,
 
-    /// Time in which the component has to be compiled, for example 2m; 1m if left out. A guest that
-    /// brings an interpreter may need more where processors are slow.
+    /// Maximum time to compile the component, for example 2m. Default: 1m. A guest that contains an
+    /// interpreter may need more where processors are slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub compile_timeout: Option<String>,
 
-    /// Size of what the guest gives back, as a quantity: 1Mi.
+    /// Maximum size of the guest's output, as a quantity. Default: 4Mi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<Quantity>,
 
-    /// Size of what the guest logs, as a quantity: 16Ki. Lines beyond it are cut.
+    /// Maximum size of the guest's log in one call, as a quantity. Default: 16Ki. The host drops
+    /// further lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_bytes: Option<Quantity>,
 
-    /// Number of objects that the guest may give back.
+    /// Maximum number of objects that the guest may return. Default: 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub max_objects: Option<u32>,
 
-    /// Number of reads (`cluster.get`, `cluster.list`) that the guest may make.
+    /// Maximum number of reads (`cluster.get`, `cluster.list`) in one call. Default: 10000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_reads: Option<u32>,
 
-    /// Size of what the host keeps of the reads of all primaries, to know which change concerns
-    /// which of them, as a quantity; 64Mi if left out. Beyond it a primary that reads much is run
-    /// again on each change of the kinds that it reads.
+    /// Maximum size of the host's records of the reads of all primaries, as a quantity. By these
+    /// records the host knows which change concerns which primary. Default: 64Mi. Beyond it the host
+    /// reconciles a primary that reads much on each change of the kinds that it reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_reads: Option<Quantity>,
 
-    /// Writes that the module may make in a second, in the long run; 200 if left out. After a pause
-    /// twenty times as many may be made at once for one namespace, thirty times for all.
+    /// Maximum number of writes of the module in a second, in the long run. Default: 200. After a
+    /// pause it may make twenty times as many at once for one namespace, thirty times for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub writes_per_second: Option<u32>,
 
-    /// Number of elements in the component's tables, all together.
+    /// Maximum number of elements in all tables of the component. Default: 20000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub table_elements: Option<u32>,

@@ -38,31 +38,36 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
 
-    /// The previous revision, of which the host keeps a snapshot: to return to it, make the
-    /// snapshot the source.
+    /// The previous revision, of which the host keeps a snapshot. To activate it again, run
+    /// innkeeper modules rollback NAME.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
 
-    /// What the preview of the active revision found that it would change.
+    /// The changes that the preview of the active revision found, when it was the candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<PreviewStatus>,
 
-    /// The candidate, on its way to become active or refused.
+    /// The candidate revision: loading, held, about to become active, or rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateStatus>,
 
-    /// Components that are not tried again unless a user approves them, the last ones.
+    /// The last 16 components that a user rejected or the host rolled back. The host does not try
+    /// them again unless a user approves them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub rejected: Vec<RejectedVersion>,
 
-    /// The kinds that the module may have made objects of: those of the active revision, and of
-    /// earlier ones as long as such objects exist.
+    /// The kinds of which the module may have created objects: those of the active revision, and
+    /// those of earlier ones as long as such objects exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned_kinds: Vec<KindStatus>,
 
-    /// Loaded: the present source is loaded. Serving: a revision is active. Ready: the present
-    /// source is active with the present spec. Healthy: its runs succeed.
+    /// Loaded: the host has loaded the component of the source. Serving: a revision is active. Ready:
+    /// the component of the source is active with the current spec, and the Module is not paused.
+    /// Healthy: the reconciles of all primaries succeed. Held: a candidate requires an approval.
+    /// Blocked: a definition or a stored object prevents the candidate. Authorized: the
+    /// ServiceAccount allows the module, and has its rights. KindsAvailable: the API server serves
+    /// the declared kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<ModuleCondition>,
@@ -87,10 +92,10 @@ pub struct CandidateStatus {
     /// Its state: Loading, Previewing, Held, InstallingCRDs, Committing, Rejected,
     /// RestoringSnapshot.
     pub state: String,
-    /// If it is held or refused, one CamelCase word why.
+    /// The reason why it is held or rejected, one word in CamelCase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// If it is held or refused, why and what to do, for users.
+    /// Why it is held or rejected, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub message: Option<String>,
@@ -155,7 +160,7 @@ pub struct ExampleStatus {
     pub fields: Vec<String>,
 }
 
-/// A component that is not tried again.
+/// A component that the host does not try again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectedVersion {
@@ -163,7 +168,7 @@ pub struct RejectedVersion {
     pub digest: String,
     /// One CamelCase word.
     pub reason: String,
-    /// Why, for users.
+    /// Why it was rejected or rolled back.
     #[schemars(length(max = 4096))]
     pub message: String,
 }
@@ -231,7 +236,7 @@ impl KindStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModuleCondition {
-    /// What it is about.
+    /// The type of the condition.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
     pub type_: String,

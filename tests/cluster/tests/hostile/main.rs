@@ -108,8 +108,16 @@ async fn answered(stage: &Stage, case: &Case) -> Result<()> {
 /// Whether the guest's answer is taken, and single objects of it cannot be had.
 fn is_of_objects(case: &Case) -> bool {
     let Answer::Primary((_, reason, _)) = case.answer else { return false };
-    ["Invalid", "Malformed", "Unreadable", "Forbidden", "Conflict", "NotConverging"]
-        .contains(&reason)
+    [
+        "Invalid",
+        "Malformed",
+        "RequestEntityTooLarge",
+        "Unreadable",
+        "Forbidden",
+        "Conflict",
+        "NotConverging",
+    ]
+    .contains(&reason)
 }
 
 /// The good module takes up a change and a new primary. Gives how long the change took.
