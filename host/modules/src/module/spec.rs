@@ -61,13 +61,13 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_cross_namespace: bool,
 
-    /// Whether the guest may set finalizers on objects that it creates. Such an object remains until
-    /// somebody removes them. A finalizer on the primary needs no permission.
+    /// Whether the guest may set finalizers on objects that it creates. Such an object remains
+    /// until somebody removes them. A finalizer on the primary needs no permission.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_finalizers: bool,
 
-    /// Names of Secrets, in the namespace of each primary, whose values the guest may read. Of other
-    /// Secrets it sees digests. The ServiceAccount needs the verb get on them.
+    /// Names of Secrets, in the namespace of each primary, whose values the guest may read. Of
+    /// other Secrets it sees digests. The ServiceAccount needs the verb get on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
     pub secret_names: Vec<String>,
@@ -212,8 +212,8 @@ pub struct Limits {
     pub max_reads: Option<u32>,
 
     /// Maximum size of the host's records of the reads of all primaries, as a quantity. By these
-    /// records the host knows which change concerns which primary. Default: 64Mi. Beyond it the host
-    /// reconciles a primary that reads much on each change of the kinds that it reads.
+    /// records the host knows which change concerns which primary. Default: 64Mi. Beyond it the
+    /// host reconciles a primary that reads much on each change of the kinds that it reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_reads: Option<Quantity>,
 

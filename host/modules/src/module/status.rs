@@ -62,10 +62,10 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned_kinds: Vec<KindStatus>,
 
-    /// Loaded: the host has loaded the component of the source. Serving: a revision is active. Ready:
-    /// the component of the source is active with the current spec, and the Module is not paused.
-    /// Healthy: the reconciles of all primaries succeed. Held: a candidate requires an approval.
-    /// Blocked: a definition or a stored object prevents the candidate. Authorized: the
+    /// Loaded: the host has loaded the component of the source. Serving: a revision is active.
+    /// Ready: the component of the source is active with the current spec, and the Module is not
+    /// paused. Healthy: the reconciles of all primaries succeed. Held: a candidate requires an
+    /// approval. Blocked: a definition or a stored object prevents the candidate. Authorized: the
     /// ServiceAccount allows the module, and has its rights. KindsAvailable: the API server serves
     /// the declared kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
