@@ -40,7 +40,7 @@ pub(crate) enum Where {
 pub(crate) fn run(stage: Where, arguments: &[String]) -> Result<()> {
     let mut steps = Steps::new(if stage == Where::Here { 2 } else { 3 });
     steps.next(
-        "Compile the host and the guests side by side (about 10 min on two cores the first time)",
+        "Compile the host and the guests side by side (about 5 min on two idle cores the first time)",
     );
     build()?;
     steps.end("done");
