@@ -206,7 +206,7 @@ async fn host_paused_past_its_lease_writes_nothing_more() -> Result<()> {
         writes.iter().filter(of_first).filter(|event| *event.time >= *acquired).collect();
     assert!(late.is_empty(), "{late:#?}");
 
-    // It is unharmed: it stands by, and works when it is its turn.
+    // The former leader is a standby, and leads again when it acquires the Lease.
     eventually("the first host stands by", SOON, async || {
         let leads = first.metric("innkeeper_leader_election_master_status", &[]).await?;
         Ok(if leads == Some(0.0) { Ok(()) } else { Err(format!("{leads:?}")) })
