@@ -21,6 +21,17 @@ use crate::modules::active_module::ActiveModule;
 /// The most dry runs of one preview.
 const DRY_RUNS_MAX: u32 = 500;
 
+/// What the API server says about an apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It would recreate nothing.
+    Accepted,
+    /// An immutable field would change.
+    Immutable,
+    /// Nothing: the dry run failed, or the preview may make no more of them.
+    Unknown,
+}
+
 /// The dry runs of one preview.
 pub(super) struct Recreates<'a> {
     env: &'a Env,
@@ -73,25 +84,25 @@ impl<'a> Recreates<'a> {
         (new, old): (&DesiredObject, Option<&DesiredObject>),
         uid: &str,
     ) -> bool {
-        if !self.is_refused(candidate, owner, new, uid).await {
-            return false;
-        }
-        match old {
-            Some(old) => !self.is_refused(candidate, owner, old, uid).await,
-            None => true,
+        match (self.ask(candidate, owner, new, uid).await, old) {
+            (Answer::Accepted, _) => false,
+            (Answer::Immutable, Some(old)) => {
+                self.ask(candidate, owner, old, uid).await != Answer::Immutable
+            }
+            (Answer::Immutable, None) | (Answer::Unknown, _) => true,
         }
     }
 
-    /// Whether the API server would refuse an apply for an immutable field, or could not say.
-    async fn is_refused(
+    /// Asks the API server about an apply.
+    async fn ask(
         &mut self,
         candidate: &ActiveModule,
         owner: &Primary,
         object: &DesiredObject,
         uid: &str,
-    ) -> bool {
+    ) -> Answer {
         let ObjectRef { kind, key } = &object.object_ref;
-        let Some(left) = self.left.checked_sub(1) else { return true };
+        let Some(left) = self.left.checked_sub(1) else { return Answer::Unknown };
         self.left = left;
         let time = self.deadline.saturating_duration_since(self.env.instant());
         let body = object.apply_body(uid);
@@ -101,7 +112,7 @@ impl<'a> Recreates<'a> {
             client.dry_run_apply(kind, key, &owner.manager, &body, Force::Yes),
         );
         let error = match answer.await {
-            Ok(Err(ApiError::Immutable { .. })) => return true,
+            Ok(Err(ApiError::Immutable { .. })) => return Answer::Immutable,
             // An apply that is refused for another reason recreates nothing either.
             Ok(
                 Ok(_)
@@ -115,7 +126,7 @@ impl<'a> Recreates<'a> {
                     | ApiError::Invalid { .. }
                     | ApiError::TooLarge { .. },
                 ),
-            ) => return false,
+            ) => return Answer::Accepted,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the time of the preview is over".to_owned(),
         };
@@ -123,7 +134,7 @@ impl<'a> Recreates<'a> {
             module = %candidate.name(), object = %object.object_ref,
             "the preview counts a change as a recreate: the dry run gave no answer: {error}"
         );
-        true
+        Answer::Unknown
     }
 }
 

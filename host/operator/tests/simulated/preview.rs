@@ -347,6 +347,34 @@ fn candidate_that_would_recreate_an_object_is_held() {
 }
 
 #[test]
+fn change_that_no_dry_run_can_check_counts_as_a_recreate() {
+    block_on(async {
+        // Given a module with an object that its guest lets the host recreate, on an API server
+        // that answers no dry run.
+        let script = |value: &str| {
+            let object = config_map("a", value);
+            let policies = ["recreate-when-immutable"];
+            Script::new().when("\"kind\":\"Script\"", &desired_with(&object, &policies))
+        };
+        let stage = Stage::start(script("1")).await;
+        stage.create("one", &json!({})).await;
+        stage.settle().await;
+        stage.proxy().intercept(|sent| {
+            if sent.query.contains("dryRun=All") {
+                refusal(400, "BadRequest", "admission webhook does not support dry run")
+            } else {
+                Reply::Forward
+            }
+        });
+
+        // When a candidate changes the object, then it is held.
+        stage.push(&script("2")).await;
+        stage.until_module("Held", "True", "WouldDelete").await;
+        assert_eq!(stage.config_map("a").await.unwrap()["data"]["value"], "1");
+    });
+}
+
+#[test]
 fn strategy_of_the_module_decides_whether_a_candidate_waits() {
     block_on(async {
         // Given a module whose every revision needs an approval.
