@@ -239,11 +239,14 @@ fn render_shows_deleted_and_retained_objects_when_the_primary_is_deleted() {
         done(&all)
     };
     let whole = render(&[]);
-    assert!(whole.contains("#   layers: 2\n") && !whole.contains("goes"), "{whole}");
+    assert!(whole.contains("#   layers: 2\n") && !whole.contains("wouldDelete"), "{whole}");
     assert!(whole.contains("reason: AllReady"), "the retained object is missing: {whole}");
     let deleting = render(&["--deleting", "--now", "2026-01-01T00:00:00Z"]);
     let (comments, objects) = deleting.split_once("---\n").unwrap();
-    assert!(comments.contains("# goes:\n# - ConfigMap web/app-1\n# status:"), "{comments}");
+    assert!(
+        comments.contains("#   layers: 2\n# wouldDelete:\n# - ConfigMap web/app-1\n"),
+        "{comments}"
+    );
     assert!(!comments.contains("finalized"), "{comments}");
     assert!(objects.contains("name: app-0") && !objects.contains("name: app-1"), "{objects}");
 
@@ -252,7 +255,7 @@ fn render_shows_deleted_and_retained_objects_when_the_primary_is_deleted() {
     assert!(alone.contains("# finalized: true\n"), "{alone}");
     let fewer = files.write("fewer.yaml", STACK.replace("layers: 2", "layers: 1"));
     let fewer = done(&["render", &guest, "-f", &fewer, "-f", &made]);
-    assert!(fewer.contains("# goes:\n# - ConfigMap web/app-1\n"), "{fewer}");
+    assert!(fewer.contains("# wouldDelete:\n# - ConfigMap web/app-1\n"), "{fewer}");
     // A file from the cluster may have a deletion timestamp.
     let going = STACK.replace("uid: u1", "uid: u1, deletionTimestamp: '2026-01-01T00:00:00Z'");
     let going = files.write("going.yaml", going);
@@ -262,7 +265,7 @@ fn render_shows_deleted_and_retained_objects_when_the_primary_is_deleted() {
     let by_hand = STACK.replace(", uid: u1", "").replace("layers: 2", "layers: 1");
     let by_hand = files.write("by-hand.yaml", by_hand);
     let by_hand = done(&["render", &guest, "-f", &by_hand, "-f", &made]);
-    assert!(by_hand.contains("# goes:\n# - ConfigMap web/app-1\n"), "{by_hand}");
+    assert!(by_hand.contains("# wouldDelete:\n# - ConfigMap web/app-1\n"), "{by_hand}");
 
     let settings = files.write(
         "settings.yaml",

@@ -49,7 +49,7 @@ impl Answer {
         put(&mut rest, "conditions", json!(answer.conditions));
         put(&mut rest, "events", json!(answer.events));
         put(&mut rest, "requeueAfterSeconds", json!(answer.requeue_after_seconds));
-        put(&mut rest, "goes", deleted(plan).into());
+        put(&mut rest, "wouldDelete", deleted(plan).into());
         Self {
             outcome: if *complete { "complete" } else { "partial" },
             objects: desired.objects.iter().map(object).collect(),

@@ -48,8 +48,9 @@ pub struct RoundReport {
     pub failing: Option<Failing>,
     /// After which time the guest asked to run again.
     pub requeue: Option<Duration>,
-    /// Whether the guest ran. Otherwise the round says nothing about the health of the module.
-    pub guest_ran: bool,
+    /// Whether the round ended before the guest was asked: it says nothing about the health of the
+    /// module.
+    pub is_blocked: bool,
     /// Whether the guest has nothing left to do for a primary that is being deleted.
     pub finalized: bool,
     /// Why the finalizer of a primary that is being deleted has to stay: kinds of which objects may
@@ -68,7 +69,7 @@ impl RoundReport {
             status_input: StatusInput::default(),
             failing: None,
             requeue: None,
-            guest_ran: true,
+            is_blocked: false,
             finalized: false,
             unseen: Vec::new(),
             unreadable: Vec::new(),
@@ -85,7 +86,7 @@ impl RoundReport {
     pub fn blocked(mut self: Box<Self>, problem: Problem) -> RoundEnd {
         let problem = self.status_input.granted.mask_problem(problem);
         self.status_input.problems.push(problem);
-        self.guest_ran = false;
+        self.is_blocked = true;
         RoundEnd::Reported(self, Next::Report)
     }
 

@@ -137,7 +137,7 @@ impl Turn {
             });
             report.failing = problem;
         }
-        if report.guest_ran || is_teardown {
+        if !report.is_blocked || is_teardown {
             context.shared.health.record(context.request, report.failing);
         }
         problems.reason().unwrap_or_default().clone_into(&mut counts.problem);
