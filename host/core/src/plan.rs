@@ -4,6 +4,7 @@
 //! The same code plans in the running host, in `innkeeper render` and in replays. A plan only
 //! decides; `apply` of the operator carries it out.
 
+mod conflict;
 mod desired;
 mod input;
 mod prune;
@@ -17,6 +18,7 @@ use desired::plan_desired;
 use prune::{pending_deletion, plan_prunes, plan_unmerges};
 
 pub use crate::well_known::ALLOW_DELETION_ANNOTATION;
+pub use conflict::Conflict;
 pub use input::Input;
 pub use prune::may_be_deleted;
 pub use skip_reason::SkipReason;

@@ -8,6 +8,8 @@
 //! | [`Host`] | the `innkeeper` program: start, ready, SIGTERM, kill -9, its log |
 //! | [`NodeStage`] | a control plane with a real node, and Innkeeper installed as users install it; needs root |
 //! | [`PodClient`] | a pod from which a test asks others |
+//! | [`etcd`] | objects as an older API server has left them |
+//! | [`UserFolder`] | command lines as a user types them |
 //! | [`database`] | a database that the guest postgres looks after, with somebody who writes to it |
 //! | [`screens`] | what a user sees in a terminal: the pages of docs/screens |
 //! | [`manifests`] | primaries of the guests that most tests use |
@@ -24,6 +26,7 @@
 mod admin;
 mod chance;
 pub mod database;
+pub mod etcd;
 mod eventually;
 mod host;
 mod kind;
@@ -35,6 +38,7 @@ mod proxy;
 pub mod router;
 pub mod screens;
 pub mod stage;
+mod user;
 
 use std::sync::OnceLock;
 
@@ -52,6 +56,7 @@ pub use node_stage::NodeStage;
 pub use pod_client::{Lines, PodClient};
 pub use proxy::{Fault, Matching, ProxiedRequest, Proxy, Target, When};
 pub use stage::Stage;
+pub use user::UserFolder;
 
 /// The control plane that all tests of one program share, with a controller manager;
 /// started on first use. It ends with the program (its watchdog sees to that, since

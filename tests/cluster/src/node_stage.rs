@@ -1,24 +1,21 @@
 //! A stage on which pods run, and Innkeeper with them.
 
-use std::fs::{self, Permissions};
 use std::ops::Deref;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use innkeeper_controlplane::{ControlPlane, Options, Programs};
 use innkeeper_images::recipes;
 use innkeeper_node::{Cluster, Node};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::stage::{SOON, component_path, prints, program, root};
+use crate::stage::{SOON, prints, program};
+use crate::user::{GUESTS, UserFolder};
 use crate::{Kind, PodClient, Stage, condition, eventually};
 
-/// The guests that deploy/guests installs.
-const GUESTS: [&str; 6] = ["imo", "kabocha", "kuri", "maintpage", "podroute", "postgres"];
 /// The label of the host's pods.
 const HOSTS: (&str, &str) = ("app.kubernetes.io/name", "innkeeper");
 /// What says which of them works.
@@ -33,7 +30,7 @@ pub struct NodeStage {
     node: Node,
     stage: Stage,
     _cluster: TempDir,
-    deploy: TempDir,
+    user: UserFolder,
     installed: Vec<(&'static str, String)>,
 }
 
@@ -56,17 +53,17 @@ impl NodeStage {
         let (node, plane, cluster) = tokio::task::spawn_blocking(start).await??.into_parts();
         let image = recipes::innkeeper(node.packages().sources(), &program()?)?;
         node.push("innkeeper:latest", &image)?;
-        let deploy = deploy_folder()?;
+        let user = UserFolder::new()?;
         // As docs/install.md says it.
         let mut installed = Vec::new();
         let apply = "kubectl apply -k deploy";
-        installed.push((apply, prints(shell(&plane, deploy.path(), apply)).await?));
+        installed.push((apply, prints(user.shell(&plane, apply)).await?));
         let stage = Stage::installed(plane).await?;
         let crd = stage.admin.must_get(Kind::CRD, "", "modules.innkeeper.dev").await?;
         stage.admin.until_established(&crd).await?;
         let guests = "kubectl apply --server-side -k deploy/guests";
-        installed.push((guests, prints(shell(&stage.plane, deploy.path(), guests)).await?));
-        let stage = Self { node, stage, _cluster: cluster, deploy, installed };
+        installed.push((guests, prints(user.shell(&stage.plane, guests)).await?));
+        let stage = Self { node, stage, _cluster: cluster, user, installed };
         stage.until_hosts(2).await?;
         for guest in GUESTS {
             stage.ready_within(guest, COMPILED).await?;
@@ -207,7 +204,7 @@ impl NodeStage {
     /// A command line as a user types it, with kubectl and innkeeper, in a folder that has
     /// `deploy`, with all rights.
     pub fn shell(&self, line: &str) -> Command {
-        shell(&self.plane, self.deploy.path(), line)
+        self.user.shell(&self.plane, line)
     }
 
     /// What such a command line prints.
@@ -217,12 +214,12 @@ impl NodeStage {
 
     /// A script that such command lines can use as a program.
     pub fn add_program(&self, name: &str, script: &str) -> Result<()> {
-        add_program(self.deploy.path(), name, script)
+        self.user.add_program(name, script)
     }
 
     /// Where [`Self::shell`] works.
     pub fn folder(&self) -> &Path {
-        self.deploy.path()
+        self.user.path()
     }
 
     fn kubectl(&self) -> Result<Command> {
@@ -254,49 +251,8 @@ impl Drop for NodeStage {
     }
 }
 
-/// A folder with a copy of `deploy/`, with the components, as `cargo xtask guests --deploy` puts
-/// them there, and with what a user has in his `PATH`.
-fn deploy_folder() -> Result<TempDir> {
-    let folder = tempfile::Builder::new().prefix("innkeeper-deploy-").tempdir()?;
-    let mut copy = Command::new("cp");
-    copy.arg("-r").arg(root().join("deploy")).arg(folder.path());
-    let copied = copy.status().context("running cp")?;
-    anyhow::ensure!(copied.success(), "{copy:?}: {copied}");
-    let components = folder.path().join("deploy/guests/components");
-    fs::create_dir_all(&components)?;
-    for guest in GUESTS {
-        fs::copy(component_path(guest)?, components.join(format!("{guest}.wasm")))?;
-    }
-    let programs = folder.path().join("bin");
-    fs::create_dir(&programs)?;
-    let kubectl = Programs::find(&mut |_| ())?.command("kubectl")?;
-    // Its program may be one of many in one file.
-    let words = std::iter::once(kubectl.get_program()).chain(kubectl.get_args());
-    let words: Vec<_> = words.map(|word| format!("'{}'", word.display())).collect();
-    add_program(folder.path(), "kubectl", &format!("exec {} \"$@\"", words.join(" ")))?;
-    symlink(program()?, programs.join("innkeeper"))?;
-    Ok(folder)
-}
-
-fn add_program(folder: &Path, name: &str, script: &str) -> Result<()> {
-    let path = folder.join("bin").join(name);
-    fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
-    fs::set_permissions(&path, Permissions::from_mode(0o755))?;
-    Ok(())
-}
-
 fn kubectl(plane: &ControlPlane) -> Result<Command> {
     let mut command = Programs::find(&mut |_| ())?.command("kubectl")?;
     command.env("KUBECONFIG", plane.kubeconfig()).stdin(Stdio::null());
     Ok(command)
-}
-
-fn shell(plane: &ControlPlane, folder: &Path, line: &str) -> Command {
-    let mut path = folder.join("bin").into_os_string();
-    path.push(":");
-    path.push(std::env::var_os("PATH").unwrap_or_default());
-    let mut command = Command::new("sh");
-    command.args(["-e", "-c", line]).current_dir(folder).env("PATH", path);
-    command.env("KUBECONFIG", plane.kubeconfig()).stdin(Stdio::null());
-    command
 }

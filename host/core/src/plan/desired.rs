@@ -2,6 +2,7 @@
 
 use innkeeper_contract::Policy;
 
+use super::conflict::Conflict;
 use super::input::Input;
 use super::prune::may_be_deleted;
 use super::skip_reason::SkipReason;
@@ -10,7 +11,7 @@ use super::step::{Action, ApplyReason};
 use crate::desired::DesiredObject;
 use crate::fieldset::FieldSet;
 use crate::in_sync::{self, LastApplied};
-use crate::ownership::{Controller, Ownership, Primary};
+use crate::ownership::{Ownership, Primary};
 use crate::{Manager, Object, consent, drift};
 
 /// Decides what to do with one desired object.
@@ -37,10 +38,12 @@ pub(super) fn plan_desired(
     }
     // The desired object is the primary itself, perhaps in another version of its kind.
     if !object.uid.is_empty() && object.uid == input.primary.uid {
-        return Action::Skip(SkipReason::Conflict(Controller::default()));
+        return Action::Skip(SkipReason::Conflict(Conflict::Primary));
     }
     match input.primary.ownership(object) {
-        Ownership::Foreign(controller) => Action::Skip(SkipReason::Conflict(controller)),
+        Ownership::Foreign(controller) => {
+            Action::Skip(SkipReason::Conflict(Conflict::Controlled(controller)))
+        }
         _ if object.is_terminating() => Action::Skip(SkipReason::Terminating),
         // Labels that the guest merged must not decide whether the object is adopted.
         Ownership::Unowned if input.adopt && input.primary.has_merged(object) => {
@@ -49,7 +52,7 @@ pub(super) fn plan_desired(
         Ownership::Unowned
             if input.primary.is_retained(object)
                 || input.adopt
-                    && has_labels(object, desired_object)
+                    && missing_labels(object, desired_object).is_empty()
                     && !input.primary.is_made_for_another_outside_namespace(
                         &desired_object.object_ref,
                         object,
@@ -63,7 +66,9 @@ pub(super) fn plan_desired(
                 },
             }
         }
-        Ownership::Unowned => Action::Skip(SkipReason::Conflict(Controller::default())),
+        Ownership::Unowned => {
+            Action::Skip(SkipReason::Conflict(unowned(input, desired_object, object)))
+        }
         Ownership::Own => plan_owned(input, desired_object, object),
     }
 }
@@ -187,10 +192,23 @@ fn rejected<'a>(input: &Input<'a>, desired_object: &DesiredObject) -> Option<&'a
         .filter(|rejected| rejected.digest == desired_object.digest())
 }
 
-/// Whether an object has all labels of the desired one, so that it may be adopted. Labels that a
-/// guest merged do not count.
-fn has_labels(object: &Object, desired_object: &DesiredObject) -> bool {
-    desired_object.labels.iter().all(|(name, value)| {
-        object.labels.get(name) == Some(value) && !consent::is_merged_label(object, name)
-    })
+/// Why the primary does not adopt an object without a controller.
+fn unowned(input: &Input<'_>, desired_object: &DesiredObject, object: &Object) -> Conflict {
+    let object_ref = &desired_object.object_ref;
+    if input.primary.is_made_for_another_outside_namespace(object_ref, object) {
+        return Conflict::OfAnother;
+    }
+    if !input.adopt {
+        return Conflict::NotAdopted;
+    }
+    Conflict::LabelsMissing(missing_labels(object, desired_object))
+}
+
+/// The labels of the desired object, `name=value`, without which the existing one is not adopted.
+/// Labels that a guest merged do not count.
+fn missing_labels(object: &Object, desired_object: &DesiredObject) -> Vec<String> {
+    let labels = desired_object.labels.iter().filter(|(name, value)| {
+        object.labels.get(*name) != Some(*value) || consent::is_merged_label(object, name)
+    });
+    labels.map(|(name, value)| format!("{name}={value}")).collect()
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use super::conflict::Conflict;
 use super::state::Rejected;
 use crate::ObjectRef;
 use crate::field_fights::FieldFight;
-use crate::ownership::Controller;
 
 /// Why the host writes nothing to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub enum SkipReason {
     Unreadable(String),
     /// The cache may be wrong: a live read must come first.
     Unknown,
-    /// The object exists and belongs to another controller, or to none.
-    Conflict(Controller),
+    /// The object exists and is not the primary's.
+    Conflict(Conflict),
     /// This desired object is in conflict, so the host creates no other object of the primary.
     Blocked(ObjectRef),
     /// The object is being deleted; the host creates the desired one afterwards.
@@ -75,7 +75,7 @@ impl fmt::Display for SkipReason {
             }
             Self::Unreadable(reason) => f.write_str(reason),
             Self::Unknown => f.write_str("the response to the last write never arrived"),
-            Self::Conflict(controller) => controller.fmt(f),
+            Self::Conflict(conflict) => conflict.fmt(f),
             Self::Blocked(by) => write!(f, "not created, since {by} is not this primary's"),
             Self::Terminating => f.write_str("being deleted"),
             Self::FieldContested(fight) => {

@@ -41,7 +41,7 @@ fn labelled_as(label: &str, managers: &Value) -> Case {
 
 #[track_caller]
 fn is_skipped(case: &Case) {
-    case.check(&expect!["skip PersistentVolumeClaim web/data: it exists and has no controller"]);
+    case.check(&expect!["skip PersistentVolumeClaim web/data: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true"]);
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn merged_object_is_unmerged_before_its_labels_decide_about_adoption() {
     // Without the merged label it lacks the labels of the desired object.
     case.live.clear();
     case.put("ConfigMap", &object(&json!({}), &json!([])));
-    case.check(&expect!["skip ConfigMap web/theirs: it exists and has no controller"]);
+    case.check(&expect!["skip ConfigMap web/theirs: it exists, has no controller, and is not adopted without the labels app=x; set them, or delete the object"]);
     // The same holds if another primary of the module, or another module, merged the label.
     for manager in ["innkeeper/podroute/u7/merge", "innkeeper/other/u1/merge"] {
         case.live.clear();
         case.put("ConfigMap", &object(&json!({"app": "x"}), &merged(manager)));
-        case.check(&expect!["skip ConfigMap web/theirs: it exists and has no controller"]);
+        case.check(&expect!["skip ConfigMap web/theirs: it exists, has no controller, and is not adopted without the labels app=x; set them, or delete the object"]);
     }
 }
 
@@ -154,7 +154,7 @@ fn object_is_not_owned_through_an_update_or_a_subresource() {
                 {"manager": "innkeeper/podroute/u1", "operation": operation,
                     "subresource": subresource, "fieldsV1": {}}]}}),
         );
-        case.check(&expect!["skip ConfigMap web/theirs: it exists and has no controller"]);
+        case.check(&expect!["skip ConfigMap web/theirs: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true"]);
         assert!(!case.live[0].1.is_made_for("u1"), "{operation} {subresource}");
     }
 }
@@ -167,5 +167,5 @@ fn primary_is_never_adopted_as_its_own_object() {
         "ConfigMap",
         &json!({"metadata": {"name": "itself", "namespace": "web", "uid": "u1", "labels": {"app": "x"}}}),
     );
-    case.check(&expect!["skip ConfigMap web/itself: it exists and has no controller"]);
+    case.check(&expect!["skip ConfigMap web/itself: it is the primary itself"]);
 }

@@ -106,7 +106,7 @@ fn conflict_does_not_block_the_repair_of_own_objects() {
     case.foreign("Service", "b", &json!([]));
     case.check(&expect![[r"
         apply Deployment web/a: changed
-        skip Service web/b: it exists and has no controller"]]);
+        skip Service web/b: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true"]]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn object_without_controller_is_not_adopted_without_the_labels() {
         &json!({"metadata": {"name": "a", "namespace": "web", "uid": "x", "labels": {"app": "y"}}}),
     );
     case.adopt = true;
-    case.check(&expect!["skip Deployment web/a: it exists and has no controller"]);
+    case.check(&expect!["skip Deployment web/a: it exists, has no controller, and is not adopted without the labels app=x; set them, or delete the object"]);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn prune_waits_when_the_round_has_a_problem() {
     case.applied(&json!([service()]), |_| {});
     case.foreign("Deployment", "a", &json!([]));
     case.check(&expect![[r"
-        skip Deployment web/a: it exists and has no controller
+        skip Deployment web/a: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true
         skip Service web/b: no longer desired, deleted after one more clean round"]]);
 }
 

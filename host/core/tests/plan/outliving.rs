@@ -77,12 +77,12 @@ fn retained_object_is_adopted_by_a_primary_of_the_same_name() {
     case.live.clear();
     case.put("ConfigMap", &of_another_module);
     case.check(&expect![[r"
-        skip ConfigMap web/data: it exists and has no controller
+        skip ConfigMap web/data: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true
         skip Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
 
     case.live.clear();
     case.put("ConfigMap", &left_behind("of-another"));
     case.check(&expect![[r"
-        skip ConfigMap web/data: it exists and has no controller
+        skip ConfigMap web/data: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true
         skip Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
 }

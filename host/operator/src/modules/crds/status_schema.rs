@@ -26,6 +26,10 @@ impl StatusSchema {
         if version.pointer("/subresources/status").is_none() {
             return Self::Absent;
         }
+        // Only a definition that was created by `apiextensions.k8s.io/v1beta1` has it.
+        if definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true)) {
+            return Self::Whole;
+        }
         let Some(schema) = version.pointer("/schema/openAPIV3Schema") else { return Self::Whole };
         match schema.pointer("/properties/status") {
             Some(status) => Self::Pruned(status.clone()),
@@ -65,6 +69,9 @@ mod tests {
             StatusSchema::Whole
         );
         assert_eq!(of(&json!({})), StatusSchema::Whole);
+        let mut born_as_v1beta1 = with(json!({"properties": {"status": {"type": "object"}}}));
+        born_as_v1beta1["spec"]["preserveUnknownFields"] = true.into();
+        assert_eq!(of(&born_as_v1beta1), StatusSchema::Whole);
         let v1 = Kind::namespaced("quay.io/v1", "Podroute", "podroutes");
         assert_eq!(StatusSchema::of(&with(json!({})), &v1), StatusSchema::Absent);
     }

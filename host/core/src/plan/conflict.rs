@@ -1,0 +1,44 @@
+//! Why an existing object is not the primary's.
+
+use std::fmt;
+
+use crate::ownership::{ADOPT_ANNOTATION, Controller};
+
+/// Why an existing object is not the primary's, although the guest desires it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Another controller owns the object.
+    Controlled(Controller),
+    /// The object has no controller, and no user has let the primary adopt it.
+    NotAdopted,
+    /// A user lets the primary adopt objects, but this one lacks these labels (`name=value`) of the
+    /// desired object.
+    LabelsMissing(Vec<String>),
+    /// The object has no controller and was made for a primary of another namespace.
+    OfAnother,
+    /// The desired object is the primary itself.
+    Primary,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Controlled(controller) => {
+                write!(f, "it is controlled by {}", controller.controller)
+            }
+            Self::NotAdopted => write!(
+                f,
+                "it exists and has no controller; to let this primary adopt it, annotate the primary with {ADOPT_ANNOTATION}=true"
+            ),
+            Self::LabelsMissing(labels) => write!(
+                f,
+                "it exists, has no controller, and is not adopted without the labels {}; set them, or delete the object",
+                labels.join(", ")
+            ),
+            Self::OfAnother => {
+                f.write_str("it exists and was made for a primary of another namespace")
+            }
+            Self::Primary => f.write_str("it is the primary itself"),
+        }
+    }
+}

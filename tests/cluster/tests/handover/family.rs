@@ -1,0 +1,1 @@
+//! From the original family operator.

@@ -1,0 +1,159 @@
+//! From the original maintpage operator.
+
+use anyhow::Result;
+use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::{Admin, Kind, kubelet};
+use serde_json::{Value, json};
+
+use crate::definitions::v1beta1;
+use crate::original::{Original, Wanted};
+use crate::takeover::{Takeover, controlled_by, uids};
+
+const MAINTPAGE: Kind = Kind::new("maintpage.example.com/v1alpha1", "MaintPage");
+const NAME: &str = "example";
+const POD: &str = "example-maintpage-pod";
+const APP: &str = "httpd";
+
+fn definition() -> Value {
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {
+            "maintpageconfig": {"type": "object", "properties": {
+                "maintpagetoggle": {"type": "boolean"}, "maintpageimage": {"type": "string"}}},
+            "appconfig": {"type": "object", "properties": {
+                "appname": {"type": "string"}, "appimage": {"type": "string"}}}}},
+        "status": {"type": "object", "properties": {
+            "maintpublishstatus": {"type": "string"}}}}});
+    let names = ("MaintPage", "maintpages", "maintpage");
+    v1beta1(("maintpage.example.com", "v1alpha1"), names, &schema, true)
+}
+
+fn maintpage(ns: &str) -> String {
+    json!({"apiVersion": MAINTPAGE.api_version, "kind": MAINTPAGE.kind,
+        "metadata": {"name": NAME, "namespace": ns},
+        "spec": {
+            "maintpageconfig": {"maintpagetoggle": false,
+                "maintpageimage": "quay.io/daein/maintpage:latest"},
+            "appconfig": {"appname": APP, "appimage": "quay.io/daein/prodpage:latest"}}})
+    .to_string()
+}
+
+/// What the original makes. Its maintenance Pod has no controller reference.
+fn objects(ns: &str, toggle: bool) -> [Value; 3] {
+    let template = |app: &str, container: &str, image: &str| {
+        json!({"metadata": {"labels": {"app": app}},
+            "spec": {"containers": [{"name": container, "image": image}]}})
+    };
+    let mut pod = template(NAME, "maintpage", "quay.io/daein/maintpage:latest");
+    pod["apiVersion"] = "v1".into();
+    pod["kind"] = "Pod".into();
+    pod["metadata"]["name"] = POD.into();
+    pod["metadata"]["namespace"] = ns.into();
+    let selected = if toggle { NAME } else { APP };
+    [
+        pod,
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": APP, "namespace": ns},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": APP}},
+                "template": template(APP, APP, "quay.io/daein/prodpage:latest")}}),
+        json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": APP, "namespace": ns},
+            "spec": {"selector": {"app": selected}, "ports": [
+                {"name": "8080-tcp", "protocol": "TCP", "port": 8080, "targetPort": 8080}]}}),
+    ]
+}
+
+/// The fields that the original compares: it does not look at the Service's selector otherwise
+/// than to switch it.
+fn wanted(objects: [Value; 3]) -> Vec<Wanted> {
+    let [pod, deployment, service] = objects;
+    vec![
+        Wanted::new(pod, &["/spec/containers/0/image"]),
+        Wanted::new(deployment, &["/spec/template/spec/containers/0/image"]),
+        Wanted::new(service, &["/spec/selector"]),
+    ]
+}
+
+/// The children of a `MaintPage`, as an original makes them that sets its references.
+fn referenced(ns: &str, toggle: bool, owner: &Value) -> [Value; 3] {
+    let [pod, deployment, service] = objects(ns, toggle);
+    [pod, controlled_by(deployment, owner), controlled_by(service, owner)]
+}
+
+fn at(ns: &str) -> [(Kind, &str, &str); 3] {
+    [(Kind::POD, ns, POD), (Kind::DEPLOYMENT, ns, APP), (Kind::SERVICE, ns, APP)]
+}
+
+async fn create_all(admin: &Admin, objects: &[Value]) -> Result<()> {
+    for object in objects {
+        admin.create(&object.to_string()).await?;
+    }
+    Ok(())
+}
+
+async fn pods_run(admin: &Admin, ns: &str) -> Result<()> {
+    kubelet::runs_all(admin, ns, ("app", APP), 1).await?;
+    kubelet::runs(admin, ns, POD).await?;
+    Ok(())
+}
+
+async fn owners(admin: &Admin, ns: &str) -> Result<Vec<Value>> {
+    let mut owners = Vec::new();
+    for (kind, ns, name) in at(ns) {
+        let object = admin.must_get(kind, ns, name).await?;
+        owners.push(object["metadata"]["ownerReferences"][0]["name"].clone());
+    }
+    Ok(owners)
+}
+
+/// One namespace with the original running, one whose objects were left by
+/// `kubectl delete --cascade=orphan`.
+#[tokio::test(flavor = "multi_thread")]
+async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() -> Result<()> {
+    let takeover = Takeover::new("maintpage", &[definition()]).await?;
+    let (stage, admin) = (&takeover.stage, takeover.admin());
+    let (running, orphaned) =
+        (takeover.namespace("running").await?, takeover.namespace("left").await?);
+    let owner = admin.apply(&maintpage(&running)).await?.remove(0);
+    admin.apply(&maintpage(&orphaned)).await?;
+    create_all(admin, &objects(&orphaned, false)).await?;
+    let original =
+        Original::start(admin, "maintpage", wanted(referenced(&running, false, &owner))).await?;
+    for ns in [&running, &orphaned] {
+        pods_run(admin, ns).await?;
+    }
+    let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
+
+    // The module beside the original: what has no reference waits for the user's word.
+    takeover.run_block(0).await?;
+    for ns in [&running, &orphaned] {
+        let message = stage.says((MAINTPAGE, ns, NAME), ("Synced", "False", "Conflict")).await?;
+        assert!(message.contains("innkeeper.dev/adopt"), "{message}");
+    }
+
+    // The original switches at once; the guest does not switch it back.
+    admin
+        .edit(
+            (MAINTPAGE, &running, NAME),
+            &json!({"spec": {"maintpageconfig": {"maintpagetoggle": true}}}),
+        )
+        .await?;
+    original.wants(wanted(referenced(&running, true, &owner)));
+
+    takeover.run_block(1).await?;
+    let writes = original.writes().await?;
+    assert!(writes.len() <= 1, "the two undo each other's writes: {writes:#?}");
+
+    takeover.run_block(2).await?;
+    for (ns, before) in [&running, &orphaned].into_iter().zip(&before) {
+        stage.synced((MAINTPAGE, ns, NAME)).await?;
+        assert_eq!(owners(admin, ns).await?, [NAME; 3]);
+        let now = uids(admin, &at(ns)).await?;
+        assert_eq!(now[1..], before[1..], "Deployment and Service stay the same");
+    }
+    let toggled = |one: &Value| one["spec"]["selector"] == json!({"app": NAME});
+    admin.until("the page is published", SOON, (Kind::SERVICE, &running, APP), toggled).await?;
+    for number in 3..takeover.blocks() {
+        takeover.run_block(number).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! From the original podroute operator.
