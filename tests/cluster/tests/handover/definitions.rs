@@ -53,6 +53,11 @@ fn names(kind: &str, plural: &str, singular: &str) -> Value {
     json!({"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": singular})
 }
 
+/// The API server keeps what it knows of definitions by uid.
+fn uid(group: &str) -> String {
+    format!("6f1c9a52-8a6e-4d8e-9d3b-{:012x}", group.bytes().map(u64::from).sum::<u64>())
+}
+
 /// What the API server itself has written at the creation. The status is the empty one that
 /// kubebuilder's manifests have: the API server fills it when it reads the definition.
 fn stored(api_version: &str, group: &str, plural: &str) -> Value {
@@ -61,7 +66,7 @@ fn stored(api_version: &str, group: &str, plural: &str) -> Value {
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": format!("{plural}.{group}"),
-            "uid": "6f1c9a52-8a6e-4d8e-9d3b-0d6c1c6f4f10",
+            "uid": uid(group),
             "generation": 1,
             "creationTimestamp": "2020-03-01T12:00:00Z",
         },

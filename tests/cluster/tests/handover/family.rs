@@ -1,1 +1,106 @@
-//! From the original family operator.
+//! From the original Ansible operators imo, kuri and kabocha.
+
+use anyhow::Result;
+use innkeeper_cluster_tests::Kind;
+use innkeeper_cluster_tests::stage::SOON;
+use serde_json::{Value, json};
+
+use crate::definitions::ansible;
+use crate::original::{Original, Wanted};
+use crate::takeover::{Takeover, controlled_by, uids};
+
+const IMO: Kind = Kind::new("imo.example.com/v1alpha1", "Imo");
+const KURI: Kind = Kind::new("kuri.example.com/v1alpha1", "Kuri");
+const KABOCHA: Kind = Kind::new("kabocha.example.com/v1alpha1", "Kabocha");
+const GUESTS: [&str; 3] = ["imo", "kuri", "kabocha"];
+
+fn definitions() -> [Value; 3] {
+    [
+        ansible("imo.example.com", ("Imo", "imos", "imo")),
+        ansible("kuri.example.com", ("Kuri", "kuris", "kuri")),
+        ansible("kabocha.example.com", ("Kabocha", "kabochas", "kabocha")),
+    ]
+}
+
+fn imo(ns: &str) -> String {
+    json!({"apiVersion": IMO.api_version, "kind": IMO.kind,
+        "metadata": {"name": "example-imo", "namespace": ns}, "spec": {"size": 3}})
+    .to_string()
+}
+
+fn deployment(ns: &str) -> Value {
+    let labels = json!({"app": "imo"});
+    json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "example-imo", "namespace": ns},
+        "spec": {"replicas": 3, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [
+                {"name": "imo", "image": "nginx", "ports": [{"containerPort": 80}]}]}}}})
+}
+
+/// The status that an Ansible operator writes, and the finalizer that its watches.yaml names.
+#[tokio::test(flavor = "multi_thread")]
+async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Result<()> {
+    let takeover = Takeover::new(&GUESTS, &definitions()).await?;
+    let (stage, admin) = (&takeover.stage, takeover.admin());
+    let (running, orphaned) =
+        (takeover.namespace("running").await?, takeover.namespace("left").await?);
+    let owner = admin.apply(&imo(&running)).await?.remove(0);
+    admin.apply(&imo(&orphaned)).await?;
+    admin.create(&deployment(&orphaned).to_string()).await?;
+    let kabocha = json!({"apiVersion": KABOCHA.api_version, "kind": KABOCHA.kind,
+        "metadata": {"name": "example-kabocha", "namespace": running,
+            "finalizers": ["finalizer.kabocha.example.com"]},
+        "spec": {"dummy": "Imo, Kuri and Kabocha"}});
+    admin.apply(&kabocha.to_string()).await?;
+    let written = json!({"status": {"conditions": [{"type": "Running", "status": "True",
+        "reason": "Successful", "message": "Awaiting next reconciliation",
+        "lastTransitionTime": "2021-06-01T12:00:00Z",
+        "ansibleResult": {"ok": 3, "changed": 1, "skipped": 0, "failures": 0,
+            "completion": "2021-06-01T12:00:00.000000"}}]}});
+    admin.merge_status(IMO, &running, "example-imo", &written).await?;
+    let kuri = json!({"apiVersion": KURI.api_version, "kind": KURI.kind,
+        "metadata": {"name": "example-kuri", "namespace": running}, "spec": {}});
+    admin.apply(&kuri.to_string()).await?;
+    let wanted = Wanted::new(controlled_by(deployment(&running), &owner), &["/spec/replicas"]);
+    let original = Original::start(admin, "imo", vec![wanted]).await?;
+    let before = uids(
+        admin,
+        &[
+            (Kind::DEPLOYMENT, &running, "example-imo"),
+            (Kind::DEPLOYMENT, &orphaned, "example-imo"),
+        ],
+    )
+    .await?;
+
+    for guest in GUESTS {
+        takeover.run_block(guest, 0).await?;
+    }
+    stage.synced((IMO, &running, "example-imo")).await?;
+    let left = (IMO, &*orphaned, "example-imo");
+    stage.says(left, ("Synced", "False", "Conflict")).await?;
+    takeover.run_block("imo", 1).await?;
+    let writes = original.writes().await?;
+    assert!(writes.is_empty(), "the two undo each other's writes: {writes:#?}");
+    takeover.run_block("imo", 2).await?;
+    stage.synced(left).await?;
+    let now = uids(
+        admin,
+        &[
+            (Kind::DEPLOYMENT, &running, "example-imo"),
+            (Kind::DEPLOYMENT, &orphaned, "example-imo"),
+        ],
+    )
+    .await?;
+    assert_eq!(now, before, "the same Deployments");
+    admin
+        .until("the Kuri has its Job", SOON, (Kind::JOB, &running, "example-kuri"), |_| true)
+        .await?;
+
+    // The original's finalizer is the guest's.
+    let at = (KABOCHA, &*running, "example-kabocha");
+    admin
+        .until("the Kabocha is reconciled", SOON, at, |one| one["status"]["phase"].is_string())
+        .await?;
+    admin.delete(at.0, at.1, at.2).await?;
+    admin.until_gone(SOON, at).await
+}

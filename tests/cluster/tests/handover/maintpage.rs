@@ -109,7 +109,7 @@ async fn owners(admin: &Admin, ns: &str) -> Result<Vec<Value>> {
 /// `kubectl delete --cascade=orphan`.
 #[tokio::test(flavor = "multi_thread")]
 async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() -> Result<()> {
-    let takeover = Takeover::new("maintpage", &[definition()]).await?;
+    let takeover = Takeover::new(&["maintpage"], &[definition()]).await?;
     let (stage, admin) = (&takeover.stage, takeover.admin());
     let (running, orphaned) =
         (takeover.namespace("running").await?, takeover.namespace("left").await?);
@@ -124,7 +124,7 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
 
     // The module beside the original: what has no reference waits for the user's word.
-    takeover.run_block(0).await?;
+    takeover.run_block("maintpage", 0).await?;
     for ns in [&running, &orphaned] {
         let message = stage.says((MAINTPAGE, ns, NAME), ("Synced", "False", "Conflict")).await?;
         assert!(message.contains("innkeeper.dev/adopt"), "{message}");
@@ -139,11 +139,11 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
         .await?;
     original.wants(wanted(referenced(&running, true, &owner)));
 
-    takeover.run_block(1).await?;
+    takeover.run_block("maintpage", 1).await?;
     let writes = original.writes().await?;
     assert!(writes.len() <= 1, "the two undo each other's writes: {writes:#?}");
 
-    takeover.run_block(2).await?;
+    takeover.run_block("maintpage", 2).await?;
     for (ns, before) in [&running, &orphaned].into_iter().zip(&before) {
         stage.synced((MAINTPAGE, ns, NAME)).await?;
         assert_eq!(owners(admin, ns).await?, [NAME; 3]);
@@ -152,8 +152,5 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     }
     let toggled = |one: &Value| one["spec"]["selector"] == json!({"app": NAME});
     admin.until("the page is published", SOON, (Kind::SERVICE, &running, APP), toggled).await?;
-    for number in 3..takeover.blocks() {
-        takeover.run_block(number).await?;
-    }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! A cluster on which an original operator has worked, and the user who brings the guest.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result};
 use innkeeper_cluster_tests::etcd::put_crd;
 use innkeeper_cluster_tests::stage::SOON;
@@ -8,25 +10,26 @@ use serde_json::{Value, json};
 
 use crate::readme;
 
-/// The stage, a host without modules, and the commands of the README.
+/// The stage, a host without modules, and the commands of the READMEs.
 pub(crate) struct Takeover {
     pub(crate) stage: Stage,
     _host: Host,
     user: UserFolder,
-    blocks: Vec<String>,
+    commands: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Takeover {
     /// With these definitions, as they are in etcd.
-    pub(crate) async fn new(guest: &str, definitions: &[Value]) -> Result<Self> {
+    pub(crate) async fn new(guests: &[&'static str], definitions: &[Value]) -> Result<Self> {
         let stage = Stage::new().await?;
         for definition in definitions {
             put_crd(&stage.plane, definition).await?;
             stage.admin.until_established(definition).await?;
         }
         let host = stage.host().await?;
-        let (user, blocks) = (UserFolder::new()?, readme::blocks(guest)?);
-        Ok(Self { stage, _host: host, user, blocks })
+        let commands = guests.iter().map(|guest| Ok((*guest, readme::blocks(guest)?)));
+        let commands = commands.collect::<Result<_>>()?;
+        Ok(Self { stage, _host: host, user: UserFolder::new()?, commands })
     }
 
     pub(crate) fn admin(&self) -> &Admin {
@@ -41,15 +44,11 @@ impl Takeover {
         Ok(namespace)
     }
 
-    /// Runs the commands of a block of the README's section, counted from 0.
-    pub(crate) async fn run_block(&self, number: usize) -> Result<String> {
-        let block = self.blocks.get(number).context("the README has fewer blocks of commands")?;
+    /// Runs the commands of a block of the section in the guest's README, counted from 0.
+    pub(crate) async fn run_block(&self, guest: &str, number: usize) -> Result<String> {
+        let block = self.commands.get(guest).and_then(|blocks| blocks.get(number));
+        let block = block.context("the README has fewer blocks of commands")?;
         self.user.run(&self.stage.plane, block).await
-    }
-
-    /// How many blocks of commands there are.
-    pub(crate) fn blocks(&self) -> usize {
-        self.blocks.len()
     }
 }
 
