@@ -146,6 +146,7 @@ impl Supervisor {
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         self.spawn("install", async move {
             let installer = Installer {
+                host: &shared.cluster.host(),
                 client: &client,
                 module: &module,
                 namespaces: &installation.namespaces,
