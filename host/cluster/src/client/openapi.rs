@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use innkeeper_contract::Kind;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::ApiClient;
@@ -17,7 +17,7 @@ use crate::resource_path::group_path;
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
-    paths: BTreeMap<String, IgnoredAny>,
+    paths: BTreeMap<String, Box<RawValue>>,
     #[serde(default)]
     components: Components,
 }

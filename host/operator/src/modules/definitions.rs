@@ -46,9 +46,10 @@ impl Supervisor {
         let (outbox, name) = (self.outbox.clone(), name.to_owned());
         let reads_definitions = self.source.reads_definitions();
         self.spawn("definition", async move {
-            let definition = match reads_definitions {
-                true => read_definition(&client, &kind, &name).await,
-                false => client.published_definition(&kind).await,
+            let definition = if reads_definitions {
+                read_definition(&client, &kind, &name).await
+            } else {
+                client.published_definition(&kind).await
             };
             let schema = match definition {
                 Ok(Some(definition)) => StatusSchema::of(&definition, &kind),
