@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest, Scope};
 use innkeeper_modules::chunks;
+use innkeeper_modules::definitions::installable_definitions;
 use innkeeper_modules::source::gzip;
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
-use crate::document::Document;
+use crate::document::{Document, Yaml};
 use crate::out::{self, Format, Page};
 
 /// Arguments of `innkeeper inspect`.
@@ -19,6 +21,10 @@ pub(crate) struct Arguments {
     /// Output format.
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
+    /// Print the CustomResourceDefinitions that the guest describes, as YAML for `kubectl apply
+    /// --server-side -f -`: for an administrator who installs them, where the module may not.
+    #[arg(long, conflicts_with = "output")]
+    crds: bool,
 }
 
 /// Runs the command.
@@ -27,10 +33,36 @@ pub(crate) struct Arguments {
 /// If the file is no guest.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let opened = component::open(&arguments.file)?;
+    if arguments.crds {
+        return out::document(&crds(opened.guest.manifest())?);
+    }
     match arguments.output {
         Format::Text => out::page(&text(&opened)),
         Format::Json => out::document(&Document::json(&json(&opened)?)?),
     }
+}
+
+/// The definitions of a guest, without what the host would not install.
+fn crds(manifest: &Manifest) -> anyhow::Result<Document> {
+    let definitions = installable_definitions(manifest);
+    if definitions.is_empty() {
+        bail!("the guest {} describes no CustomResourceDefinition", manifest.name);
+    }
+    let mut yaml = Yaml::default();
+    for (index, definition) in definitions.iter().enumerate() {
+        let conversion = definition.pointer("/spec/conversion/strategy");
+        if conversion.is_some_and(|strategy| strategy == "Webhook") {
+            bail!(
+                "the definition {} asks for a conversion webhook, which a guest cannot serve: it is not printed",
+                crd_name(definition)
+            );
+        }
+        if index > 0 {
+            yaml.separator();
+        }
+        yaml.document(definition)?;
+    }
+    yaml.finish()
 }
 
 fn json(opened: &Opened) -> anyhow::Result<Value> {

@@ -31,10 +31,19 @@ pub(crate) struct Arguments {
     /// Module].
     #[arg(long, value_name = "NAME")]
     service_account: Option<String>,
-    /// Namespace in which to grant namespaced kinds; can be repeated [default: all namespaces]. Set
-    /// spec.namespaces of the Module to the same namespaces.
+    /// Namespace of that ServiceAccount. Another one than innkeeper-modules is for a host without
+    /// cluster-wide rights.
+    #[arg(long, value_name = "NAMESPACE", default_value = module::NAMESPACE)]
+    account_namespace: String,
+    /// Namespace in which to grant the rights, by a Role; can be repeated [default: all namespaces,
+    /// by a ClusterRole]. Set spec.namespaces of the Module to the same namespaces. An
+    /// administrator installs the guest's CustomResourceDefinitions beforehand.
     #[arg(long = "namespace", short = 'n', value_name = "NAMESPACE")]
     namespaces: Vec<String>,
+    /// With --namespace, print a ClusterRole too: for cluster-scoped kinds, and to install
+    /// CustomResourceDefinitions.
+    #[arg(long, requires = "namespaces")]
+    with_cluster_role: bool,
     /// Leave out the right to install the guest's CustomResourceDefinitions.
     #[arg(long)]
     without_crds: bool,
@@ -50,7 +59,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let manifest = opened.guest.manifest();
     let module = arguments.module.clone().unwrap_or_else(|| manifest.name.clone());
     let account = arguments.service_account.clone().unwrap_or_else(|| module.clone());
-    for (name, option) in [(&module, "--module"), (&account, "--service-account")] {
+    let account_namespace = arguments.account_namespace.clone();
+    for (name, option) in [
+        (&module, "--module"),
+        (&account, "--service-account"),
+        (&account_namespace, "--account-namespace"),
+    ] {
         if !is_name(name) {
             bail!(
                 "{name:?} is no valid name (lower-case letters, digits and '-'); give another with {option}"
@@ -61,8 +75,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("--namespace {namespace:?} is no valid name (lower-case letters, digits and '-')");
     }
     check_builtin(manifest)?;
-    let crds = !arguments.without_crds;
-    let grant = Grant { module, account, namespaces: &arguments.namespaces, crds };
+    let is_narrow = !arguments.namespaces.is_empty() && !arguments.with_cluster_role;
+    if is_narrow {
+        check_namespaced(manifest)?;
+    }
+    let crds = !arguments.without_crds && !is_narrow;
+    let namespaces = &arguments.namespaces;
+    let grant = Grant { module, account, account_namespace, namespaces, crds };
     out::document(&print(manifest, &grant)?)
 }
 
@@ -89,11 +108,29 @@ fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses a guest that declares cluster-scoped kinds: no Role can grant them.
+fn check_namespaced(manifest: &Manifest) -> anyhow::Result<()> {
+    let owned = manifest.owned.iter().map(|owned| &owned.kind);
+    let kinds = [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads);
+    let mut cluster_scoped: Vec<String> =
+        kinds.filter(|kind| !kind.is_namespaced()).map(ToString::to_string).collect();
+    cluster_scoped.dedup();
+    if cluster_scoped.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "the guest {} declares cluster-scoped kinds, which no Role can grant: {}; print a ClusterRole for them with --with-cluster-role, or leave out --namespace",
+        manifest.name,
+        cluster_scoped.join(", ")
+    )
+}
+
 /// The minimal rules of a module in all namespaces, as objects.
 pub(crate) fn minimal_rules(manifest: &Manifest, module: &str, account: &str) -> Vec<Value> {
     let grant = Grant {
         module: module.to_owned(),
         account: account.to_owned(),
+        account_namespace: module::NAMESPACE.to_owned(),
         namespaces: &[],
         crds: true,
     };
@@ -119,6 +156,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 struct Grant<'a> {
     module: String,
     account: String,
+    account_namespace: String,
     namespaces: &'a [String],
     crds: bool,
 }
@@ -275,7 +313,7 @@ impl Grant<'_> {
     /// The account, which allows the module to act as it.
     fn service_account(&self) -> Value {
         json!({"apiVersion": "v1", "kind": "ServiceAccount",
-            "metadata": {"name": self.account, "namespace": module::NAMESPACE,
+            "metadata": {"name": self.account, "namespace": self.account_namespace,
                 "annotations": {ALLOWED_MODULES_ANNOTATION: self.module}}})
     }
 
@@ -291,7 +329,7 @@ impl Grant<'_> {
         let role = json!({"apiGroup": RBAC, "kind": kind, "name": self.name()});
         object.insert("roleRef".to_owned(), role);
         let account = json!({"kind": "ServiceAccount", "name": self.account,
-            "namespace": module::NAMESPACE});
+            "namespace": self.account_namespace});
         object.insert("subjects".to_owned(), json!([account]));
         Value::Object(object)
     }
@@ -331,6 +369,11 @@ fn print(manifest: &Manifest, grant: &Grant<'_>) -> anyhow::Result<Document> {
     yaml.comment(
         "The annotation names the modules that may act as the account, separated by commas.",
     );
+    if !grant.crds && !manifest.crds.is_empty() {
+        yaml.comment(
+            "An administrator installs the definitions: `innkeeper inspect GUEST.wasm --crds | kubectl apply --server-side -f -`",
+        );
+    }
     yaml.document(&grant.service_account())?;
     let rules = rules(manifest, grant.crds);
     for (namespace, rules) in &grant.places(&rules) {

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use innkeeper_cluster::{
     Backoff, Cluster, Env, Fence, HostKeyError, Kube, LeaderElector, LeaseConfig, SecretKey,
     Settings, host_key, lease,
 };
+use innkeeper_core::host_objects::is_namespace_of;
 use innkeeper_operator::operator::WORKERS_DEFAULT;
-use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator};
+use innkeeper_operator::{Bounds, Execution, HostNamespaces, HostPod, ModulesLocation, Operator};
 use innkeeper_sandbox::{
     CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Engine, GUESTS_DEFAULT, forbid_tracing,
 };
@@ -22,6 +23,7 @@ use crate::kube::KubeArguments;
 use crate::lead::{self, Shutdown};
 use crate::logs::{self, LogFormat};
 use crate::metrics_access::{ApiReviewer, Guard};
+use crate::rbac::is_name;
 use crate::renamed;
 use crate::serve::{self, SharedHostState};
 
@@ -42,9 +44,21 @@ const CODE_CACHE: &str = "code cache";
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) kube: KubeArguments,
-    /// Take Modules from this folder instead of from the cluster, and watch it. For development.
+    /// Take Modules from this folder instead of from the cluster, and watch it: for development,
+    /// or with --namespaces in a Pod.
     #[arg(long, value_name = "DIR")]
     modules: Option<PathBuf>,
+    /// Namespaces of all primaries, separated by commas: for a host without cluster-wide rights.
+    /// It asks for none of them, takes the Modules from --modules, acts as ServiceAccounts in its
+    /// own namespace (--namespace), and keeps its Lease there.
+    #[arg(
+        long,
+        value_name = "NAMESPACES",
+        value_delimiter = ',',
+        requires = "modules",
+        env = "INNKEEPER_NAMESPACES"
+    )]
+    namespaces: Vec<String>,
     /// Address on which to serve /healthz, /readyz and /metrics.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", env = "INNKEEPER_BIND")]
     bind: SocketAddr,
@@ -68,7 +82,8 @@ pub(crate) struct Arguments {
         env = "POD_NAMESPACE"
     )]
     namespace: String,
-    /// Name of the Lease for leader election, in the host's namespace. Not used with --modules.
+    /// Name of the Lease for leader election, in the host's namespace. Not used with --modules
+    /// without --namespaces.
     #[arg(long, value_name = "NAME", default_value = "innkeeper", env = "INNKEEPER_LEASE")]
     lease: String,
     /// Time without a renewal of the Lease after which a standby takes over, such as 15s.
@@ -164,6 +179,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
+    let from = modules_location(arguments)?;
     let Shutdown { stop, force } = shutdown_by_signals();
     // Fails for an unusable folder before the host waits for the API server.
     let cache = arguments.cache_dir.as_deref().map(CacheFolder::open).transpose()?;
@@ -182,8 +198,8 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         Guard::new(ApiReviewer { client, audience })
     });
     let serving = tokio::spawn(serve::serve(listener, state.clone(), guard, stop.clone()));
-    // A host with Modules from a folder runs alone and may have no namespace.
-    let key = if arguments.modules.is_some() {
+    // A developer's host runs alone and may have no namespace.
+    let key = if matches!(from, ModulesLocation::Directory(_)) {
         None
     } else {
         let key = read_host_key(&cluster, arguments, stop.clone()).await?;
@@ -200,10 +216,6 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     if let Err(error) = forbid_tracing() {
         tracing::warn!("memory not protected from other processes of the same user: {error}");
     }
-    let from = match &arguments.modules {
-        Some(folder) => ModulesLocation::Directory(folder.clone()),
-        None => ModulesLocation::Cluster,
-    };
     let bounds = Bounds { workers: arguments.max_concurrent_reconciles };
     let operator = |cluster| {
         let (engine, from) = (engine.clone(), from.clone());
@@ -215,6 +227,12 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         max_concurrent_reconciles = arguments.max_concurrent_reconciles,
         "host started"
     );
+    if !arguments.namespaces.is_empty() {
+        tracing::info!(
+            namespaces = %arguments.namespaces.join(","),
+            "host without cluster-wide rights: it shows no status of Modules, and does not watch CustomResourceDefinitions, which an administrator installs"
+        );
+    }
     let shutdown = Shutdown { stop, force };
     match key {
         Some(key) if arguments.leader_elect => {
@@ -240,6 +258,38 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     tracing::info!("host stopped");
     Ok(())
+}
+
+/// Where the Modules are.
+///
+/// # Errors
+/// If a namespace is no valid name, or is the host's own.
+fn modules_location(arguments: &Arguments) -> anyhow::Result<ModulesLocation> {
+    let Some(folder) = arguments.modules.clone() else { return Ok(ModulesLocation::Cluster) };
+    if arguments.namespaces.is_empty() {
+        return Ok(ModulesLocation::Directory(folder));
+    }
+    for namespace in &arguments.namespaces {
+        if !is_name(namespace) {
+            bail!(
+                "--namespaces: {namespace:?} is no valid name (lower-case letters, digits and '-'); separate namespaces by commas"
+            );
+        }
+        if is_namespace_of(namespace, Some(&arguments.namespace)) {
+            bail!(
+                "--namespaces: {namespace} belongs to the host itself, and no module reconciles there; name other namespaces, or run the host in another one"
+            );
+        }
+    }
+    let pod = variable("POD_NAME").zip(variable("POD_UID"));
+    Ok(ModulesLocation::Mounted(
+        folder,
+        HostNamespaces {
+            own: arguments.namespace.clone(),
+            primaries: arguments.namespaces.iter().cloned().collect(),
+            pod: pod.map(|(name, uid)| HostPod { name, uid }),
+        },
+    ))
 }
 
 /// Stops the host at the first signal, and forces the end at the second one.

@@ -26,35 +26,12 @@ fn rbac_prints_the_least_rights() {
         # What the module pr needs to run the guest podroute 0.1.0.
         # Made by `innkeeper rbac`; run it again when the guest changes what it describes.
         # The annotation names the modules that may act as the account, separated by commas.
+        # An administrator installs the definitions: `innkeeper inspect GUEST.wasm --crds | kubectl apply --server-side -f -`
         apiVersion: v1
         kind: ServiceAccount
         metadata:
           annotations:
             innkeeper.dev/allowed-modules: pr
-          name: pr
-          namespace: innkeeper-modules
-        ---
-        apiVersion: rbac.authorization.k8s.io/v1
-        kind: ClusterRole
-        metadata:
-          name: innkeeper-module-pr
-        rules:
-          # To install the definitions that the guest describes, and no others.
-          - apiGroups: ["apiextensions.k8s.io"]
-            resourceNames: ["podroutes.quay.io"]
-            resources: ["customresourcedefinitions"]
-            verbs: ["get", "create", "patch"]
-        ---
-        apiVersion: rbac.authorization.k8s.io/v1
-        kind: ClusterRoleBinding
-        metadata:
-          name: innkeeper-module-pr
-        roleRef:
-          apiGroup: rbac.authorization.k8s.io
-          kind: ClusterRole
-          name: innkeeper-module-pr
-        subjects:
-        - kind: ServiceAccount
           name: pr
           namespace: innkeeper-modules
         ---
@@ -109,6 +86,26 @@ fn rbac_prints_the_least_rights() {
           namespace: innkeeper-modules
     "##]]
     .assert_eq(&done(&["rbac", &guest, "--module", "pr", "-n", "web"]));
+    let more = done(&["rbac", &guest, "--module", "pr", "-n", "web", "--with-cluster-role"]);
+    let of_cluster = more.split("---\n").nth(1).unwrap_or_default();
+    expect![[r##"
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata:
+          name: innkeeper-module-pr
+        rules:
+          # To install the definitions that the guest describes, and no others.
+          - apiGroups: ["apiextensions.k8s.io"]
+            resourceNames: ["podroutes.quay.io"]
+            resources: ["customresourcedefinitions"]
+            verbs: ["get", "create", "patch"]
+    "##]]
+    .assert_eq(of_cluster);
+    let own = done(&["rbac", &guest, "-n", "web", "--account-namespace", "hosts"]);
+    assert_eq!(own.matches("namespace: hosts").count(), 2, "{own}");
+    let labels = component("labels");
+    let refused = innkeeper(&["rbac", &labels, "-n", "web"]);
+    assert!(text(&refused.stderr).contains("which no Role can grant: v1 Namespace"), "{refused:?}");
     failed(
         &["rbac", &guest, "--module", "Not A Name"],
         1,

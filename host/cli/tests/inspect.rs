@@ -46,6 +46,24 @@ fn inspect_prints_json_when_asked_to() {
 }
 
 #[test]
+fn inspect_prints_the_definitions_that_an_administrator_applies() {
+    let guest = component("podroute");
+    let printed: Value = serde_yaml_ng::from_str(&done(&["inspect", &guest, "--crds"])).unwrap();
+    assert_eq!(printed["kind"], "CustomResourceDefinition");
+    assert_eq!(printed["metadata"]["name"], "podroutes.quay.io");
+    assert_eq!(printed["spec"]["group"], "quay.io");
+    let none = component("labels");
+    failed(
+        &["inspect", &none, "--crds"],
+        1,
+        &[],
+        &expect![[r#"
+            innkeeper: the guest labels describes no CustomResourceDefinition
+        "#]],
+    );
+}
+
+#[test]
 fn inspect_fails_with_the_reason_when_a_file_is_no_guest() {
     let files = Files::new();
     let cut = files.write("cut.wasm", b"\0asm\x0d\0\x01\0cut off");

@@ -1,7 +1,7 @@
 //! Requests as one identity: [`ApiClient`].
 //!
 //! One file per request: `read`, `apply`, `delete`, `create`, `pages` (lists in pages), `access`
-//! (rights of this identity) and `reviews` (tokens and rights of other users). `guard` has the
+//! (rights of this identity), `openapi` (published schemas) and `reviews` (tokens and rights of other users). `guard` has the
 //! requests that a client of a module refuses.
 
 mod access;
@@ -9,6 +9,7 @@ mod apply;
 mod create;
 mod delete;
 mod guard;
+mod openapi;
 mod pages;
 mod read;
 mod request;

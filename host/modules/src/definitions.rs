@@ -122,12 +122,26 @@ pub fn crd_requests(manifest: &Manifest, settings: &ValidatedSpec) -> Vec<CrdReq
     manifest.crds.iter().map(|definition| crd_request(definition, settings)).collect()
 }
 
+/// The definitions of a guest as the host would install them, for an administrator who installs
+/// them.
+pub fn installable_definitions(manifest: &Manifest) -> Vec<Value> {
+    manifest.crds.iter().map(|definition| installable(definition).0).collect()
+}
+
 fn crd_request(definition: &Value, settings: &ValidatedSpec) -> CrdRequest {
     let text = |pointer: &str| {
         definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let (name, group) = (text("/metadata/name"), text("/spec/group"));
+    let granted = settings.allowed_crd_groups.contains(&group);
+    let (definition, dropped) = installable(definition);
+    CrdRequest { name, group, granted, definition, dropped }
+}
+
+/// What is taken of a definition, and the names of other members.
+fn installable(definition: &Value) -> (Value, Vec<String>) {
     let mut dropped = Vec::new();
+    let name = definition.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let mut metadata = json!({ "name": name });
     let labels = labels(definition, &mut dropped);
     if !labels.is_empty() {
@@ -141,18 +155,13 @@ fn crd_request(definition: &Value, settings: &ValidatedSpec) -> CrdRequest {
         top.filter(|(name, value)| !ALLOWED_MEMBERS.contains(&name.as_str()) && !is_empty(value));
     dropped.extend(others.map(|(name, _)| foreign::one_line(name, NAME_BYTES_MAX)));
     dropped.truncate(DROPPED_MAX);
-    CrdRequest {
-        granted: settings.allowed_crd_groups.contains(&group),
-        definition: json!({
-            "apiVersion": format!("{GROUP}/v1"),
-            "kind": "CustomResourceDefinition",
-            "metadata": metadata,
-            "spec": definition["spec"],
-        }),
-        name,
-        group,
-        dropped,
-    }
+    let taken = json!({
+        "apiVersion": format!("{GROUP}/v1"),
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": definition["spec"],
+    });
+    (taken, dropped)
 }
 
 /// Members of a definition that are taken, at least in part.

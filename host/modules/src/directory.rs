@@ -23,8 +23,8 @@ const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 /// What a scan found to be different.
 #[derive(Debug, PartialEq)]
 pub enum Change {
-    /// A Module is new or changed; its source follows (again).
-    /// `metadata.generation` counts its changes.
+    /// A Module is new or changed. If its spec did, its source follows (again), and
+    /// `metadata.generation` counts the change.
     Module(Box<Module>),
     /// A Module was deleted.
     Gone(String),
@@ -256,7 +256,16 @@ impl ModuleDirectory {
         for (name, (mut module, file)) in wanted {
             let before = self.known.get(&name);
             let generation = before.map_or(0, |known| known.module.metadata.generation);
-            if before.is_some_and(|known| known.module.spec == module.spec && known.file == file) {
+            let is_same_spec =
+                before.is_some_and(|known| known.module.spec == module.spec && known.file == file);
+            if is_same_spec {
+                // Approvals and rejections are annotations.
+                if let Some(known) = self.known.get_mut(&name)
+                    && known.module.metadata.annotations != module.metadata.annotations
+                {
+                    known.module.metadata.annotations = module.metadata.annotations;
+                    changes.push(Change::Module(Box::new(known.module.clone())));
+                }
                 continue;
             }
             module.metadata.generation = generation + 1;

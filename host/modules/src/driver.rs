@@ -13,7 +13,7 @@ mod overlap;
 mod report;
 mod state;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use innkeeper_sandbox::{Guest, Limits};
@@ -21,7 +21,7 @@ use innkeeper_sandbox::{Guest, Limits};
 use crate::machine::{DecidedDigests, Event};
 use crate::revision::{Loaded, Revision};
 use crate::source::Digest;
-use crate::validated_spec::SourceKind;
+use crate::validated_spec::{HostScope, SourceKind};
 
 pub use message::{Action, CrdInstallation, Input, LoadJob, ParametersJob, Report, Teardown};
 pub use report::snapshot_name;
@@ -30,22 +30,30 @@ use state::ModuleState;
 /// All modules of one host. See the [module's docs](self).
 #[derive(Debug)]
 pub struct Driver<G = Guest> {
-    source_kind: SourceKind,
-    defaults: Limits,
-    host_namespace: Option<Box<str>>,
+    scope: HostScope,
     states: BTreeMap<String, ModuleState<G>>,
 }
 
 impl<G: Loaded> Driver<G> {
     /// A driver without modules. `defaults` are the limits of Modules that give none.
     pub fn new(source_kind: SourceKind, defaults: Limits) -> Self {
-        Self { source_kind, defaults, host_namespace: None, states: BTreeMap::new() }
+        let namespaces = BTreeSet::new();
+        let scope = HostScope { source_kind, defaults, namespace: None, namespaces };
+        Self { scope, states: BTreeMap::new() }
     }
 
     /// The same for a host that runs in this namespace.
     #[must_use]
-    pub fn in_namespace(self, host_namespace: Option<&str>) -> Self {
-        Self { host_namespace: host_namespace.map(Into::into), ..self }
+    pub fn in_namespace(mut self, host_namespace: Option<&str>) -> Self {
+        self.scope.namespace = host_namespace.map(Into::into);
+        self
+    }
+
+    /// The same for a host that reconciles in these namespaces only; in all if there are none.
+    #[must_use]
+    pub fn limited_to(mut self, namespaces: BTreeSet<String>) -> Self {
+        self.scope.namespaces = namespaces;
+        self
     }
 
     /// The names of the modules, in order.
@@ -103,10 +111,7 @@ impl<G: Loaded> Driver<G> {
         }
         let events = match input {
             Input::LeftoversGone(kinds) => return state.forget_kinds(&kinds),
-            Input::Module(module) => {
-                let host_namespace = self.host_namespace.as_deref();
-                state.on_module(&module, self.source_kind, self.defaults, host_namespace)
-            }
+            Input::Module(module) => state.on_module(&module, &self.scope),
             Input::Malformed { generation, message } => {
                 vec![inputs::invalid_spec(generation, message)]
             }
@@ -119,7 +124,9 @@ impl<G: Loaded> Driver<G> {
                 state.read_status(&module).into_iter().chain([refused]).collect()
             }
             // A file has no finalizer that would keep it, so the teardown begins when it is gone.
-            Input::Gone if self.source_kind == SourceKind::Directory && state.needs_teardown() => {
+            Input::Gone
+                if self.scope.source_kind == SourceKind::Directory && state.needs_teardown() =>
+            {
                 vec![Event::Deleting]
             }
             Input::Gone => vec![Event::Deleted],

@@ -51,6 +51,6 @@ pub use revision::{Loaded, Revision};
 pub use rollout::{PlannedChange, Preview, Rollout, Strategy};
 pub use source::{Component, Digest, SourceError};
 pub use validated_spec::{
-    COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RESYNC_MIN, RUN_TIME_MAX, SourceKind,
-    SourceRef, SpecError, SpecErrors, ValidatedSpec, is_reserved_group, resync_period,
+    COMPILE_TIME_MAX, HostScope, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RESYNC_MIN, RUN_TIME_MAX,
+    SourceKind, SourceRef, SpecError, SpecErrors, ValidatedSpec, is_reserved_group, resync_period,
 };

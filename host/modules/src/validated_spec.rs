@@ -4,6 +4,7 @@ mod bounds;
 mod checker;
 mod duration;
 mod errors;
+mod host_scope;
 mod quantity;
 mod source_ref;
 
@@ -24,6 +25,7 @@ use bounds::{RECORDED_READ_BYTES, RECORDED_READ_BYTES_MAX, RECORDED_READ_BYTES_M
 use checker::SpecChecker;
 pub use duration::{RESYNC_MIN, resync_period};
 pub use errors::{SpecError, SpecErrors};
+pub use host_scope::HostScope;
 pub use source_ref::{SourceKind, SourceRef};
 
 /// How a module is run: its spec, checked.

@@ -1,5 +1,6 @@
 //! The operator: assembles its parts, runs, and stops.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
 
 use crate::execution::Execution;
+use crate::host_namespaces::HostNamespaces;
 use crate::metrics::Metrics;
 use crate::modules::cluster_source::ClusterSource;
 use crate::modules::directory_source::DirectorySource;
@@ -33,6 +35,8 @@ pub enum ModulesLocation {
     Cluster,
     /// Manifests in a directory.
     Directory(PathBuf),
+    /// Manifests in a directory, for a host with rights in some namespaces only.
+    Mounted(PathBuf, HostNamespaces),
 }
 
 /// How much the operator does at once.
@@ -119,13 +123,24 @@ impl Operator {
                 ModuleSource::Directory(Box::new(DirectorySource::new(path, env.clone()))),
                 innkeeper_modules::SourceKind::Directory,
             ),
+            ModulesLocation::Mounted(path, host) => (
+                ModuleSource::Directory(Box::new(
+                    DirectorySource::new(path, env.clone()).of_host(host),
+                )),
+                innkeeper_modules::SourceKind::Directory,
+            ),
+        };
+        let namespaces = match &self.from {
+            ModulesLocation::Mounted(_, host) => host.primaries.clone(),
+            _ => BTreeSet::new(),
         };
         let supervisor = Supervisor::new(
             self.shared.clone(),
             self.caches.clone(),
             self.engine.clone(),
             Driver::new(kind, Limits::default())
-                .in_namespace(self.shared.cluster.host().host_namespace()),
+                .in_namespace(self.shared.cluster.host().host_namespace())
+                .limited_to(namespaces),
             place,
             self.outbox.clone(),
             inbox,

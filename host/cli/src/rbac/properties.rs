@@ -30,7 +30,8 @@ fn expected(manifest: &Manifest) -> BTreeSet<String> {
 /// The rights of the module `pr`, as they are printed.
 fn printed(manifest: &Manifest, account: &str) -> String {
     let (module, account) = ("pr".to_owned(), account.to_owned());
-    let grant = Grant { module, account, namespaces: &[], crds: true };
+    let account_namespace = module::NAMESPACE.to_owned();
+    let grant = Grant { module, account, account_namespace, namespaces: &[], crds: true };
     print(manifest, &grant).unwrap().text().to_owned()
 }
 

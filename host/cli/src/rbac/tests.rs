@@ -29,7 +29,13 @@ fn manifest() -> Manifest {
 }
 
 fn granted(namespaces: &[String]) -> Grant<'_> {
-    Grant { module: "pr".into(), account: "pr-account".into(), namespaces, crds: true }
+    Grant {
+        module: "pr".into(),
+        account: "pr-account".into(),
+        account_namespace: module::NAMESPACE.into(),
+        namespaces,
+        crds: true,
+    }
 }
 
 fn printed(manifest: &Manifest, namespaces: &[&str]) -> String {
@@ -168,6 +174,18 @@ fn rules_are_roles_in_the_given_namespaces() {
     assert_eq!(resources, ["nodes", "customresourcedefinitions"]);
     assert_eq!(documents[3]["rules"], documents[5]["rules"]);
     assert_eq!(documents[6]["subjects"][0]["namespace"], "innkeeper-modules");
+}
+
+#[test]
+fn guest_with_cluster_scoped_kinds_is_refused_when_roles_are_to_suffice() {
+    let error = check_namespaced(&manifest()).unwrap_err().to_string();
+    assert!(error.contains("which no Role can grant: v1 Node"), "{error}");
+    let mut manifest = manifest();
+    manifest.reads.clear();
+    assert!(check_namespaced(&manifest).is_ok());
+    manifest.primary = Kind::cluster("quay.io/v1alpha1", "Podroute", "podroutes");
+    let error = check_namespaced(&manifest).unwrap_err().to_string();
+    assert!(error.contains("quay.io/v1alpha1 Podroute"), "{error}");
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl ApiClient {
         Ok((context, text))
     }
 
-    async fn read_path(
+    pub(super) async fn read_path(
         &self,
         context: &RequestContext<'_>,
         path: &str,

@@ -76,6 +76,20 @@ fn module(name: &str, file: &str) -> String {
 }
 
 #[test]
+fn an_annotation_is_a_change_of_the_module_without_another_generation() {
+    let mut lab = Lab::new();
+    lab.write("guest.wasm", WASM_A);
+    let text = module("a", "guest.wasm");
+    lab.write("a.yaml", &text);
+    lab.settle();
+    let annotated = text.replace("{name: a}", "{name: a, annotations: {innkeeper.dev/approve: x}}");
+    lab.replace("a.yaml", &annotated);
+    assert_eq!(lab.settle(), ["module a generation 1"]);
+    lab.replace("a.yaml", annotated + "  paused: true\n");
+    assert_eq!(lab.settle(), ["module a generation 2", "source of a:  a"]);
+}
+
+#[test]
 fn a_directory_is_read_at_once_and_reported_once() {
     let mut lab = Lab::new();
     lab.write("a.yaml", module("a", "a.wasm"));

@@ -2,7 +2,6 @@
 
 use innkeeper_contract::Manifest;
 use innkeeper_core::foreign;
-use innkeeper_sandbox::Limits;
 use serde_json::Value;
 
 use super::message::{self, ParametersJob};
@@ -11,7 +10,7 @@ use crate::machine::{ComponentInfo, Event, Rejection, RetryPolicy, Spec, reason}
 use crate::module::{self, Module, ModuleStatus};
 use crate::revision::Loaded;
 use crate::source::{Component, Digest, SourceError};
-use crate::validated_spec::{SourceKind, ValidatedSpec};
+use crate::validated_spec::HostScope;
 use crate::{finalizers, manifest, parameters};
 
 /// How much of an annotation that names no digest is quoted, in bytes.
@@ -19,15 +18,9 @@ const ANNOTATION_BYTES_MAX: usize = 80;
 
 impl<G: Loaded> ModuleState<G> {
     /// No events if the Module has not changed.
-    pub(super) fn on_module(
-        &mut self,
-        module: &Module,
-        source_kind: SourceKind,
-        defaults: Limits,
-        host_namespace: Option<&str>,
-    ) -> Vec<Event> {
+    pub(super) fn on_module(&mut self, module: &Module, host: &HostScope) -> Vec<Event> {
         let mut events = Vec::from_iter(self.read_status(module));
-        events.extend(self.on_spec(module, source_kind, defaults, host_namespace));
+        events.extend(self.on_spec(module, host));
         events.extend(self.on_annotations(module));
         if module.metadata.deletion_timestamp.is_some() {
             events.push(Event::Deleting);
@@ -64,15 +57,9 @@ impl<G: Loaded> ModuleState<G> {
     }
 
     /// `None` if the spec has not changed.
-    fn on_spec(
-        &mut self,
-        module: &Module,
-        source_kind: SourceKind,
-        defaults: Limits,
-        host_namespace: Option<&str>,
-    ) -> Option<Event> {
+    fn on_spec(&mut self, module: &Module, host: &HostScope) -> Option<Event> {
         let generation = module.metadata.generation;
-        let settings = match ValidatedSpec::new(module, source_kind, defaults, host_namespace) {
+        let settings = match host.validate(module) {
             Ok(settings) => settings,
             Err(errors) => return Some(invalid_spec(generation, errors.to_string())),
         };

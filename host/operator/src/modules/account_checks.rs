@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use innkeeper_cluster::{Account, ApiClient};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
-use innkeeper_modules::{Event, Input, Rejection, RetryPolicy, Revision, module};
+use innkeeper_modules::{Event, Input, Rejection, RetryPolicy, Revision};
 
 use super::account_access::AccountAccess;
 use super::event::{SupervisorEvent, input_of};
@@ -22,7 +22,8 @@ impl Supervisor {
         let Some(account) = account else { return self.shared.cluster.host().for_module() };
         let key = (module.to_owned(), account.to_owned());
         let revocation = self.accounts.revocations.entry(key).or_default();
-        self.shared.cluster.as_account_until(&Account::new(module::NAMESPACE, account), revocation)
+        let account = Account::new(self.source.account_namespace(), account);
+        self.shared.cluster.as_account_until(&account, revocation)
     }
 
     /// Checks that a module may act as an account now.

@@ -146,6 +146,7 @@ impl Supervisor {
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         self.spawn("install", async move {
             let installer = Installer {
+                host: &shared.cluster.host(),
                 client: &client,
                 module: &module,
                 namespaces: &installation.namespaces,
@@ -200,11 +201,16 @@ impl Supervisor {
             tracing::warn!(module = name, reason = event.reason, "{}", event.message);
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
         }
-        let Some(object) = self.source.module_object(name) else { return };
-        let regarding = Regarding::object(self.source.module_kind(), &object);
+        let Some((kind, key, uid)) = self.source.event_object(name) else { return };
+        let regarding = Regarding { kind, key: &key, uid: &uid };
+        // An Event about the host's Pod names the module.
+        let mut event = event.clone();
+        if kind != self.source.module_kind() {
+            event.message = format!("module {name}: {}", event.message);
+        }
         let client = self.shared.cluster.host();
         let written =
-            self.shared.events.publish(&client, HOST_MODULE, &regarding, "Load", event).await;
+            self.shared.events.publish(&client, HOST_MODULE, &regarding, "Load", &event).await;
         if let Err(error) = written {
             tracing::warn!(module = name, "an Event cannot be written: {error}");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::{Account, Namespaces};
 use innkeeper_core::Selector;
-use innkeeper_modules::{Digest, Input, Revision, ValidatedSpec, module};
+use innkeeper_modules::{Digest, Input, Revision, ValidatedSpec};
 
 use super::active_module::{self, ActiveModule};
 use super::event::SupervisorEvent;
@@ -70,7 +70,8 @@ impl Supervisor {
         // Modules of one account share its caches: revoking one module closes its view only.
         let reader = match settings.service_account.as_deref() {
             Some(account) => {
-                self.shared.cluster.as_account(&Account::new(module::NAMESPACE, account))
+                let account = Account::new(self.source.account_namespace(), account);
+                self.shared.cluster.as_account(&account)
             }
             None => client.clone(),
         };

@@ -5,6 +5,7 @@
 //! changes it.
 
 mod compatibility;
+mod live_definition;
 mod status_schema;
 mod stored_objects;
 
@@ -12,18 +13,19 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use innkeeper_cluster::client::Force;
-use innkeeper_cluster::{ApiClient, ApiError, crd};
+use innkeeper_cluster::{ApiClient, crd};
 use innkeeper_core::{Manager, Object, ObjectKey, crd_compat, foreign, in_sync};
 use innkeeper_modules::definitions::MODULE_LABEL;
 use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::rollout::Example;
-use innkeeper_modules::{CrdRequest, PlannedChange, Rejection, RetryPolicy};
+use innkeeper_modules::{CrdRequest, PlannedChange, Rejection};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use self::compatibility::{
     changes_additively, check_foreign, check_shared, not_granted, refuse_webhook, refused,
 };
+use self::live_definition::{DefinitionReader, LiveDefinition};
 pub use self::status_schema::StatusSchema;
 use self::stored_objects::StoredObjectCheck;
 
@@ -39,6 +41,8 @@ const REFUSAL_BYTES_MAX: usize = 512;
 /// Installs definitions for one module.
 #[derive(Clone, Copy, Debug)]
 pub struct Installer<'a> {
+    /// Requests as the host: it reads installed definitions, so that a module needs no right to.
+    pub host: &'a ApiClient,
     /// Requests as the module's ServiceAccount.
     pub client: &'a ApiClient,
     /// The module's name.
@@ -53,6 +57,8 @@ pub struct Installer<'a> {
 enum Decision {
     /// The installed one is used as it is.
     Keep,
+    /// The installed one is used, and cannot be read.
+    KeepUnread,
     /// It is applied; the fields that change are none if it is not there yet.
     Apply {
         /// What is sent.
@@ -75,7 +81,11 @@ impl Installer<'_> {
         for request in requests {
             decisions.push((request, self.decide(request).await?));
         }
+        let mut awaited = Vec::new();
         for (request, decision) in decisions {
+            if !matches!(decision, Decision::KeepUnread) {
+                awaited.push(request);
+            }
             let Decision::Apply { body, exists, fields } = decision else { continue };
             match self.apply(request, &body).await {
                 // Only labels or descriptions would change: the account needs no right for that.
@@ -87,10 +97,8 @@ impl Installer<'_> {
                 result => result?,
             }
         }
-        for request in requests {
-            crd::established(self.client, &request.name, ESTABLISHED_WITHIN).await.map_err(
-                |error| Rejection::new("CRDNotEstablished", error.to_string(), RetryPolicy::Later),
-            )?;
+        for request in awaited {
+            self.definitions().established(request).await?;
         }
         Ok(())
     }
@@ -108,7 +116,7 @@ impl Installer<'_> {
                     vec![foreign::one_line(&refused.message, REFUSAL_BYTES_MAX)],
                 ),
                 // Installing reports the other errors.
-                Ok(Decision::Keep) | Err(_) => continue,
+                Ok(Decision::Keep | Decision::KeepUnread) | Err(_) => continue,
             };
             let object = format!(
                 "{} {}",
@@ -121,12 +129,14 @@ impl Installer<'_> {
     }
 
     async fn decide(&self, request: &CrdRequest) -> Result<Decision, Rejection> {
-        let Some(live) = self.live(request).await? else {
-            if !request.granted {
-                return Err(not_granted(request));
+        let live = match self.definitions().read(request).await? {
+            LiveDefinition::Found(live) => live,
+            LiveDefinition::Served => return Ok(Decision::KeepUnread),
+            LiveDefinition::Absent if !request.granted => return Err(not_granted(request)),
+            LiveDefinition::Absent => {
+                let body = with_metadata(self.body(request), "resourceVersion", "1");
+                return Ok(Decision::Apply { body, exists: false, fields: Vec::new() });
             }
-            let body = with_metadata(self.body(request), "resourceVersion", "1");
-            return Ok(Decision::Apply { body, exists: false, fields: Vec::new() });
         };
         if !is_ours(&live) || !request.granted {
             check_foreign(request, &live)?;
@@ -159,12 +169,8 @@ impl Installer<'_> {
         Ok(Decision::Apply { body, exists: true, fields })
     }
 
-    async fn live(&self, request: &CrdRequest) -> Result<Option<Object>, Rejection> {
-        match self.client.get(&crd::kind(), &ObjectKey::new("", &request.name)).await {
-            Ok(object) => Ok(Some(object)),
-            Err(ApiError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(refused(request, &error)),
-        }
+    fn definitions(&self) -> DefinitionReader<'_> {
+        DefinitionReader { host: self.host, account: self.client }
     }
 
     /// The body of the request: the definition with the module that it belongs to.

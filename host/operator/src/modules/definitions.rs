@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_cluster::crd;
+use innkeeper_cluster::{ApiClient, ApiError, crd};
+use innkeeper_contract::Kind;
 use innkeeper_core::ObjectKey;
 use innkeeper_modules::Event;
+use serde_json::Value;
 
 use super::crds::StatusSchema;
 use super::event::SupervisorEvent;
@@ -42,12 +44,16 @@ impl Supervisor {
         };
         let (client, kind) = (self.shared.cluster.host(), active.primary.clone());
         let (outbox, name) = (self.outbox.clone(), name.to_owned());
+        let reads_definitions = self.source.reads_definitions();
         self.spawn("definition", async move {
-            let key = ObjectKey::new("", &name);
-            let definition = client.get(&crd::kind(), &key).await;
+            let definition = if reads_definitions {
+                read_definition(&client, &kind, &name).await
+            } else {
+                client.published_definition(&kind).await
+            };
             let schema = match definition {
-                Ok(object) => serde_json::from_str(&object.text)
-                    .map_or(StatusSchema::Whole, |value| StatusSchema::of(&value, &kind)),
+                Ok(Some(definition)) => StatusSchema::of(&definition, &kind),
+                Ok(None) => StatusSchema::Whole,
                 Err(error) => {
                     tracing::info!(definition = %name, "cannot be read, so statuses are sent whole: {error}");
                     StatusSchema::Whole
@@ -55,5 +61,28 @@ impl Supervisor {
             };
             let _ = outbox.send(SupervisorEvent::StatusSchema { kind: (*kind).clone(), schema });
         });
+    }
+
+    /// Reads the schema of the status again after a change of the kinds that a module can read, if
+    /// the host does not watch definitions.
+    pub(super) fn read_published_schema(&mut self, module: &str) {
+        if !self.source.reads_definitions()
+            && let Some(active) = self.shared.module(module)
+        {
+            self.read_status_schema(&active.primary.resource());
+        }
+    }
+}
+
+/// The definition of a kind, or what the API server publishes of it if the host may not read it.
+async fn read_definition(
+    client: &ApiClient,
+    kind: &Kind,
+    name: &str,
+) -> Result<Option<Value>, ApiError> {
+    match client.get(&crd::kind(), &ObjectKey::new("", name)).await {
+        Ok(object) => Ok(serde_json::from_str(&object.text).ok()),
+        Err(ApiError::Forbidden { .. }) => client.published_definition(kind).await,
+        Err(error) => Err(error),
     }
 }

@@ -26,6 +26,9 @@ pub static CONFIG_MAP: LazyLock<Kind> =
 pub static SERVICE_ACCOUNT: LazyLock<Kind> =
     LazyLock::new(|| Kind::namespaced("v1", "ServiceAccount", "serviceaccounts"));
 
+/// The kind of Pods.
+pub static POD: LazyLock<Kind> = LazyLock::new(|| Kind::namespaced("v1", "Pod", "pods"));
+
 /// An event for the supervisor of modules.
 pub enum SupervisorEvent {
     /// An input of the driver for one module.

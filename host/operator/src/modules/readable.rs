@@ -20,6 +20,10 @@ pub(super) fn conditions(states: &BTreeMap<Arc<Kind>, KindState>) -> Vec<Conditi
     let mut is_syncing = false;
     for (kind, state) in states {
         match state {
+            KindState::Forbidden(denial) if !kind.is_namespaced() => denied.push(format!(
+                "{denial}: {} is cluster-scoped, so it takes a ClusterRole",
+                kind.kind
+            )),
             KindState::Forbidden(denial) => denied.push(denial.to_string()),
             KindState::NotServed => unserved.push(kind.to_string()),
             KindState::Mismatched(mismatch) => mismatched.push(mismatch.to_string()),

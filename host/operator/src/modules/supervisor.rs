@@ -122,8 +122,9 @@ impl Supervisor {
         let shared = self.shared.clone();
         // Definitions show which kinds are served, and what a status may hold.
         let host = shared.cluster.host();
-        let _definitions =
-            self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All);
+        let _definitions = self.source.reads_definitions().then(|| {
+            self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All)
+        });
         self.source.begin(&self.caches, &self.outbox);
         loop {
             shared.liveness.rest();
@@ -187,6 +188,7 @@ impl Supervisor {
                 self.commit(&module, digest, result).await;
             }
             SupervisorEvent::ReadabilityChanged(module) => {
+                self.read_published_schema(&module);
                 self.write_status(&module).await;
                 self.find_leftovers(&module).await;
             }

@@ -84,6 +84,7 @@ pub async fn preview(
 async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveModule) {
     let settings = candidate.settings();
     let installer = Installer {
+        host: &shared.cluster.host(),
         client: &candidate.client,
         module: candidate.name(),
         namespaces: &settings.namespaces,

@@ -7,6 +7,10 @@ use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
 use innkeeper_modules::{CrdRequest, Rejection, RetryPolicy};
 use serde_json::Value;
 
+/// How an administrator installs the definitions of a guest.
+const INSTALL_COMMAND: &str =
+    "innkeeper inspect GUEST.wasm --crds | kubectl apply --server-side -f -";
+
 /// The most incompatible changes that a message names.
 const BREAKS_MAX: usize = 5;
 
@@ -90,23 +94,26 @@ pub(super) fn check_shared(
 
 /// A definition of somebody else is used as it is, if it serves the versions.
 pub(super) fn check_foreign(request: &CrdRequest, live: &Object) -> Result<(), Rejection> {
-    let served = |definition: &Value| -> Vec<String> {
-        let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-        versions
-            .into_iter()
-            .flatten()
-            .filter(|version| version["served"] == true)
-            .filter_map(|version| version["name"].as_str().map(str::to_owned))
-            .collect()
-    };
     let live: Value = serde_json::from_str(&live.text).unwrap_or_default();
-    let (wanted, has) = (served(&request.definition), served(&live));
-    let missing: Vec<&String> = wanted.iter().filter(|version| !has.contains(version)).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let missing: Vec<&str> = missing.into_iter().map(String::as_str).collect();
-    Err(Rejection::new(
+    let (mut missing, has) = (served_versions(&request.definition), served_versions(&live));
+    missing.retain(|version| !has.contains(version));
+    if missing.is_empty() { Ok(()) } else { Err(version_missing(request, &missing)) }
+}
+
+/// The versions of a definition that the API server serves.
+pub(super) fn served_versions(definition: &Value) -> Vec<String> {
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    versions
+        .into_iter()
+        .flatten()
+        .filter(|version| version["served"] == true)
+        .filter_map(|version| version["name"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// A definition of somebody else that lacks versions.
+pub(super) fn version_missing(request: &CrdRequest, missing: &[String]) -> Rejection {
+    Rejection::new(
         "CRDVersionMissing",
         format!(
             "the CustomResourceDefinition {} was installed by somebody else and does not serve {}",
@@ -114,14 +121,14 @@ pub(super) fn check_foreign(request: &CrdRequest, live: &Object) -> Result<(), R
             missing.join(", ")
         ),
         RetryPolicy::Later,
-    ))
+    )
 }
 
 pub(super) fn not_granted(request: &CrdRequest) -> Rejection {
     Rejection::new(
         "CRDGroupNotAllowed",
         format!(
-            "the CustomResourceDefinition {} is not installed, and the Module does not let the host install it; add {} to spec.allowedCRDGroups, or install it yourself",
+            "the CustomResourceDefinition {} is not installed, and the Module does not let the host install it; add {} to spec.allowedCRDGroups, or have an administrator install it with `{INSTALL_COMMAND}`",
             request.name, request.group
         ),
         RetryPolicy::Later,
@@ -135,11 +142,13 @@ pub(super) fn refused(request: &CrdRequest, error: &ApiError) -> Rejection {
         }
         _ => RetryPolicy::Later,
     };
-    Rejection::new(
-        format!("CRD{}", error.reason()),
-        format!("the CustomResourceDefinition {}: {error}", request.name),
-        again,
-    )
+    let mut message = format!("the CustomResourceDefinition {}: {error}", request.name);
+    if matches!(error, ApiError::Forbidden { .. }) {
+        message = format!(
+            "{message}; have an administrator install it with `{INSTALL_COMMAND}`, or grant what `innkeeper rbac` prints"
+        );
+    }
+    Rejection::new(format!("CRD{}", error.reason()), message, again)
 }
 
 #[cfg(test)]

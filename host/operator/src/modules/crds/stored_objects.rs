@@ -227,8 +227,8 @@ fn unread(request: &CrdRequest, error: &ApiError) -> Rejection {
     )
 }
 
-/// The kind of the objects, in a version.
-fn kind(live: &Value, version: &str) -> Kind {
+/// The kind of a definition's objects, in a version.
+pub(super) fn kind(live: &Value, version: &str) -> Kind {
     let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let scope = if text("/spec/scope") == "Cluster" { Scope::Cluster } else { Scope::Namespaced };
     Kind {

@@ -1,0 +1,86 @@
+//! What a host gives to the check of each Module's spec.
+
+use std::collections::BTreeSet;
+
+use innkeeper_sandbox::Limits;
+
+use super::{SourceKind, SpecError, SpecErrors, ValidatedSpec};
+use crate::module::Module;
+
+/// The host that checks a Module's spec.
+#[derive(Clone, Debug)]
+pub struct HostScope {
+    /// Where its Modules are.
+    pub source_kind: SourceKind,
+    /// The limits of Modules that give none.
+    pub defaults: Limits,
+    /// The namespace that the host itself runs in.
+    pub namespace: Option<Box<str>>,
+    /// The namespaces in which the host may reconcile; empty for all.
+    pub namespaces: BTreeSet<String>,
+}
+
+impl HostScope {
+    /// Checks a Module's values for this host. A Module without `spec.namespaces` gets those of
+    /// the host.
+    ///
+    /// # Errors
+    /// As of [`ValidatedSpec::new`], and for each namespace in which the host may not reconcile.
+    pub fn validate(&self, module: &Module) -> Result<ValidatedSpec, SpecErrors> {
+        let namespace = self.namespace.as_deref();
+        let mut spec = ValidatedSpec::new(module, self.source_kind, self.defaults, namespace)?;
+        if self.namespaces.is_empty() {
+            return Ok(spec);
+        }
+        let of_host: Vec<&str> = self.namespaces.iter().map(String::as_str).collect();
+        let others = spec.namespaces.difference(&self.namespaces).map(|name| SpecError {
+            field: "spec.namespaces".to_owned(),
+            message: format!(
+                "the host does not reconcile in {name}: it runs with --namespaces {}; name one of these",
+                of_host.join(",")
+            ),
+        });
+        let others: Vec<SpecError> = others.collect();
+        if !others.is_empty() {
+            return Err(SpecErrors(others));
+        }
+        if spec.namespaces.is_empty() {
+            spec.namespaces.clone_from(&self.namespaces);
+        }
+        Ok(spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn namespaces(host: &[&str], spec: &[&str]) -> Result<Vec<String>, String> {
+        let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+            "metadata": {"name": "m"},
+            "spec": {"source": {"file": "m.wasm"}, "namespaces": spec}});
+        let scope = HostScope {
+            source_kind: SourceKind::Directory,
+            defaults: Limits::default(),
+            namespace: None,
+            namespaces: host.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let checked = scope.validate(&Module::from_value(&module).unwrap());
+        checked
+            .map(|spec| spec.namespaces.into_iter().collect())
+            .map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn namespaces_of_the_host_limit_those_of_a_module() {
+        assert_eq!(namespaces(&[], &["c"]).unwrap(), ["c"]);
+        assert_eq!(namespaces(&["a", "b"], &[]).unwrap(), ["a", "b"]);
+        assert_eq!(namespaces(&["a", "b"], &["b"]).unwrap(), ["b"]);
+        assert_eq!(
+            namespaces(&["a", "b"], &["b", "c"]).unwrap_err(),
+            "spec.namespaces: the host does not reconcile in c: it runs with --namespaces a,b; name one of these"
+        );
+    }
+}

@@ -1,0 +1,23 @@
+//! The namespaces of a host that has rights in some namespaces only.
+
+use std::collections::BTreeSet;
+
+/// The namespaces of a host without cluster-wide rights.
+#[derive(Clone, Debug)]
+pub struct HostNamespaces {
+    /// Its own namespace: the ServiceAccounts of the modules are here.
+    pub own: String,
+    /// The namespaces of all primaries.
+    pub primaries: BTreeSet<String>,
+    /// The Pod of the host, for Events about modules.
+    pub pod: Option<HostPod>,
+}
+
+/// The Pod of the host.
+#[derive(Clone, Debug)]
+pub struct HostPod {
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+}
