@@ -33,7 +33,7 @@ fn hold(guest: &str, cases: usize) {
 
 #[test]
 fn the_scenarios_of_podroute_hold() {
-    hold("podroute", 6);
+    hold("podroute", 7);
 }
 
 #[test]
