@@ -38,7 +38,7 @@ fn the_scenarios_of_podroute_hold() {
 
 #[test]
 fn scenarios_of_maintpage_hold() {
-    hold("maintpage", 3);
+    hold("maintpage", 4);
 }
 
 #[test]
