@@ -4,7 +4,10 @@
 //! |---|---|
 //! | `primary` | the `MaintPage` |
 //! | `names` | names of the maintenance Pod and its container |
+//! | `parameters` | the Module's parameters |
 //! | `side` | the two sides that the Service can route to, and when it switches |
+//! | `progress` | the fields that say why a pod or a Deployment is not ready |
+//! | `wait` | what the switch waits for, and how to end the wait |
 //! | `clash` | pods of other owners that the Service would select |
 //! | `probe` | whether the maintenance Pod gets a readiness probe |
 //! | `objects` | the desired objects |
@@ -13,14 +16,18 @@
 mod clash;
 mod names;
 mod objects;
+mod parameters;
 mod primary;
 mod probe;
+mod progress;
 mod reconcile;
 mod side;
+mod wait;
 
 pub use names::page_name;
+pub use parameters::Parameters;
 pub use primary::{
-    AppConfig, MaintPage, MaintPageSpec, MaintPageStatus, MaintpageConfig, PublishStatus,
+    AppConfig, MaintPage, MaintPageSpec, MaintPageStatus, MaintpageConfig, PublishStatus, Switch,
 };
 pub use reconcile::Guest;
 

@@ -30,6 +30,22 @@ pub struct MaintpageConfig {
     /// Image of the maintenance page, which listens on port 8080.
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
     pub maintpageimage: String,
+    /// When the Service switches after a change of the toggle; the Module's parameter `switch` if
+    /// left out.
+    #[serde(default)]
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(with = "Switch"))]
+    pub switch: Option<Switch>,
+}
+
+/// When the Service switches to the other side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub enum Switch {
+    /// When the other side is ready, so that the switch loses no requests.
+    #[default]
+    WhenReady,
+    /// At once, as the original operator did, whether or not the other side is ready.
+    Immediately,
 }
 
 /// The application.

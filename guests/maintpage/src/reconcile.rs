@@ -5,7 +5,10 @@ use innkeeper_sdk::{
 };
 
 use crate::side::{Side, route};
-use crate::{MaintPage, MaintPageStatus, PublishStatus, clash, objects, page_name, probe};
+use crate::{
+    MaintPage, MaintPageStatus, Parameters, PublishStatus, Switch, clash, objects, page_name,
+    probe, wait,
+};
 
 /// The reconcile logic of maintpage.
 pub struct Guest;
@@ -19,10 +22,18 @@ impl Reconciler for Guest {
             .owns::<Deployment>()
             .owns::<Service>()
             .installs(include_str!("../crd.json"))
+            .parameters(Parameters::schema())
             .manifest()
     }
 
     fn reconcile(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
+        let parameters: Parameters = match observed.parameters() {
+            Ok(parameters) => parameters,
+            Err(error) => {
+                let message = format!("the Module's spec.parameters are invalid: {error}");
+                return Outcome::refused("BadParameters", message);
+            }
+        };
         if let Some((reason, message)) = unusable(observed.primary()) {
             return Outcome::refused(reason, message);
         }
@@ -34,7 +45,8 @@ impl Reconciler for Guest {
                 return Outcome::failed("Unreadable", message);
             }
         }
-        desired(context, observed)
+        let switch = observed.primary().spec.maintpageconfig.switch;
+        desired(context, observed, switch.unwrap_or(parameters.switch))
     }
 }
 
@@ -71,9 +83,10 @@ fn unusable(page: &MaintPage) -> Option<(&'static str, String)> {
     None
 }
 
-fn desired(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
+fn desired(context: &Context, observed: &Observed<MaintPage>, switch: Switch) -> Outcome {
     let page = observed.primary();
-    let side = route(observed);
+    let side = route(observed, switch);
+    let wait = (side != Side::wanted(page)).then(|| wait::message(context, observed, side));
     let mut desired =
         Desired::new().object(objects::app(page)).object(objects::service(page, side));
 
@@ -97,8 +110,8 @@ fn desired(context: &Context, observed: &Observed<MaintPage>) -> Outcome {
 
     let desired = desired
         .status(&MaintPageStatus { maintpublishstatus: publish_status(observed) })
-        .condition(published(observed));
-    with_ready(desired, observed, side).complete()
+        .condition(published(observed, wait.as_deref()));
+    with_ready(desired, context, observed, wait).complete()
 }
 
 /// Keeps the Deployments and Services of former values of `appname`.
@@ -128,7 +141,7 @@ fn publish_status(observed: &Observed<MaintPage>) -> PublishStatus {
 }
 
 /// Returns the condition `Published`: the status, and what the switch waits for.
-fn published(observed: &Observed<MaintPage>) -> Condition {
+fn published(observed: &Observed<MaintPage>, wait: Option<&str>) -> Condition {
     const TYPE: &str = "Published";
     let (wanted, routed) = (Side::wanted(observed.primary()), Side::routed(observed));
     match (routed, wanted) {
@@ -138,12 +151,12 @@ fn published(observed: &Observed<MaintPage>) -> Condition {
         (Some(Side::Page), Side::App) => condition::is_true(
             TYPE,
             "WaitsForApplication",
-            "the Service routes to the maintenance page until the application is available",
+            wait.unwrap_or("the Service is about to switch to the application"),
         ),
         (Some(Side::App), Side::Page) => condition::is_false(
             TYPE,
             "WaitsForPage",
-            "the Service routes to the application until the maintenance page is ready",
+            wait.unwrap_or("the Service is about to switch to the maintenance page"),
         ),
         (Some(Side::App), Side::App) => {
             condition::is_false(TYPE, "NotToggled", "the Service routes to the application")
@@ -157,21 +170,20 @@ fn published(observed: &Observed<MaintPage>) -> Condition {
 }
 
 /// Adds the condition `Ready`, which is `False` while the Service cannot switch to the desired
-/// side.
-fn with_ready(desired: Desired, observed: &Observed<MaintPage>, side: Side) -> Desired {
-    let wanted = Side::wanted(observed.primary());
-    if side == wanted || !observed.unapplied().is_empty() {
-        return desired.ready_condition(observed);
+/// side, and while the maintenance Pod is not the `MaintPage`'s.
+fn with_ready(
+    desired: Desired,
+    context: &Context,
+    observed: &Observed<MaintPage>,
+    wait: Option<String>,
+) -> Desired {
+    if let Some(message) = wait::foreign_page(context, observed) {
+        return desired.condition(condition::not_ready("PageNotAdopted", message));
     }
-    let what = match wanted {
-        Side::Page => observed.readiness::<Pod>(&page_name(observed.name())),
-        Side::App => observed.readiness::<Deployment>(&observed.primary().spec.appconfig.appname),
-    };
-    let why = if what.message.is_empty() { "it accepts no connections" } else { &what.message };
-    let message = format!(
-        "the Service still routes to {} because {} is not ready: {why}",
-        side.name(),
-        wanted.name()
-    );
-    desired.condition(condition::not_ready("SwitchWaits", message))
+    match wait {
+        Some(message) if observed.unapplied().is_empty() => {
+            desired.condition(condition::not_ready("SwitchWaits", message))
+        }
+        _ => desired.ready_condition(observed),
+    }
 }

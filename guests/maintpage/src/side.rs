@@ -1,7 +1,7 @@
 use innkeeper_sdk::{Labels, Observed, ReadinessState, labels, read};
 
-use crate::MaintPage;
 use crate::names::{PAGE, page_name};
+use crate::{MaintPage, Switch};
 
 /// A side that the Service can route to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,12 +81,17 @@ impl Side {
 
 /// Returns the side that the Service should route to.
 ///
-/// That is the desired side, except while the current side serves and the desired one cannot take
-/// over: switching then would lose requests. If neither side serves, the Service switches at once.
-/// After the switch it stays on the desired side even if that side becomes unready, because during
-/// maintenance users must not reach the application.
-pub(crate) fn route(observed: &Observed<MaintPage>) -> Side {
+/// With [`Switch::Immediately`] that is always the desired side, as in the original operator.
+///
+/// Otherwise it is the desired side, except while the current side serves and the desired one
+/// cannot take over: switching then would lose requests. If neither side serves, the Service
+/// switches at once. After the switch it stays on the desired side even if that side becomes
+/// unready, because during maintenance users must not reach the application.
+pub(crate) fn route(observed: &Observed<MaintPage>, switch: Switch) -> Side {
     let wanted = Side::wanted(observed.primary());
+    if switch == Switch::Immediately {
+        return wanted;
+    }
     match Side::routed(observed) {
         Some(now) if now != wanted && now.answers(observed) && !wanted.may_take_over(observed) => {
             now

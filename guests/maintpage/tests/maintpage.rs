@@ -3,84 +3,16 @@
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
 use innkeeper_sdk::kinds::{Deployment, Pod, Service};
-use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use innkeeper_sdk::{Policy, Reference, Unapplied, schema};
-use maintpage::{Guest, MaintPage};
-use serde_json::{Value, json};
+use maintpage::MaintPage;
+use serde_json::json;
 
-const APP: &str = "web";
-const PAGE: &str = "shop-maintpage-pod";
+mod support;
 
-/// A manifest of the original operator.
-fn sample() -> Value {
-    json!({
-        "metadata": { "name": "shop", "namespace": "demo" },
-        "spec": {
-            "maintpageconfig": { "maintpageimage": "maintenance:1", "maintpagetoggle": false },
-            "appconfig": { "appname": APP, "appimage": "production:1" },
-        },
-    })
-}
-
-/// The sample with a change.
-fn changed(change: impl FnOnce(&mut Value)) -> Value {
-    let mut primary = sample();
-    change(&mut primary);
-    primary
-}
-
-fn given(primary: Value) -> Scenario<Guest> {
-    Scenario::of(primary)
-}
-
-fn toggle(cluster: &mut FakeCluster<Guest>, toggle: bool) {
-    cluster.edit(|page| page["spec"]["maintpageconfig"]["maintpagetoggle"] = json!(toggle));
-}
-
-/// Makes the application available.
-fn app_answers(cluster: &mut FakeCluster<Guest>, name: &str) {
-    cluster
-        .change::<Deployment>(name, |one| one["status"] = json!({ "availableReplicas": 1 }))
-        .becomes_ready::<Deployment>(name);
-}
-
-fn app_fails(cluster: &mut FakeCluster<Guest>) {
-    cluster
-        .change::<Deployment>(APP, |one| one["status"] = json!({}))
-        .becomes_unready::<Deployment>(APP, "0 of 1 replicas are available");
-}
-
-/// Makes the maintenance Pod ready.
-fn page_answers(cluster: &mut FakeCluster<Guest>) {
-    cluster
-        .change::<Pod>(PAGE, |one| {
-            one["status"] = json!({
-                "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }],
-            });
-        })
-        .becomes_ready::<Pod>(PAGE);
-}
-
-fn page_fails(cluster: &mut FakeCluster<Guest>) {
-    cluster
-        .change::<Pod>(PAGE, |one| one["status"] = json!({ "phase": "Running" }))
-        .becomes_unready::<Pod>(PAGE, "it runs but is not ready");
-}
-
-/// The sample with both sides ready.
-fn running() -> FakeCluster<Guest> {
-    let mut cluster = FakeCluster::with(sample());
-    cluster.settle();
-    app_answers(&mut cluster, APP);
-    page_answers(&mut cluster);
-    cluster.settle();
-    cluster
-}
-
-/// The label `app` that the Service selects.
-fn routed_to(cluster: &FakeCluster<Guest>) -> &str {
-    cluster.object::<Service>(APP)["spec"]["selector"]["app"].as_str().unwrap_or_default()
-}
+use support::{
+    APP, PAGE, app_answers, app_fails, changed, given, page_answers, page_fails, routed_to,
+    running, sample, toggle,
+};
 
 #[test]
 fn a_maintpage_becomes_a_pod_a_deployment_and_a_service() {

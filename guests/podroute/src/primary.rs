@@ -14,13 +14,19 @@ pub struct Podroute {
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct PodrouteSpec {
-    /// The image of the pods. It serves HTTP on port 8080.
-    #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
-    pub image: String,
-    /// Number of pods.
-    #[serde(default = "one")]
+    /// The image of the pods. It serves HTTP on port 8080. Without it the guest creates nothing.
+    pub image: Option<String>,
+    /// Number of pods; 0 if left out, unless the Module's parameter `replicasWhenLeftOut` says
+    /// otherwise.
     #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 0)))]
-    pub replicas: i32,
+    pub replicas: Option<i32>,
+}
+
+impl PodrouteSpec {
+    /// Returns the image; `None` if it is left out or empty, which is the same to a Go client.
+    pub fn image(&self) -> Option<&str> {
+        self.image.as_deref().filter(|image| !image.is_empty())
+    }
 }
 
 /// Observed state of a Podroute.
@@ -32,10 +38,6 @@ pub struct PodrouteStatus {
     pub replicas: i32,
     /// Number of ready pods.
     pub ready_replicas: i32,
-}
-
-fn one() -> i32 {
-    1
 }
 
 impl Resource for Podroute {

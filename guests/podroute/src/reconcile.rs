@@ -1,10 +1,10 @@
 use innkeeper_sdk::kinds::{Container, Deployment, ImagePullPolicy, PodTemplate, Service};
 use innkeeper_sdk::{
-    Apply, Context, Describe, Desired, Labels, Manifest, Observed, Outcome, Reconciler, labels,
-    names, read,
+    Apply, Condition, Context, Describe, Desired, Labels, Manifest, Observed, Outcome, Reconciler,
+    condition, labels, names, read,
 };
 
-use crate::{Podroute, PodrouteStatus, Route};
+use crate::{Parameters, Podroute, PodrouteStatus, Route};
 
 /// Name of the Deployment.
 pub const DEPLOYMENT: &str = "pod-route";
@@ -27,6 +27,7 @@ impl Reconciler for Guest {
             .owns::<Service>()
             .owns_if_served::<Route>()
             .installs(include_str!("../crd.json"))
+            .parameters(Parameters::schema())
             .manifest()
     }
 
@@ -38,20 +39,73 @@ impl Reconciler for Guest {
             );
             return Outcome::refused("NameTooLong", message);
         }
+        let parameters: Parameters = match observed.parameters() {
+            Ok(parameters) => parameters,
+            Err(error) => {
+                let message = format!("the Module's spec.parameters are invalid: {error}");
+                return Outcome::refused("BadParameters", message);
+            }
+        };
         let spec = &observed.primary().spec;
+        let Some(image) = spec.image() else { return without_image(observed) };
+        let replicas = spec.replicas.unwrap_or(parameters.replicas_when_left_out);
         let labels = labels_of(observed.name());
-        Desired::new()
-            .object(deployment(&spec.image, spec.replicas, &labels))
-            .object(Service::new(SERVICE, &labels).port(PORT, PORT).labels(&labels))
+        let desired = Desired::new()
+            // As in the original, only the Route has labels of its own.
+            .object(deployment(image, replicas, &labels))
+            .object(Service::new(SERVICE, &labels).port(PORT, PORT))
             .object(Route::to_service(ROUTE, SERVICE, PORT).labels(&labels))
-            .status(&status(observed))
-            .ready_condition(observed)
+            .status(&status(observed));
+        if spec.replicas.is_none() && replicas == 0 && is_ready(observed) {
+            desired.condition(no_pods(observed)).complete()
+        } else {
             // The set of objects never changes, so the host has nothing to prune too early.
-            .complete()
+            desired.ready_condition(observed).complete()
+        }
     }
 }
 
-/// Returns the labels of all objects of a Podroute.
+/// Desires nothing, and deletes nothing: the API server refuses a Deployment without an image.
+fn without_image(observed: &Observed<Podroute>) -> Outcome {
+    let exists = observed.owned::<read::Deployment>(DEPLOYMENT).is_some();
+    let consequence =
+        if exists { "the existing objects stay as they are" } else { "no object is created" };
+    let message = format!(
+        "spec.image is left out or empty, and a Deployment needs an image: {consequence}; set it: {}",
+        patch(observed, r#""image":"REGISTRY/NAME:TAG""#)
+    );
+    Desired::new()
+        .status(&status(observed))
+        .condition(condition::not_ready("ImageMissing", message))
+        .partial()
+}
+
+/// Returns whether all objects are applied and ready.
+fn is_ready(observed: &Observed<Podroute>) -> bool {
+    observed.unapplied().is_empty()
+        && observed.is_ready::<Deployment>(DEPLOYMENT)
+        && observed.is_ready::<Service>(SERVICE)
+        && (!observed.is_served::<Route>() || observed.is_ready::<Route>(ROUTE))
+}
+
+/// Returns the condition `Ready` of a Podroute that has no pods because nobody asked for some.
+fn no_pods(observed: &Observed<Podroute>) -> Condition {
+    let message = format!(
+        "all desired objects are ready, with 0 pods because spec.replicas is left out; for pods set it: {}, or set the Module's spec.parameters.replicasWhenLeftOut",
+        patch(observed, r#""replicas":1"#)
+    );
+    condition::ready("NoPods", message)
+}
+
+/// Returns the command that sets a field of the spec.
+fn patch(observed: &Observed<Podroute>, field: &str) -> String {
+    let (namespace, name) = (observed.namespace(), observed.name());
+    format!(
+        "kubectl -n {namespace} patch podroute {name} --type merge -p '{{\"spec\":{{{field}}}}}'"
+    )
+}
+
+/// Returns the labels of the pods and of the Route.
 fn labels_of(podroute: &str) -> Labels {
     labels([("app", "PodRoute"), ("podroute_cr", podroute), ("tier", "backend-podroute")])
 }
@@ -62,7 +116,6 @@ fn deployment(image: &str, replicas: i32, labels: &Labels) -> Deployment {
         .port("podroute", PORT);
     Deployment::new(DEPLOYMENT, labels, PodTemplate::new(labels).container(container))
         .replicas(replicas)
-        .labels(labels)
 }
 
 fn status(observed: &Observed<Podroute>) -> PodrouteStatus {

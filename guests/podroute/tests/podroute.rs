@@ -35,17 +35,16 @@ fn objects_equal_the_golden_file() {
 }
 
 #[test]
-fn everything_carries_the_three_labels() {
+fn pods_and_the_route_carry_the_three_labels_and_no_other_object_does() {
     let labels =
         json!({ "app": "PodRoute", "podroute_cr": "test-podroute", "tier": "backend-podroute" });
     let run = given(sample()).run();
-    for object in run.objects() {
-        assert_eq!(object["metadata"]["labels"], labels, "labels of the {}", object["kind"]);
-    }
+    run.desires::<Route>(ROUTE).with("/metadata/labels", labels.clone());
     run.desires::<Deployment>(DEPLOYMENT)
+        .without("/metadata/labels")
         .with("/spec/selector/matchLabels", labels.clone())
         .with("/spec/template/metadata/labels", labels.clone());
-    run.desires::<Service>(SERVICE).with("/spec/selector", labels);
+    run.desires::<Service>(SERVICE).without("/metadata/labels").with("/spec/selector", labels);
 }
 
 #[test]
@@ -58,9 +57,89 @@ fn replicas_follow_the_podroute_as_a_number() {
 }
 
 #[test]
-fn replicas_is_1_when_the_spec_has_none() {
+fn replicas_left_out_is_0_and_ready_says_so() {
+    let mut primary = sample();
+    primary["spec"] = json!({ "image": "web:1" });
+    let first = given(primary.clone()).run();
+    first.desires::<Deployment>(DEPLOYMENT).with("/spec/replicas", 0);
+    first.condition("Ready", False, "InProgress");
+    given(primary)
+        .after(&first)
+        .run()
+        .is_complete()
+        .condition("Ready", True, "NoPods")
+        .condition_says("Ready", "spec.replicas is left out")
+        .condition_says("Ready", "kubectl -n demo patch podroute test-podroute --type merge -p '{\"spec\":{\"replicas\":1}}'")
+        .condition_says("Ready", "spec.parameters.replicasWhenLeftOut");
+}
+
+#[test]
+fn replicas_of_0_is_ready_without_a_hint() {
+    let mut primary = sample();
+    primary["spec"]["replicas"] = json!(0);
+    let first = given(primary.clone()).run();
+    given(primary).after(&first).run().condition("Ready", True, "AllReady");
+}
+
+#[test]
+fn replicas_left_out_follow_the_parameter() {
     let primary = json!({ "spec": { "image": "web:1" } });
-    given(primary).run().desires::<Deployment>(DEPLOYMENT).with("/spec/replicas", 1);
+    let scenario = given(primary).parameters(json!({ "replicasWhenLeftOut": 2 }));
+    let first = scenario.run();
+    first.desires::<Deployment>(DEPLOYMENT).with("/spec/replicas", 2);
+    scenario.after(&first).run().condition("Ready", True, "AllReady");
+}
+
+#[test]
+fn replicas_of_the_spec_win_over_the_parameter() {
+    let parameters = json!({ "replicasWhenLeftOut": 2 });
+    for replicas in [0, 3] {
+        let mut primary = sample();
+        primary["spec"]["replicas"] = json!(replicas);
+        let run = given(primary).parameters(parameters.clone()).run();
+        run.desires::<Deployment>(DEPLOYMENT).with("/spec/replicas", replicas);
+    }
+}
+
+#[test]
+fn parameters_that_do_not_fit_are_refused() {
+    for parameters in [json!({ "replicasWhenLeftOut": "2" }), json!({ "replicas": 2 })] {
+        given(sample())
+            .parameters(parameters)
+            .run()
+            .failed_because("BadParameters")
+            .desires_objects(0)
+            .condition_says("Ready", "spec.parameters");
+    }
+}
+
+#[test]
+fn nothing_is_created_when_the_image_is_missing() {
+    for spec in [json!({}), json!({ "image": "", "replicas": 3 })] {
+        let mut primary = sample();
+        primary["spec"] = spec;
+        given(primary)
+            .run()
+            .is_partial()
+            .desires_objects(0)
+            .condition("Ready", False, "ImageMissing")
+            .condition_says("Ready", "no object is created")
+            .condition_says("Ready", "kubectl -n demo patch podroute test-podroute");
+    }
+}
+
+#[test]
+fn objects_stay_when_the_image_goes_missing_later() {
+    let first = given(sample()).run();
+    let mut primary = sample();
+    primary["spec"]["image"] = json!("");
+    given(primary)
+        .after(&first)
+        .run()
+        .is_partial()
+        .desires_objects(0)
+        .condition("Ready", False, "ImageMissing")
+        .condition_says("Ready", "the existing objects stay as they are");
 }
 
 #[test]

@@ -134,10 +134,6 @@ fn render_shows_the_desired_objects() {
         apiVersion: apps/v1
         kind: Deployment
         metadata:
-          labels:
-            app: PodRoute
-            podroute_cr: test-podroute
-            tier: backend-podroute
           name: pod-route
           namespace: web
         spec:
@@ -182,10 +178,6 @@ fn render_shows_the_desired_objects() {
         apiVersion: v1
         kind: Service
         metadata:
-          labels:
-            app: PodRoute
-            podroute_cr: test-podroute
-            tier: backend-podroute
           name: podroute-service
           namespace: web
         spec:
@@ -305,8 +297,8 @@ fn render_fails_with_the_reason_when_its_input_cannot_be_used() {
         &["-f", &objects, "--parameters", "{size: 3}"],
         1,
         &expect![[r#"
-        innkeeper: --parameters: the guest takes no parameters: remove spec.parameters (size)
-    "#]],
+            innkeeper: --parameters: spec.parameters: additionalProperties 'size' not allowed
+        "#]],
     );
     render(
         &["-f", &objects, "--parameters", "3"],

@@ -28,7 +28,7 @@ fn inspect_prints_the_manifest_the_imports_and_the_size() {
                       route.openshift.io/v1 Route (routes.route.openshift.io), optional
           CRDs        podroutes.quay.io
           resync      on changes only
-          parameters  none"#]]
+          parameters  replicasWhenLeftOut"#]]
     .assert_eq(&lines.join("\n"));
 }
 

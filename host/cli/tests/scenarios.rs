@@ -33,12 +33,12 @@ fn hold(guest: &str, cases: usize) {
 
 #[test]
 fn the_scenarios_of_podroute_hold() {
-    hold("podroute", 6);
+    hold("podroute", 7);
 }
 
 #[test]
 fn scenarios_of_maintpage_hold() {
-    hold("maintpage", 3);
+    hold("maintpage", 4);
 }
 
 #[test]

@@ -147,8 +147,26 @@ async fn original_manifests_work_unchanged_and_the_toggle_moves_the_service_and_
     stage.says(at, ("Ready", "False", "InProgress")).await?;
     admin.edit(at, &toggled(true)).await?;
     until_published(&stage, ns, name, ("Not Published", "WaitsForPage")).await?;
-    stage.says(at, ("Ready", "False", "SwitchWaits")).await?;
+    let waits = stage.says(at, ("Ready", "False", "SwitchWaits")).await?;
+    assert!(
+        waits.contains(&format!("Pod {page} is not ready: it runs but is not ready")),
+        "{waits}"
+    );
     until_routed(admin, ns, app, app).await?;
+
+    // Until a user says that it need not answer, with the command of the condition.
+    let command = format!("kubectl -n {ns} patch maintpage {name} --type merge -p '");
+    let (_, patch) = waits.split_once(&command).unwrap();
+    let patch: Value = serde_json::from_str(patch.split_once('\'').unwrap().0)?;
+    admin.edit(at, &patch).await?;
+    until_routed(admin, ns, app, name).await?;
+    stage.says(at, ("Ready", "False", "InProgress")).await?;
+    let when_ready =
+        json!({"spec": {"maintpageconfig": {"switch": null, "maintpagetoggle": false}}});
+    admin.edit(at, &when_ready).await?;
+    until_routed(admin, ns, app, app).await?;
+    admin.edit(at, &toggled(true)).await?;
+    stage.says(at, ("Ready", "False", "SwitchWaits")).await?;
 
     // It answers: the Service moves.
     kubelet::runs(admin, ns, page).await?;
@@ -400,6 +418,9 @@ async fn originals_objects_are_adopted_without_an_interruption() -> Result<()> {
     admin.apply_in(ns, &OLD.replace("toggle: false", "toggle: true")).await?;
     let at = (MAINTPAGE, ns, "example");
     stage.says(at, ("Synced", "False", "Conflict")).await?;
+    let hint = stage.says(at, ("Ready", "False", "PageNotAdopted")).await?;
+    let command = format!("kubectl -n {ns} annotate maintpage example innkeeper.dev/adopt=true");
+    assert!(hint.contains(&command), "{hint}");
     for (kind, one) in KINDS.into_iter().zip(&before) {
         let name = one["metadata"]["name"].as_str().unwrap();
         let now = admin.must_get(kind, ns, name).await?;

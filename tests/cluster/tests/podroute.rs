@@ -58,6 +58,7 @@ async fn podroute_objects_match_its_spec_and_drift_is_repaired() -> Result<()> {
     synced(&stage, ns, NAME).await?;
     deployment_and_service_match_the_spec(admin, ns).await?;
     missing_kind_of_the_route_is_reported(admin, ns).await?;
+    labels_of_an_earlier_version_are_removed(&stage, ns).await?;
 
     admin.apply(&podroute(ns, NAME, 5)).await?;
     until_replicas(admin, ns, 5).await?;
@@ -82,7 +83,8 @@ async fn deployment_and_service_match_the_spec(admin: &Admin, ns: &str) -> Resul
     let deployment = admin.must_get(Kind::DEPLOYMENT, ns, DEPLOYMENT).await?;
     let service = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
     for object in [&deployment, &service] {
-        assert_eq!(object["metadata"]["labels"], labels(NAME));
+        // As in the original, where only the Route and the pods have labels.
+        assert_eq!(object["metadata"]["labels"], Value::Null);
         assert_eq!(owner(object), NAME);
         assert_eq!(object["metadata"]["ownerReferences"][0]["controller"], true);
     }
@@ -107,6 +109,27 @@ async fn missing_kind_of_the_route_is_reported(admin: &Admin, ns: &str) -> Resul
     let object = admin.must_get(Kind::PODROUTE, ns, NAME).await?;
     assert!(says(&object, "KindsAvailable", "False", "NotServed"), "{object:#}");
     assert!(message(&object, "KindsAvailable").contains("route.openshift.io/v1 Route"));
+    Ok(())
+}
+
+/// Earlier versions gave the Deployment and the Service the three labels too. The objects remain
+/// the Podroute's, and lose the labels.
+async fn labels_of_an_earlier_version_are_removed(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
+    let primary = admin.must_get(Kind::PODROUTE, ns, NAME).await?;
+    let manager = format!("innkeeper/podroute/{}", primary["metadata"]["uid"].as_str().unwrap());
+    let before = admin.must_get(Kind::SERVICE, ns, SERVICE).await?;
+    let labelled = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": SERVICE, "namespace": ns, "labels": labels(NAME),
+            "ownerReferences": before["metadata"]["ownerReferences"]},
+        "spec": {"selector": labels(NAME),
+            "ports": [{"port": 8080, "targetPort": 8080, "protocol": "TCP"}]}});
+    admin.apply_as(&manager, true, &labelled.to_string()).await?;
+    let at = (Kind::SERVICE, ns, SERVICE);
+    let has_none = |one: &Value| one["metadata"]["labels"] == Value::Null;
+    let after = admin.until("the labels are gone", SOON, at, has_none).await?;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"], "it is the same object");
+    assert_eq!(after["spec"], before["spec"]);
     Ok(())
 }
 
@@ -328,7 +351,7 @@ async fn foreign_deployment_is_untouched_until_the_podroute_allows_adoption() ->
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, namespace.as_str());
     let foreign = json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": DEPLOYMENT, "namespace": ns, "labels": labels(NAME)},
+        "metadata": {"name": DEPLOYMENT, "namespace": ns},
         "spec": {"replicas": 1, "selector": {"matchLabels": labels(NAME)},
             "template": {"metadata": {"labels": labels(NAME)},
                 "spec": {"containers": [{"name": "podroute-pod", "image": "example.com/theirs:1"}]}}}});
