@@ -18,11 +18,11 @@ use crate::{Kuri, KuriPhase, KuriResult, KuriRun};
 /// Type of the condition that tells whether the Job runs once each period.
 pub(crate) const PERIODIC: &str = "Periodic";
 
-/// Seconds until the next run of the guest when the status has to have the ended run first.
-const UNTIL_RECORDED_SECONDS: u32 = 1;
+/// Seconds until the next run of the guest when the status has to show the ended run first.
+const UNTIL_REPORTED_SECONDS: u32 = 1;
 
-/// How long an ended run is kept to be recorded in a status that has no field for it.
-const UNRECORDED: Duration = Duration::from_secs(10);
+/// How long the Job of an ended run is kept when the status never shows a run.
+const UNREPORTED: Duration = Duration::from_secs(10);
 
 /// A Kuri with a period.
 pub(crate) struct Task<'a> {
@@ -100,7 +100,6 @@ impl Task<'_> {
             }
             None => (KuriPhase::Setup, self.last_result(), None),
         };
-        let is_recorded = run.as_ref().is_none_or(|run| recorded.has(run));
         if let Some(run) = &run {
             recorded.add(run.clone());
         }
@@ -109,7 +108,7 @@ impl Task<'_> {
         let wait = due.map(|due| now.until(due)).filter(|wait| !wait.is_zero());
         if let (Some(due), Some(run), None) = (due, &run, wait)
             && job.is_periodic()
-            && (is_recorded || self.has_no_history(due, run))
+            && self.is_reported(due, run)
         {
             return self.waits_for(recorded, &format!("Job {}", self.observed.name())).complete();
         }
@@ -130,20 +129,22 @@ impl Task<'_> {
             .status(&status)
             .condition(ready)
             .condition(periodic);
-        match (wait, is_recorded) {
+        match (wait, run) {
             (Some(wait), _) => desired.requeue_after(seconds(wait)),
-            (None, false) => desired.requeue_after(UNTIL_RECORDED_SECONDS),
-            (None, true) => desired,
+            (None, Some(_)) => desired.requeue_after(UNTIL_REPORTED_SECONDS),
+            (None, None) => desired,
         }
         .complete()
     }
 
-    /// Returns whether the status of this Kuri seems to have no field for the history, so that
-    /// waiting for the ended run to be there would not end.
-    fn has_no_history(&self, due: Time, run: &KuriRun) -> bool {
+    /// Returns whether the Job of an ended run can go, since an earlier run of the guest has
+    /// reported its end. A status that the CustomResourceDefinition prunes never shows it.
+    fn is_reported(&self, due: Time, run: &KuriRun) -> bool {
+        let recorded = &self.observed.primary().recorded;
         let ended = Time::parse(&run.end).map_or(due, |end| end.max(due));
-        self.observed.primary().recorded.runs.is_none()
-            && ended.after(UNRECORDED) <= self.context.now()
+        recorded.has(run)
+            || matches!(recorded.phase, Some(KuriPhase::Done | KuriPhase::Failed))
+            || (recorded.runs.is_none() && ended.after(UNREPORTED) <= self.context.now())
     }
 
     /// Desires no Job: the next run starts when `left` is deleted.

@@ -11,6 +11,8 @@ pub(crate) const HISTORY_MAX: usize = 5;
 /// status can change it, so the guest decides by it only what it reports.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
+    /// The phase.
+    pub(crate) phase: Option<KuriPhase>,
     /// The last runs of the Job, newest first.
     pub(crate) history: Vec<KuriRun>,
     /// Number of ended runs; `None` if the Kuri was never periodic, or if its
@@ -48,6 +50,7 @@ impl Recorded {
         let conditions = || items("conditions");
         let is = |one: &&Value, type_: &str| one["type"] == type_;
         Self {
+            phase: from_value(status["phase"].clone()).ok(),
             history: items("history")
                 .filter_map(|run| from_value(run.clone()).ok())
                 .filter(|run: &KuriRun| {
