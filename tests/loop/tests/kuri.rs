@@ -94,7 +94,7 @@ fn condition<'a>(object: &'a Value, type_: &str) -> &'a Value {
 /// The times at which the Jobs of a Kuri were created, from the events of the API server. Checks
 /// that none was created while a Job or a Pod of it existed.
 fn starts(simulator: &Simulator, name: &str) -> Vec<Timestamp> {
-    let (mut starts, mut left) = (Vec::new(), BTreeSet::new());
+    let (mut starts, mut left, mut pods) = (Vec::new(), BTreeSet::new(), 0);
     for line in simulator.log() {
         let words: Vec<&str> = line.splitn(5, ' ').collect();
         let [_, change, kind @ ("batch/jobs" | "/pods"), key, text] = words[..] else { continue };
@@ -102,7 +102,9 @@ fn starts(simulator: &Simulator, name: &str) -> Vec<Timestamp> {
             || (kind == "/pods" && key.starts_with(&format!("default/{name}-")));
         match change {
             "Added" if is_its => {
-                if kind == "batch/jobs" {
+                if kind == "/pods" {
+                    pods += 1;
+                } else {
                     assert!(left.is_empty(), "a Job is created while {left:?} exist");
                     let job: Value = serde_json::from_str(text).unwrap();
                     let created = &job["metadata"]["creationTimestamp"];
@@ -116,6 +118,7 @@ fn starts(simulator: &Simulator, name: &str) -> Vec<Timestamp> {
             _ => {}
         }
     }
+    assert!(pods + 1 >= starts.len(), "{pods} Pods of {} Jobs", starts.len());
     starts
 }
 
@@ -199,7 +202,10 @@ fn run_longer_than_its_period_is_not_overlapped_and_ends_at_its_deadline() {
         assert_eq!(starts(&simulator, "long").len(), 1);
         let shown = kuri(&lab, "long").await;
         let periodic = condition(&shown, "Periodic");
-        assert_eq!((&periodic["status"], &periodic["reason"]), (&json!("False"), &json!("RunExceedsPeriod")));
+        assert_eq!(
+            (&periodic["status"], &periodic["reason"]),
+            (&json!("False"), &json!("RunExceedsPeriod"))
+        );
         assert_eq!(shown["status"]["nextRun"], Value::Null);
 
         // The deadline applies to the run that is there, and the failed run to the history.
@@ -208,7 +214,10 @@ fn run_longer_than_its_period_is_not_overlapped_and_ends_at_its_deadline() {
         lab.api().send("PATCH", &path, Content::MergePatch, &change).await.unwrap();
         pass(&lab, 50).await;
         let shown = kuri(&lab, "long").await;
-        assert_eq!(shown["status"]["history"].as_array().unwrap().last().unwrap()["result"], "Failed");
+        assert_eq!(
+            shown["status"]["history"].as_array().unwrap().last().unwrap()["result"],
+            "Failed"
+        );
         let ready = condition(&shown, "Ready");
         assert_eq!((&ready["status"], &ready["reason"]), (&json!("False"), &json!("Failed")));
         assert!(ready["message"].as_str().unwrap().contains("deadline"), "{ready}");
@@ -238,7 +247,8 @@ fn nonsense_periods_create_no_job_and_leave_other_kuris_alone() {
             let refused = create(lab.api(), name, &json!({"period": period})).await;
             assert!(matches!(refused, Err(ApiFailure::Refused { code: 422, .. })), "{name}");
         }
-        let accepted = [("zero", "0s"), ("short", "9s"), ("year", "8761h"), ("overflow", &*overflow)];
+        let accepted =
+            [("zero", "0s"), ("short", "9s"), ("year", "8761h"), ("overflow", &*overflow)];
         for (name, period) in accepted {
             create(lab.api(), name, &json!({"period": period})).await.unwrap();
         }
@@ -247,7 +257,10 @@ fn nonsense_periods_create_no_job_and_leave_other_kuris_alone() {
             let shown = kuri(&lab, name).await;
             for type_ in ["Ready", "Periodic"] {
                 let found = condition(&shown, type_);
-                assert_eq!((&found["status"], &found["reason"]), (&json!("False"), &json!("InvalidPeriod")));
+                assert_eq!(
+                    (&found["status"], &found["reason"]),
+                    (&json!("False"), &json!("InvalidPeriod"))
+                );
             }
             assert_eq!(starts(&simulator, name), []);
             lab.api().delete(&format!("{KURIS}/{name}")).await.unwrap();
