@@ -1,13 +1,21 @@
 use innkeeper_sdk::serde_json::{Value, json};
 use serde::Deserialize;
 
+use crate::period;
+
 /// The Module's `spec.parameters`, which apply to all Kuris.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
     /// Operations of the module; both if left out.
     #[serde(default = "both")]
     pub operations: Vec<Operation>,
+    /// Period of the Kuris that set no `spec.period`; if left out, they run once.
+    #[serde(default)]
+    pub period: Option<String>,
+    /// Deadline of the Kuris that set no `spec.deadlineSeconds`.
+    #[serde(default)]
+    pub deadline_seconds: Option<i64>,
 }
 
 /// An operation of the module.
@@ -17,7 +25,8 @@ pub enum Operation {
     /// Creates a Job for each Kuri. Without this operation the guest deletes the Jobs.
     Deploy,
     /// Keeps a deleted Kuri until its Job and the Job's pods are deleted. Without this operation
-    /// the Kuri is removed at once, and the garbage collector deletes them later.
+    /// the Kuri is removed at once, and the garbage collector deletes them later. A periodic Kuri
+    /// needs it between two runs.
     Cleanup,
 }
 
@@ -34,6 +43,17 @@ impl Parameters {
                     "items": { "type": "string", "enum": ["deploy", "cleanup"] },
                     "uniqueItems": true,
                     "default": ["deploy", "cleanup"],
+                },
+                "period": {
+                    "description": "Period of the Kuris that set no `spec.period`, from 10s to 8760h: each period the guest deletes the Job and its pods and creates the Job again. If left out, these Kuris run once.",
+                    "type": "string",
+                    "maxLength": period::LENGTH_MAX,
+                    "pattern": period::PATTERN,
+                },
+                "deadlineSeconds": {
+                    "description": "Seconds until a run fails, for the Kuris that set no `spec.deadlineSeconds`.",
+                    "type": "integer",
+                    "minimum": 1,
                 },
             },
         })

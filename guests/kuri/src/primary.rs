@@ -1,6 +1,8 @@
 use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource, Rule};
 use serde::{Deserialize, Serialize};
 
+use crate::recorded::Recorded;
+
 /// A Kuri, as this guest reads it and as other guests desire it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kuri {
@@ -9,10 +11,14 @@ pub struct Kuri {
     /// Spec.
     #[serde(default)]
     pub spec: KuriSpec,
+    /// What earlier runs of the guest have reported.
+    #[serde(default, rename = "status", skip_serializing)]
+    pub(crate) recorded: Recorded,
 }
 
 /// Desired state of a Kuri.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct KuriSpec {
     /// Image of the Job.
@@ -22,20 +28,70 @@ pub struct KuriSpec {
     /// Command of the Job: a program and its arguments.
     #[serde(default = "command")]
     pub command: Vec<String>,
+    /// Period, from 10s to 8760h: when the Job has ended and the period since its start has
+    /// passed, the guest deletes the Job and its pods and creates the Job again. If left out, the
+    /// Job runs once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(length(max = 32), regex(pattern = "^([0-9]+[hms])+$"))
+    )]
+    pub period: Option<String>,
+    /// Seconds until a run fails, whatever its pods do; no limit if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(range(min = 1)))]
+    pub deadline_seconds: Option<i64>,
 }
 
 impl Default for KuriSpec {
     fn default() -> Self {
-        Self { image: image(), command: command() }
+        Self { image: image(), command: command(), period: None, deadline_seconds: None }
     }
 }
 
 /// Observed state of a Kuri.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct KuriStatus {
     /// Phase.
     pub phase: KuriPhase,
+    /// The last runs of a periodic Kuri that have ended, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(length(max = 5)))]
+    pub history: Vec<KuriRun>,
+    /// Number of runs of a periodic Kuri that have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<i64>,
+    /// Time from which the next run of a periodic Kuri can start; missing when this time has
+    /// passed and the run has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(extend("format" = "date-time")))]
+    pub next_run: Option<String>,
+}
+
+/// A run of a periodic Kuri that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub struct KuriRun {
+    /// Time at which the Job was created.
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(extend("format" = "date-time")))]
+    pub start: String,
+    /// Time at which the Job ended.
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(extend("format" = "date-time")))]
+    pub end: String,
+    /// How the Job ended.
+    pub result: KuriResult,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
+pub enum KuriResult {
+    /// The Job has succeeded.
+    Succeeded,
+    /// The Job has failed.
+    Failed,
 }
 
 /// Phase of a Kuri.
@@ -66,7 +122,7 @@ fn command() -> Vec<String> {
 impl Kuri {
     /// Creates a Kuri.
     pub fn new(name: impl Into<String>, spec: KuriSpec) -> Self {
-        Self { metadata: Metadata::named(name), spec }
+        Self { metadata: Metadata::named(name), spec, recorded: Recorded::default() }
     }
 }
 

@@ -1,10 +1,14 @@
-use innkeeper_sdk::kinds::{Container, JOB_NAME_LABEL, Job, JobSpec, PodTemplate, RestartPolicy};
+use innkeeper_sdk::kinds::Job;
 use innkeeper_sdk::{
-    Condition, Context, Describe, Desired, Manifest, Observed, Outcome, Policy, ReadError,
-    Reconciler, condition, names, read,
+    Condition, Context, Describe, Desired, Manifest, Observed, Outcome, Policy, Reconciler,
+    condition, names, read,
 };
 
-use crate::{Kuri, KuriPhase, KuriSpec, KuriStatus, Operation, Parameters};
+use crate::clean_up::{cleaning_up, is_clean, unreadable};
+use crate::job::job;
+use crate::period::Period;
+use crate::periodic::{PERIODIC, Task};
+use crate::{Kuri, KuriPhase, KuriSpec, Operation, Parameters};
 
 /// The reconcile logic of kuri.
 pub struct Guest;
@@ -41,32 +45,81 @@ impl Reconciler for Guest {
             );
             return Outcome::refused("NameTooLong", message);
         }
-        if parameters.has(Operation::Deploy) {
-            deploy(observed)
-        } else {
-            cleanup(context, observed)
+        if !parameters.has(Operation::Deploy) {
+            return cleanup(context, observed);
+        }
+        let spec = &observed.primary().spec;
+        let deadline_seconds = match deadline(spec, &parameters) {
+            Ok(deadline_seconds) => deadline_seconds,
+            Err(message) => return Outcome::refused("InvalidDeadline", message),
+        };
+        match Period::of(spec, &parameters) {
+            Ok(Some(period)) if parameters.has(Operation::Cleanup) => {
+                Task { context, observed, period, deadline_seconds }.outcome()
+            }
+            Ok(Some(period)) => deploy(observed, deadline_seconds).condition(needs_cleanup(period)),
+            Ok(None) => {
+                let outcome = deploy(observed, deadline_seconds);
+                no_longer_periodic(observed, outcome, "RunsOnce", "no period is set")
+            }
+            Err(message) => Outcome::refused("InvalidPeriod", message.clone())
+                .condition(condition::is_false(PERIODIC, "InvalidPeriod", message)),
         }
     }
 }
 
+/// Returns the seconds until a run fails; `None` if it may take any time.
+///
+/// # Errors
+/// What is wrong with the deadline, for users.
+fn deadline(spec: &KuriSpec, parameters: &Parameters) -> Result<Option<i64>, String> {
+    match spec.deadline_seconds.or(parameters.deadline_seconds) {
+        Some(seconds) if seconds < 1 => Err(format!(
+            "deadlineSeconds {seconds} is too short: use at least 1, or leave it out for no limit"
+        )),
+        seconds => Ok(seconds),
+    }
+}
+
 /// Desires the Job.
-fn deploy(observed: &Observed<Kuri>) -> Outcome {
+fn deploy(observed: &Observed<Kuri>, deadline_seconds: Option<i64>) -> Outcome {
     let (phase, ready) = progress(observed);
+    let (name, primary) = (observed.name(), observed.primary());
     Desired::new()
         // The pod template of a Job is immutable.
-        .object_with(
-            job(observed.name(), &observed.primary().spec),
-            [Policy::RecreateWhenImmutable],
-        )
-        .status(&KuriStatus { phase })
+        .object_with(job(name, &primary.spec, deadline_seconds), [Policy::RecreateWhenImmutable])
+        .status(&primary.recorded.status(phase))
         .condition(ready)
         .complete()
 }
 
+/// Returns the condition of a Kuri with a period in a module that does not clean up.
+fn needs_cleanup(period: Period) -> Condition {
+    let message = format!(
+        "the Job runs once and not every {period}: a run after the first needs the operation `cleanup`; add it to the Module's spec.parameters.operations"
+    );
+    condition::is_false(PERIODIC, "PeriodNeedsCleanup", message)
+}
+
+/// Adds the condition `Periodic` with the status `False` if the Kuri has had it.
+fn no_longer_periodic(
+    observed: &Observed<Kuri>,
+    outcome: Outcome,
+    reason: &str,
+    message: &str,
+) -> Outcome {
+    if observed.primary().recorded.has_periodic {
+        outcome.condition(condition::is_false(PERIODIC, reason, message))
+    } else {
+        outcome
+    }
+}
+
 /// Deletes the Job, and reports when its pods are deleted too.
 fn cleanup(context: &Context, observed: &Observed<Kuri>) -> Outcome {
-    match is_clean(context, observed) {
+    let outcome = match is_clean(context, observed) {
         Ok(true) => with_status(
+            observed,
             KuriPhase::Clean,
             condition::ready(
                 "Clean",
@@ -74,63 +127,38 @@ fn cleanup(context: &Context, observed: &Observed<Kuri>) -> Outcome {
             ),
         )
         .complete(),
-        Ok(false) => with_status(KuriPhase::Cleanup, cleaning_up()).complete(),
-        Err(error) => unreadable(&error),
-    }
+        Ok(false) => with_status(observed, KuriPhase::Cleanup, cleaning_up()).complete(),
+        Err(error) => return unreadable(&error),
+    };
+    no_longer_periodic(observed, outcome, "Stopped", "the Module has no operation `deploy`")
 }
 
 /// Deletes the Job of a deleted Kuri, and ends the finalization when its pods are deleted too.
 fn finalize(context: &Context, observed: &Observed<Kuri>, parameters: &Parameters) -> Outcome {
-    if !parameters.has(Operation::Cleanup) {
+    let outcome = if parameters.has(Operation::Cleanup) {
+        match is_clean(context, observed) {
+            Ok(true) => {
+                with_status(observed, KuriPhase::Clean, cleaning_up()).finalized().complete()
+            }
+            Ok(false) => with_status(observed, KuriPhase::Cleanup, cleaning_up()).complete(),
+            Err(error) => return unreadable(&error),
+        }
+    } else {
         // The garbage collector deletes the Job after the Kuri.
-        return with_status(KuriPhase::Cleanup, cleaning_up())
+        with_status(observed, KuriPhase::Cleanup, cleaning_up())
             .keep::<Job>("", observed.name())
             .finalized()
-            .complete();
-    }
-    match is_clean(context, observed) {
-        Ok(true) => with_status(KuriPhase::Clean, cleaning_up()).finalized().complete(),
-        Ok(false) => with_status(KuriPhase::Cleanup, cleaning_up()).complete(),
-        Err(error) => unreadable(&error),
-    }
+            .complete()
+    };
+    no_longer_periodic(observed, outcome, "Stopped", "the Kuri is being deleted")
 }
 
-fn with_status(phase: KuriPhase, ready: Condition) -> Desired {
-    Desired::new().status(&KuriStatus { phase }).condition(ready)
-}
-
-fn cleaning_up() -> Condition {
-    condition::not_ready("CleaningUp", "the Job and its pods are being deleted")
-}
-
-fn unreadable(error: &ReadError) -> Outcome {
-    let message = format!("cannot check whether the Job and its pods are deleted: {error}");
-    Outcome::failed("Unreadable", message.clone())
-        .condition(condition::not_ready("Unreadable", message))
-}
-
-/// Returns whether neither the Job nor a pod of it exists.
-fn is_clean(context: &Context, observed: &Observed<Kuri>) -> Result<bool, ReadError> {
-    let (namespace, name) = (observed.namespace(), observed.name());
-    if observed.owned::<read::Job>(name).is_some() {
-        return Ok(false);
-    }
-    match context.get::<read::Job>(namespace, name) {
-        // The Job of another client: pods that carry its name belong to that Job.
-        Ok(_) => return Ok(true),
-        Err(ReadError::NotFound) => {}
-        Err(error) => return Err(error),
-    }
-    if !names::is_label_value(name) {
-        // No Job can have this name.
-        return Ok(true);
-    }
-    let pods = context.list::<read::Pod>(namespace, &format!("{JOB_NAME_LABEL}={name}"))?;
-    Ok(pods.is_empty())
+fn with_status(observed: &Observed<Kuri>, phase: KuriPhase, ready: Condition) -> Desired {
+    Desired::new().status(&observed.primary().recorded.status(phase)).condition(ready)
 }
 
 /// Returns the phase and the condition `Ready` from the state of the Job.
-fn progress(observed: &Observed<Kuri>) -> (KuriPhase, Condition) {
+pub(crate) fn progress(observed: &Observed<Kuri>) -> (KuriPhase, Condition) {
     let name = observed.name();
     if let Some(unapplied) = observed.unapplied().first() {
         let message = format!("{}: {}", unapplied.reference, unapplied.message);
@@ -150,12 +178,4 @@ fn progress(observed: &Observed<Kuri>) -> (KuriPhase, Condition) {
     }
     let message = format!("Job {name} has not ended yet");
     (KuriPhase::Setup, condition::not_ready("InProgress", message))
-}
-
-fn job(name: &str, spec: &KuriSpec) -> Job {
-    let container = Container::new("kuri", &spec.image).command(&spec.command);
-    let template = PodTemplate::new(&innkeeper_sdk::labels([("app", "kuri")]))
-        .container(container)
-        .restart_policy(RestartPolicy::Never);
-    Job::new(name, JobSpec::new(template))
 }

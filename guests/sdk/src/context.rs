@@ -1,7 +1,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::{Owned, Resource};
+use crate::{Owned, Resource, Time};
 use innkeeper_contract::{ObservedList, ObservedObject};
 
 /// The severity of a log line.
@@ -156,6 +156,11 @@ impl<'a> Context<'a> {
     /// [`Desired::requeue_after`](crate::Desired::requeue_after) or a resync period.
     pub fn now_ms(&self) -> f64 {
         self.reader.now_ms()
+    }
+
+    /// Returns the time in whole seconds; see [`now_ms`](Self::now_ms).
+    pub fn now(&self) -> Time {
+        Time::from_ms(self.now_ms())
     }
 
     /// Logs a line for debugging this guest.

@@ -80,6 +80,7 @@
 //! | [`read`] | types for objects that guests read |
 //! | [`condition`], [`event`] | builders for conditions and Events of the primary |
 //! | [`names`] | checks of names and label values |
+//! | [`Time`], [`parse_duration`] | times and durations as Kubernetes and its users write them |
 //! | `schema` | generates a CustomResourceDefinition from Rust types (native only) |
 //! | `testing` | runs guests in tests: one run (`Scenario`) or several (`FakeCluster`) (native only) |
 //! | `allocator` | the guest's global allocator (wasm32 only) |
@@ -114,6 +115,7 @@ mod resource;
 pub mod schema;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+mod time;
 
 pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;
@@ -128,6 +130,7 @@ pub use outcome::{Outcome, RawOutcome};
 pub use reconciler::{Reconciler, describe_text, reconcile_text};
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
 pub use serde_json;
+pub use time::{Time, parse_duration};
 
 /// Exports a [`Reconciler`] from the component: `innkeeper_sdk::export!(MyGuest);`.
 ///

@@ -17,8 +17,8 @@ pub fn labels<const N: usize>(pairs: [(&str, &str); N]) -> Labels {
 
 /// The fields of `metadata` that guests read and write.
 ///
-/// Fields that the API server sets (`uid`, `generation`, `deletionTimestamp`) are deserialized
-/// and never serialized.
+/// Fields that the API server sets (`uid`, `generation` and the times) are deserialized and never
+/// serialized.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata {
@@ -40,6 +40,9 @@ pub struct Metadata {
     /// Set by the API server: counts changes of the spec; 0 if unknown.
     #[serde(skip_serializing)]
     pub generation: i64,
+    /// Set by the API server when it creates the object (RFC 3339, see [`Time`](crate::Time)).
+    #[serde(skip_serializing)]
+    pub creation_timestamp: Option<String>,
     /// Set by the API server when the object is being deleted (RFC 3339).
     #[serde(skip_serializing)]
     pub deletion_timestamp: Option<String>,

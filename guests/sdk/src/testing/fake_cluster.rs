@@ -6,7 +6,7 @@ use innkeeper_contract::DesiredObject;
 use serde_json::{Value, json};
 
 use super::{Run, Scenario};
-use crate::{Policy, Readiness, ReadinessState, Reconciler, Resource};
+use crate::{Policy, Readiness, ReadinessState, Reconciler, Resource, Time};
 
 /// Maximum number of rounds until the guest settles.
 const ROUNDS_MAX: usize = 10;
@@ -21,8 +21,9 @@ const ROUNDS_MAX: usize = 10;
 /// cluster.settle().condition("Ready", True, "AllReady");
 /// ```
 ///
-/// It does what the host does when no request fails: apply, merge, prune, keep, write the status,
-/// remove the finalizer. A desired object replaces the existing one except for its status. A new
+/// It does what the host does when no request fails: apply, merge, prune, keep, write the status
+/// with the guest's conditions, remove the finalizer. A desired object replaces the existing one
+/// except for its status and its creation time. A new
 /// `ConfigMap`, `CronJob`, Route, Secret or Service is ready; an object of any other kind is
 /// `InProgress` until the test calls [`becomes_ready`](Self::becomes_ready).
 pub struct FakeCluster<R> {
@@ -159,7 +160,11 @@ impl<R: Reconciler> FakeCluster<R> {
             changed |= self.prune(desired);
         }
         if let Some(status) = &desired.status {
-            self.present()["status"] = Value::Object(status.clone());
+            let mut status = Value::Object(status.clone());
+            if !desired.conditions.is_empty() {
+                status["conditions"] = json!(desired.conditions);
+            }
+            self.present()["status"] = status;
         }
         let deleting = self.present()["metadata"].get("deletionTimestamp").is_some();
         if desired.finalized && deleting {
@@ -231,6 +236,7 @@ impl<R: Reconciler> FakeCluster<R> {
                 return false;
             }
             let readiness = at_first(&wanted);
+            wanted["metadata"]["creationTimestamp"] = json!(Time::from_ms(self.now_ms).to_string());
             self.objects.push(Stored {
                 object: wanted,
                 readiness,
@@ -244,6 +250,9 @@ impl<R: Reconciler> FakeCluster<R> {
         } else if !desired.policy.contains(&Policy::CreateOnly) {
             if let Some(status) = before.get("status") {
                 wanted["status"] = status.clone();
+            }
+            if let Some(created) = before["metadata"].get("creationTimestamp") {
+                wanted["metadata"]["creationTimestamp"] = created.clone();
             }
             found.object = wanted;
             found.made = Some(desired.policy.clone());

@@ -121,6 +121,47 @@ async fn kuri_operations_follow_the_parameters_of_the_module() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn periodic_kuri_runs_again_when_the_pods_of_its_last_run_are_deleted() -> Result<()> {
+    let (stage, _host, namespace) = stage(&[("kuri", json!({}))]).await?;
+    let (admin, ns) = (&stage.admin, &*namespace);
+    let periodic = json!({"apiVersion": KURI.api_version, "kind": KURI.kind,
+        "metadata": {"name": "chestnut"}, "spec": {"period": "10s", "deadlineSeconds": 600}});
+    admin.apply_in(ns, &periodic.to_string()).await?;
+    let (at, at_job) = ((KURI, ns, "chestnut"), (Kind::JOB, ns, "chestnut"));
+    let first = pod_of(admin, ns, "chestnut").await?;
+    let job = admin.must_get(Kind::JOB, ns, "chestnut").await?;
+    assert_eq!(job["spec"]["activeDeadlineSeconds"], 600);
+    stage.says(at, ("Periodic", "True", "Scheduled")).await?;
+    kubelet::hold(admin, ns, &first, true).await?;
+    kubelet::ends(admin, ns, &first, "Succeeded").await?;
+    let has_runs = |runs: u32| move |one: &Value| one["status"]["runs"] == runs;
+    admin.until("the first run is reported", SOON, at, has_runs(1)).await?;
+
+    // The period passes, and a pod that takes its time holds the next run.
+    admin.until_gone(SOON, at_job).await?;
+    stage.says(at, ("Periodic", "True", "CleaningUp")).await?;
+    stage.says(at, ("Ready", "True", "Succeeded")).await?;
+    stage.quiet(Duration::from_secs(2)).await?;
+    assert!(admin.get(Kind::JOB, ns, "chestnut").await?.is_none());
+    admin.must_get(Kind::POD, ns, &first).await?;
+    kubelet::hold(admin, ns, &first, false).await?;
+    let is_another = |one: &Value| one["metadata"]["uid"] != job["metadata"]["uid"];
+    admin.until("there is another Job", SOON, at_job, is_another).await?;
+    assert!(admin.get(Kind::POD, ns, &first).await?.is_none(), "the pod went first");
+
+    let second = pod_of(admin, ns, "chestnut").await?;
+    kubelet::ends(admin, ns, &second, "Succeeded").await?;
+    let shown = admin.until("the second run is reported", SOON, at, has_runs(2)).await?;
+    let history = shown["status"]["history"].as_array().unwrap();
+    assert_eq!(history.len(), 2);
+    assert_eq!(history[1]["start"], job["metadata"]["creationTimestamp"]);
+    admin.delete(KURI, ns, "chestnut").await?;
+    admin.until_gone(SOON, at).await?;
+    assert!(admin.list(Kind::POD, ns).await?.is_empty(), "the pods went first");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn status_last_run_changes_only_with_its_outcome() -> Result<()> {
     let (stage, host, namespace) = stage(&[("kuri", json!({"resyncPeriod": "1s"}))]).await?;
     let (admin, ns) = (&stage.admin, &*namespace);
