@@ -96,4 +96,5 @@ impl CustomResource for Imo {
     ];
     const SPEC_MAY_BE_LEFT_OUT: bool = true;
     const SHOWS_LAST_RUN: bool = true;
+    const SHOWS_RUN_RESULT: bool = true;
 }

@@ -82,3 +82,9 @@ fn sample_manifest_is_an_imo() {
         assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`");
     }
 }
+
+#[test]
+fn module_sample_has_the_period_of_the_source() {
+    let text = include_str!("../../../deploy/samples/module-imo.yaml");
+    assert!(text.lines().any(|found| found == "  resyncPeriod: 30s"), "{text}");
+}

@@ -18,7 +18,7 @@ pub(crate) enum Child {
 impl Child {
     /// Returns all desired children in the order of the spec.
     pub(crate) fn all(kabocha: &Kabocha) -> Vec<Self> {
-        let KabochaSpec { imos, kuris, kabochas } = &kabocha.spec;
+        let KabochaSpec { imos, kuris, kabochas, dummy: _ } = &kabocha.spec;
         let named = |name: &str| joined(&kabocha.metadata.name, name);
         let imos = imos.iter().map(|one| Self::Imo(Imo::new(named(&one.name), one.spec.clone())));
         let kuris =
@@ -27,7 +27,7 @@ impl Child {
             let spec = KabochaSpec {
                 imos: one.imos.clone(),
                 kuris: one.kuris.clone(),
-                kabochas: Vec::new(),
+                ..KabochaSpec::default()
             };
             Self::Kabocha(Kabocha::new(named(&one.name), spec))
         });

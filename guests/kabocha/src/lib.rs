@@ -4,17 +4,20 @@
 //! | file | what |
 //! |---|---|
 //! | `primary` | the `Kabocha` |
+//! | `parameters` | the Module's parameters |
 //! | `children` | the desired children and their names |
 //! | `progress` | the readiness of the children |
 //! | `teardown` | deletion of the children, one kind after the other |
 //! | `reconcile` | desired state from observed state |
 
 mod children;
+mod parameters;
 mod primary;
 mod progress;
 mod reconcile;
 mod teardown;
 
+pub use parameters::Parameters;
 pub use primary::{
     ChildStatus, Kabocha, KabochaPhase, KabochaSpec, KabochaStatus, NamedImo, NamedKabocha,
     NamedKuri,

@@ -17,6 +17,9 @@ pub struct Kabocha {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct KabochaSpec {
+    /// Text without effect: the only field in the manifests of the original operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dummy: Option<String>,
     /// Imos.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
@@ -130,18 +133,20 @@ pub struct NamedKabocha {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct KabochaStatus {
-    /// Phase.
+    /// Phase: `setup`, `ready` or `teardown`, or the one that the Module's parameter `phase` sets.
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(with = "String"))]
     pub phase: KabochaPhase,
     /// Number of ready children and number of desired children: `2/3`.
-    pub ready: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
     /// Children.
-    pub children: Vec<ChildStatus>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<Vec<ChildStatus>>,
 }
 
 /// Phase of a Kabocha.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub enum KabochaPhase {
     /// Not all children are ready.
     Setup,
@@ -149,6 +154,30 @@ pub enum KabochaPhase {
     Ready,
     /// The Kabocha is being deleted and waits for the deletion of its children.
     Teardown,
+    /// The phase that the Module's parameter sets.
+    #[serde(untagged)]
+    Parameter(String),
+}
+
+impl KabochaSpec {
+    /// Returns whether the Kabocha has no children, like every one of the original operator.
+    pub fn has_no_children(&self) -> bool {
+        self.imos.is_empty() && self.kuris.is_empty() && self.kabochas.is_empty()
+    }
+}
+
+impl KabochaStatus {
+    /// Creates a status of children: how many of them are ready, and which.
+    pub(crate) fn of_children(phase: KabochaPhase, children: Vec<ChildStatus>) -> Self {
+        let ready = children.iter().filter(|child| child.ready).count();
+        let ready = Some(format!("{ready}/{}", children.len()));
+        Self { phase, ready, children: Some(children) }
+    }
+
+    /// Creates a status of a phase alone.
+    pub(crate) fn of_phase(phase: &str) -> Self {
+        Self { phase: KabochaPhase::Parameter(phase.to_owned()), ready: None, children: None }
+    }
 }
 
 /// Observed state of a child.
@@ -217,4 +246,5 @@ impl CustomResource for Kabocha {
     ];
     const SPEC_MAY_BE_LEFT_OUT: bool = true;
     const SHOWS_LAST_RUN: bool = true;
+    const SHOWS_RUN_RESULT: bool = true;
 }

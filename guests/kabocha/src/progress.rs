@@ -3,16 +3,28 @@ use innkeeper_sdk::{Condition, Observed, Resource, condition, read};
 use kuri::Kuri;
 
 use crate::children::Child;
-use crate::{ChildStatus, Kabocha, KabochaPhase, KabochaStatus};
+use crate::{ChildStatus, Kabocha, KabochaPhase, KabochaStatus, Parameters};
 
 /// Returns the status with the readiness of the desired children.
-pub(crate) fn of_children(observed: &Observed<Kabocha>, children: &[Child]) -> KabochaStatus {
+pub(crate) fn of_children(
+    observed: &Observed<Kabocha>,
+    children: &[Child],
+    parameters: &Parameters,
+) -> KabochaStatus {
     let children: Vec<ChildStatus> = children
         .iter()
         .map(|child| {
             let unready = match child {
                 Child::Imo(_) => unready::<Imo>(observed, child.name()),
                 Child::Kuri(_) => unready::<Kuri>(observed, child.name()),
+                // The status of such a child is its phase alone: it has nothing to wait for.
+                Child::Kabocha(kabocha)
+                    if kabocha.spec.has_no_children()
+                        && parameters.last_phase().is_some()
+                        && exists(observed, child.name()) =>
+                {
+                    None
+                }
                 Child::Kabocha(_) => unready::<Kabocha>(observed, child.name()),
             };
             ChildStatus {
@@ -23,9 +35,15 @@ pub(crate) fn of_children(observed: &Observed<Kabocha>, children: &[Child]) -> K
             }
         })
         .collect();
-    let ready = children.iter().filter(|child| child.ready).count();
-    let phase = if ready == children.len() { KabochaPhase::Ready } else { KabochaPhase::Setup };
-    KabochaStatus { phase, ready: format!("{ready}/{}", children.len()), children }
+    let all_ready = children.iter().all(|child| child.ready);
+    let phase = if all_ready { KabochaPhase::Ready } else { KabochaPhase::Setup };
+    KabochaStatus::of_children(phase, children)
+}
+
+/// Returns whether a smaller Kabocha exists and is not being deleted.
+fn exists(observed: &Observed<Kabocha>, name: &str) -> bool {
+    let child = observed.owned::<read::Custom<Kabocha>>(name);
+    child.is_some_and(|child| !child.object.is_terminating())
 }
 
 /// Returns why a child is not ready; `None` if it is ready.
@@ -47,7 +65,7 @@ pub(crate) fn ready(observed: &Observed<Kabocha>, status: &KabochaStatus) -> Con
         let message = format!("{}: {}", unapplied.reference, unapplied.message);
         return condition::not_ready(&unapplied.reason, message);
     }
-    match status.children.iter().find(|child| !child.ready) {
+    match status.children.iter().flatten().find(|child| !child.ready) {
         None => condition::ready("AllReady", "all children are ready"),
         Some(child) => {
             let message = format!("{} {}: {}", child.kind, child.name, child.message);

@@ -3,7 +3,7 @@ use innkeeper_sdk::{Context, Describe, Desired, Manifest, Observed, Outcome, Rec
 use kuri::Kuri;
 
 use crate::children::Child;
-use crate::{Kabocha, progress, teardown};
+use crate::{Kabocha, KabochaStatus, Parameters, progress, teardown};
 
 /// The finalizer of every Kabocha, as in the original operator.
 pub const FINALIZER: &str = "finalizer.kabocha.example.com";
@@ -21,6 +21,7 @@ impl Reconciler for Guest {
             .owns_if_served::<Kuri>()
             .owns::<Kabocha>()
             .installs(include_str!("../crd.json"))
+            .parameters(Parameters::schema())
             .finalizes(FINALIZER)
             .resync_seconds(90)
             .manifest()
@@ -38,7 +39,19 @@ impl Reconciler for Guest {
             );
             return Outcome::refused("NameTooLong", message);
         }
-        let status = progress::of_children(observed, &children);
+        let parameters: Parameters = match observed.parameters() {
+            Ok(parameters) => parameters,
+            Err(error) => {
+                let message = format!("the Module's spec.parameters are invalid: {error}");
+                return Outcome::refused("BadParameters", message);
+            }
+        };
+        if let Some(phase) = parameters.last_phase()
+            && children.is_empty()
+        {
+            return Desired::new().status(&KabochaStatus::of_phase(phase)).complete();
+        }
+        let status = progress::of_children(observed, &children, &parameters);
         let ready = progress::ready(observed, &status);
         children
             .into_iter()

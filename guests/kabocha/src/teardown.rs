@@ -59,10 +59,6 @@ impl Stage {
 }
 
 fn with_status(children: Vec<ChildStatus>, message: &str) -> Desired {
-    let status = KabochaStatus {
-        phase: KabochaPhase::Teardown,
-        ready: format!("0/{}", children.len()),
-        children,
-    };
+    let status = KabochaStatus::of_children(KabochaPhase::Teardown, children);
     Desired::new().status(&status).condition(condition::not_ready("Teardown", message))
 }

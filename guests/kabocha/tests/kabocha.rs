@@ -221,6 +221,69 @@ fn ready_is_false_when_an_object_could_not_be_applied() {
     given(sample()).unapplied(conflict).run().condition("Ready", False, "Conflict");
 }
 
+/// The sample of the original operator.
+fn original() -> Value {
+    json!({ "metadata": { "name": "patch" }, "spec": { "dummy": "Imo, Kuri and Kabocha" } })
+}
+
+#[test]
+fn status_is_the_last_phase_of_the_parameter_and_nothing_else_without_children() {
+    for (parameters, phase) in [
+        (json!({ "phase": ["setup"] }), "setup"),
+        (json!({ "phase": ["setup", "harvest"], "operations": ["deploy"], "size": 3 }), "harvest"),
+    ] {
+        given(original())
+            .parameters(parameters)
+            .run()
+            .is_complete()
+            .desires_objects(0)
+            .status("", json!({ "phase": phase }))
+            .has_no_conditions();
+    }
+}
+
+#[test]
+fn readiness_of_children_is_reported_also_when_the_module_sets_a_phase() {
+    let mut parent = sample();
+    parent["spec"]["kabochas"] = json!([{ "name": "empty" }]);
+    let mut cluster = FakeCluster::<Guest>::with(parent);
+    cluster.parameters(json!({ "phase": ["setup"] }));
+    // The smaller Kabocha has no children: it never reports the condition Ready.
+    cluster.settle().status("/ready", "1/3").condition("Ready", False, "ChildNotReady");
+    reports::<Imo>(&mut cluster, "patch-red", "True", "");
+    reports::<Kuri>(&mut cluster, "patch-harvest", "True", "");
+    cluster.settle().status("/phase", "ready").condition("Ready", True, "AllReady");
+}
+
+#[test]
+fn phase_is_a_list_of_words_and_other_parameters_are_accepted() {
+    let schema = Guest::describe().parameters_schema.unwrap();
+    assert_eq!(schema["properties"]["phase"]["type"], "array");
+    assert_eq!(schema["properties"]["phase"]["items"]["type"], "string");
+    assert_eq!(schema.get("additionalProperties"), None, "any other variable is accepted");
+    given(original())
+        .parameters(json!({ "phase": "setup" }))
+        .run()
+        .failed_because("BadParameters")
+        .condition_says("Ready", "spec.parameters are invalid");
+}
+
+#[test]
+fn original_sample_is_the_manifest_of_the_tests() {
+    let text = include_str!("../../../deploy/samples/kabocha-original.yaml");
+    for line in ["kind: Kabocha", "spec:", "  dummy: Imo, Kuri and Kabocha"] {
+        assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`");
+    }
+}
+
+#[test]
+fn module_sample_has_the_settings_of_the_source() {
+    let text = include_str!("../../../deploy/samples/module-kabocha.yaml");
+    for line in ["  resyncPeriod: 90s", "  manageStatus: false", "    phase: [setup]"] {
+        assert!(text.lines().any(|found| found == line), "the sample lacks `{line}`");
+    }
+}
+
 #[test]
 fn the_finalizer_is_the_originals() {
     let manifest = Guest::describe();

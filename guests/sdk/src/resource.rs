@@ -56,6 +56,10 @@ pub trait CustomResource: Resource {
     /// object. [`Status`](Self::Status) must then have no field of this name. Each repair of an
     /// object costs one more write of the status.
     const SHOWS_LAST_RUN: bool = false;
+    /// Whether the host writes the condition `Running` with the member `ansibleResult`, as Ansible
+    /// operators have it: the counts `ok`, `changed`, `skipped` and `failures` of the last run, and
+    /// the time of its `completion`. The Module's `runResult` says how often the host renews it.
+    const SHOWS_RUN_RESULT: bool = false;
 }
 
 /// A validation rule in CEL (`x-kubernetes-validations`): the API server rejects an object for

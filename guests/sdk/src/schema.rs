@@ -14,6 +14,8 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test` (here: `cargo xtask guests --update`) updates the file.
 
+mod host_fields;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -53,9 +55,13 @@ where
         // The API server applies defaults of fields only inside an object that exists.
         spec["default"] = json!({});
     }
-    let mut status = status(structural::<R::Status>());
+    let mut status = host_fields::status(structural::<R::Status>());
     if R::SHOWS_LAST_RUN {
-        status["properties"]["lastRun"] = last_run();
+        status["properties"]["lastRun"] = host_fields::last_run();
+    }
+    if R::SHOWS_RUN_RESULT {
+        status["properties"]["conditions"]["items"]["properties"]["ansibleResult"] =
+            host_fields::run_result();
     }
     let mut root = json!({
         "type": "object",
@@ -173,87 +179,6 @@ fn constants(schema: &Map<String, Value>) -> Option<Vec<Value>> {
         }
     }
     Some(values)
-}
-
-/// Returns the schema of the guest's status with the fields that the host writes.
-fn status(mut schema: Value) -> Value {
-    if schema.get("properties").is_none() {
-        schema["properties"] = json!({});
-    }
-    // The object must be valid before the first status is written.
-    if let Some(members) = schema.as_object_mut() {
-        members.remove("required");
-    }
-    schema["properties"]["observedGeneration"] = json!({
-        "description": "The generation of the primary that this status is about.",
-        "type": "integer",
-        "format": "int64",
-    });
-    schema["properties"]["conditions"] = json!({
-        "description": "Conditions of the primary.",
-        "type": "array",
-        // A map, so that several field managers can each own conditions.
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-        "items": {
-            "type": "object",
-            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
-            "properties": {
-                "type": {
-                    "description": "Type of the condition, CamelCase.",
-                    "type": "string",
-                    "maxLength": 316,
-                },
-                "status": {
-                    "description": "Status of the condition.",
-                    "type": "string",
-                    "enum": ["True", "False", "Unknown"],
-                },
-                "reason": {
-                    "description": "Reason of the last transition, one CamelCase word.",
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": 1024,
-                },
-                "message": {
-                    "description": "Details of the last transition, for people.",
-                    "type": "string",
-                    "maxLength": 32768,
-                },
-                "lastTransitionTime": {
-                    "description": "Time at which the status of the condition last changed.",
-                    "type": "string",
-                    "format": "date-time",
-                },
-                "observedGeneration": {
-                    "description": "The generation of the primary that this condition is about.",
-                    "type": "integer",
-                    "format": "int64",
-                    "minimum": 0,
-                },
-            },
-        },
-    });
-    schema
-}
-
-/// Returns the schema of `status.lastRun`, which the host writes if the definition has it.
-fn last_run() -> Value {
-    let count = |description: &str| json!({ "description": description, "type": "integer", "format": "int64", "minimum": 0 });
-    json!({
-        "description": "Result of the last run that changed an object, or whose failures differed from those of the run before.",
-        "type": "object",
-        "properties": {
-            "ok": count("Number of objects that were in sync at the end."),
-            "changed": count("Number of objects that the run created, changed or deleted."),
-            "failures": count("Number of failed operations."),
-            "completionTime": {
-                "description": "Time at which the run ended.",
-                "type": "string",
-                "format": "date-time",
-            },
-        },
-    })
 }
 
 #[cfg(test)]
@@ -452,5 +377,33 @@ mod tests {
             json!(["type"])
         );
         assert_eq!(status.get("required"), None, "the object must be valid without a status");
+    }
+
+    #[test]
+    fn conditions_have_the_result_of_the_run_only_when_the_type_asks_for_it() {
+        struct Stable;
+
+        impl Resource for Stable {
+            const API_VERSION: &'static str = "example.com/v1";
+            const KIND: &'static str = "Stable";
+            const PLURAL: &'static str = "stables";
+        }
+
+        impl CustomResource for Stable {
+            type Spec = InnSpec;
+            type Status = InnStatus;
+            const SHOWS_RUN_RESULT: bool = true;
+        }
+
+        let result = |crd: Value| {
+            let status =
+                &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"];
+            let condition = &status["properties"]["conditions"]["items"]["properties"];
+            condition.get("ansibleResult").map(|result| result["properties"].clone())
+        };
+        let members = result(crd::<Stable>()).unwrap();
+        let names: Vec<_> = members.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(names, ["changed", "completion", "failures", "ok", "skipped"]);
+        assert_eq!(result(crd::<Inn>()), None);
     }
 }

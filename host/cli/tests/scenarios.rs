@@ -48,7 +48,7 @@ fn scenarios_of_postgres_hold() {
 
 #[test]
 fn scenarios_of_kabocha_hold() {
-    hold("kabocha", 1);
+    hold("kabocha", 2);
 }
 
 const PODROUTE: &str = "apiVersion: quay.io/v1alpha1\nkind: Podroute\nmetadata:\n  name: site\nspec:\n  image: example.com/app:1\n  replicas: 2\n";

@@ -16,6 +16,9 @@ pub struct LastRun {
     pub ok: usize,
     /// Objects that the run created, changed or deleted.
     pub changed: usize,
+    /// Objects that the run left as they are without being in sync and without a failure: a pause
+    /// holds them back, they wait for another one, or the cluster does not serve their kind.
+    pub skipped: usize,
     /// Objects that the run could not apply, and failures of the guest.
     pub failures: usize,
 }
@@ -56,7 +59,7 @@ mod tests {
 
     #[test]
     fn run_that_changed_something_is_shown_with_its_time() {
-        let last_run = LastRun { ok: 4, changed: 1, failures: 0 };
+        let last_run = LastRun { ok: 4, changed: 1, skipped: 0, failures: 0 };
         let shown = json!({"ok": 4, "changed": 1, "failures": 0, "completionTime": NOW});
         assert_eq!(last_run.to_status(None, NOW), Some(shown.clone()));
         assert_eq!(last_run.to_status(Some(&live()), NOW), Some(shown));
@@ -64,14 +67,15 @@ mod tests {
 
     #[test]
     fn run_that_changed_nothing_keeps_the_live_counts() {
-        let last_run = LastRun { ok: 4, changed: 0, failures: 1 };
+        let last_run = LastRun { ok: 4, changed: 0, skipped: 2, failures: 1 };
         assert_eq!(last_run.to_status(Some(&live()), NOW), Some(live()));
     }
 
     #[test]
     fn change_of_failures_is_shown_when_the_run_changed_nothing() {
         for failures in [0, 2] {
-            let shown = LastRun { ok: 4, changed: 0, failures }.to_status(Some(&live()), NOW);
+            let shown =
+                LastRun { ok: 4, changed: 0, skipped: 0, failures }.to_status(Some(&live()), NOW);
             assert_eq!(
                 shown,
                 Some(json!({"ok": 4, "changed": 0, "failures": failures, "completionTime": NOW}))
@@ -81,7 +85,7 @@ mod tests {
 
     #[test]
     fn first_run_without_changes_or_failures_is_not_shown() {
-        let last_run = LastRun { ok: 4, changed: 0, failures: 0 };
+        let last_run = LastRun { ok: 4, ..LastRun::default() };
         assert_eq!(last_run.to_status(None, NOW), None);
     }
 

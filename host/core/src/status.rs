@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::object::Operation;
-use crate::{LastRun, Manager, Object, guest_status, last_run, schema};
+use crate::{LastRun, Manager, Object, RunResult, guest_status, last_run, run_result, schema};
 
 /// The input of a status.
 #[derive(Debug)]
@@ -24,6 +24,9 @@ pub struct Input<'a> {
     pub schema: Option<&'a Value>,
     /// The counts of the last run, for a managed status whose schema has the field.
     pub last_run: LastRun,
+    /// How the host shows the result of the last run; `None` if it does not. With it, the condition
+    /// [`run_result::CONDITION`] must be one of the conditions.
+    pub run_result: Option<RunResult>,
     /// The current time, for transitions.
     pub now: Timestamp,
 }
@@ -65,11 +68,42 @@ pub fn status(input: &Input<'_>) -> Option<Value> {
     if !conditions.is_empty() {
         desired.insert("conditions".to_owned(), conditions.into());
     }
+    let renewed = input.last_run.to_result(&time(input.now));
+    let kept = input
+        .run_result
+        .and_then(|result| result.kept(live_result(&live), input.last_run, input.now));
     let mut desired = Value::Object(desired);
+    if input.run_result.is_some() {
+        set_result(&mut desired, kept.as_ref().unwrap_or(&renewed));
+    }
     if let Some(schema) = input.schema {
         schema::prune(schema, &mut desired);
     }
-    (!is_live(&desired, &live, &own)).then_some(desired)
+    if is_live(&desired, &live, &own) {
+        return None;
+    }
+    // A write costs the same with the time of this run.
+    if kept.is_some() {
+        set_result(&mut desired, &renewed);
+    }
+    Some(desired)
+}
+
+/// The result of the last run in a live status.
+fn live_result(live: &Map<String, Value>) -> Option<&Value> {
+    let conditions = live.get("conditions")?.as_array()?;
+    conditions.iter().find(|one| one["type"] == run_result::CONDITION)?.get(run_result::MEMBER)
+}
+
+/// Sets the result of the last run in the condition for it.
+fn set_result(status: &mut Value, result: &Value) {
+    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
+    let condition = conditions.and_then(|conditions| {
+        conditions.iter_mut().find(|one| one["type"] == run_result::CONDITION)
+    });
+    if let Some(condition) = condition {
+        condition[run_result::MEMBER] = result.clone();
+    }
 }
 
 /// Whether the live status has every desired member with its value, and no other member of the
@@ -81,7 +115,12 @@ fn is_live(desired: &Value, live: &Map<String, Value>, own: &OwnMembers) -> bool
             ("conditions", Some(live)) => {
                 // Other managers may have conditions in the list.
                 let live = live.as_array().map_or(&[][..], Vec::as_slice);
-                value.as_array().is_some_and(|desired| desired.iter().all(|one| live.contains(one)))
+                let is_result = |one: &Value| one["type"] == run_result::CONDITION;
+                value.as_array().is_some_and(|desired| {
+                    desired.iter().all(|one| live.contains(one))
+                        && (!own.conditions.contains(run_result::CONDITION)
+                            || desired.iter().any(is_result))
+                })
             }
             (_, Some(live)) => live == value,
             (_, None) => false,
@@ -94,7 +133,10 @@ fn conditions(input: &Input<'_>, live: Option<&Value>, own: &BTreeSet<String>) -
     let find = |type_: &str| live.iter().find(|condition| condition["type"] == type_);
     let mut all: Vec<Condition> = input.conditions.to_vec();
     let reported: BTreeSet<&str> = input.conditions.iter().map(|one| &*one.type_).collect();
-    let unreported = own.iter().filter(|type_| !reported.contains(&***type_));
+    let unreported = own
+        .iter()
+        .filter(|type_| !reported.contains(&***type_))
+        .filter(|type_| !is_removable_result(input.object, type_, find(type_)));
     for type_ in unreported.take(UNREPORTED_MAX) {
         all.push(no_longer_reported(type_, find(type_), input.guest.is_none()));
     }
@@ -119,6 +161,14 @@ fn conditions(input: &Input<'_>, live: Option<&Value>, own: &BTreeSet<String>) -
             value
         })
         .collect()
+}
+
+/// Whether a condition holds a result that the host no longer shows, and the server removes it with
+/// the host's fields: no other manager has written a status.
+fn is_removable_result(object: &Object, type_: &str, live: Option<&Value>) -> bool {
+    type_ == run_result::CONDITION
+        && live.is_some_and(|live| live.get(run_result::MEMBER).is_some())
+        && object.other_managers.iter().all(|other| &*other.subresource != "status")
 }
 
 /// A condition that the guest gave before: it keeps its value while the guest gives no status (it
@@ -205,180 +255,4 @@ fn own_members(object: &Object) -> OwnMembers {
 }
 
 #[cfg(test)]
-mod tests {
-    use innkeeper_contract::Kind;
-
-    use super::*;
-
-    fn object(status: &Value, own: &Value) -> Object {
-        let text = json!({
-            "metadata": {"name": "a", "namespace": "n", "generation": 2, "managedFields": [{
-                "manager": "innkeeper", "operation": "Apply", "subresource": "status", "fieldsV1": {"f:status": own}
-            }]},
-            "status": status,
-        });
-        let kind = Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes");
-        Object::decode(&kind, &text.to_string(), None).unwrap()
-    }
-
-    fn condition(type_: &str, status: ConditionStatus) -> Condition {
-        Condition { type_: type_.into(), status, reason: "Because".into(), message: String::new() }
-    }
-
-    fn now() -> Timestamp {
-        "2026-11-21T10:00:00.123Z".parse().unwrap()
-    }
-
-    fn make(object: &Object, guest: Option<Value>, conditions: &[Condition]) -> Option<Value> {
-        let guest = guest.map(|guest| guest.as_object().unwrap().clone());
-        status(&Input {
-            object,
-            guest: guest.as_ref(),
-            conditions,
-            manage: true,
-            schema: None,
-            last_run: LastRun::default(),
-            now: now(),
-        })
-    }
-
-    fn ready(status: &str, since: &str) -> Value {
-        json!({"type": "Ready", "status": status, "reason": "Because", "message": "", "lastTransitionTime": since, "observedGeneration": 2})
-    }
-
-    fn own_ready() -> Value {
-        json!({"f:observedGeneration": {}, "f:conditions": {"k:{\"type\":\"Ready\"}": {}}})
-    }
-
-    #[test]
-    fn first_status_has_times_in_whole_seconds() {
-        let made = make(
-            &object(&json!({}), &json!({})),
-            Some(json!({"replicas": 3})),
-            &[condition("Ready", ConditionStatus::True)],
-        );
-        assert_eq!(
-            made.unwrap(),
-            json!({"replicas": 3, "observedGeneration": 2, "conditions": [ready("True", "2026-11-21T10:00:00Z")]})
-        );
-    }
-
-    #[test]
-    fn status_is_not_written_when_it_is_live() {
-        let live =
-            json!({"observedGeneration": 2, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
-        assert_eq!(
-            make(
-                &object(&live, &own_ready()),
-                Some(json!({})),
-                &[condition("Ready", ConditionStatus::True)]
-            ),
-            None
-        );
-    }
-
-    #[test]
-    fn transition_time_changes_only_with_the_status() {
-        let live =
-            json!({"observedGeneration": 1, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
-        let object = object(&live, &own_ready());
-        let same =
-            make(&object, Some(json!({})), &[condition("Ready", ConditionStatus::True)]).unwrap();
-        assert_eq!(same["conditions"][0]["lastTransitionTime"], "2020-01-01T00:00:00Z");
-        let other =
-            make(&object, Some(json!({})), &[condition("Ready", ConditionStatus::False)]).unwrap();
-        assert_eq!(other["conditions"][0]["lastTransitionTime"], "2026-11-21T10:00:00Z");
-    }
-
-    #[test]
-    fn member_is_removed_when_the_guest_no_longer_gives_it() {
-        let live = json!({"observedGeneration": 2, "phase": "setup"});
-        let own = json!({"f:observedGeneration": {}, "f:phase": {}});
-        let made = make(&object(&live, &own), Some(json!({})), &[]).unwrap();
-        assert_eq!(made, json!({"observedGeneration": 2}));
-    }
-
-    #[test]
-    fn status_and_conditions_are_kept_when_the_guest_gives_none() {
-        let live = json!({"observedGeneration": 2, "phase": "setup", "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
-        let own = json!({"f:observedGeneration": {}, "f:phase": {}, "f:conditions": {"k:{\"type\":\"Ready\"}": {}}});
-        let made = make(&object(&live, &own), None, &[condition("Synced", ConditionStatus::False)])
-            .unwrap();
-        assert_eq!(made["phase"], "setup");
-        assert_eq!(made["conditions"][0], ready("True", "2020-01-01T00:00:00Z"));
-        assert_eq!(made["conditions"][1]["type"], "Synced");
-    }
-
-    #[test]
-    fn condition_becomes_unknown_when_the_guest_no_longer_gives_it() {
-        let live =
-            json!({"observedGeneration": 2, "conditions": [ready("True", "2020-01-01T00:00:00Z")]});
-        let made = make(&object(&live, &own_ready()), Some(json!({})), &[]).unwrap();
-        assert_eq!(made["conditions"][0]["status"], "Unknown");
-        assert_eq!(made["conditions"][0]["reason"], NOT_REPORTED);
-    }
-
-    #[test]
-    fn members_and_conditions_of_others_are_ignored() {
-        let live = json!({"observedGeneration": 2, "theirs": 1, "conditions": [
-            ready("True", "2020-01-01T00:00:00Z"), {"type": "Theirs", "status": "True"}]});
-        assert_eq!(
-            make(
-                &object(&live, &own_ready()),
-                Some(json!({})),
-                &[condition("Ready", ConditionStatus::True)]
-            ),
-            None
-        );
-    }
-
-    #[test]
-    fn members_that_the_schema_would_prune_are_not_sent() {
-        let object = object(&json!({"nodes": ["a"]}), &json!({"f:nodes": {}}));
-        let schema = json!({"type": "object", "properties": {"nodes": {"type": "array", "items": {"type": "string"}}}});
-        let guest = json!({"nodes": ["a"]});
-        let made = status(&Input {
-            object: &object,
-            guest: guest.as_object(),
-            conditions: &[condition("Ready", ConditionStatus::True)],
-            manage: true,
-            schema: Some(&schema),
-            last_run: LastRun { ok: 1, changed: 1, failures: 0 },
-            now: now(),
-        });
-        assert_eq!(made, None);
-    }
-
-    #[test]
-    fn last_run_is_shown_when_the_schema_has_the_field() {
-        let schema = json!({"type": "object", "properties": {
-            "observedGeneration": {"type": "integer"},
-            "lastRun": {"type": "object", "properties": {
-                "ok": {"type": "integer"}, "changed": {"type": "integer"},
-                "failures": {"type": "integer"}, "completionTime": {"type": "string"}}}}});
-        let of = |object: &Object, changed, manage| {
-            status(&Input {
-                object,
-                guest: Some(&Map::new()),
-                conditions: &[],
-                manage,
-                schema: Some(&schema),
-                last_run: LastRun { ok: 2, changed, failures: 0 },
-                now: now(),
-            })
-        };
-        let first = of(&object(&json!({}), &json!({})), 2, true).unwrap();
-        assert_eq!(
-            first["lastRun"],
-            json!({"ok": 2, "changed": 2, "failures": 0, "completionTime": "2026-11-21T10:00:00Z"})
-        );
-        let shown = object(&first, &json!({"f:observedGeneration": {}, "f:lastRun": {}}));
-        assert_eq!(of(&shown, 0, true), None, "a run without changes writes nothing");
-        assert_eq!(of(&shown, 1, true).unwrap()["lastRun"]["changed"], 1);
-        assert_eq!(
-            of(&object(&json!({}), &json!({})), 2, false),
-            None,
-            "the host does not manage this status"
-        );
-    }
-}
+mod tests;

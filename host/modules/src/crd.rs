@@ -228,7 +228,8 @@ mod tests {
     }
 
     /// Fields that any editor of a Module may change: they do not widen what its account does.
-    const FREE: [&str; 5] = ["limits", "manageStatus", "paused", "resyncPeriod", "rollout"];
+    const FREE: [&str; 6] =
+        ["limits", "manageStatus", "paused", "resyncPeriod", "rollout", "runResult"];
 
     #[test]
     fn the_admission_policy_covers_every_field_that_is_not_free() {

@@ -20,7 +20,7 @@ use crate::renamed;
 
 pub use spec::{
     ConfigMapSource, LabelOperator, LabelRequirement, LabelSelector, Limits, ModuleSpec, Quantity,
-    Rollout, Source, Strategy,
+    Rollout, RunResultRenewal, Source, Strategy,
 };
 pub use status::{
     CandidateStatus, ExampleStatus, GuestName, KindName, KindStatus, ModuleCondition, ModuleStatus,

@@ -17,7 +17,7 @@ use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
 use innkeeper_sandbox::Limits;
 use serde_json::{Map, Value};
 
-use crate::module::{self, Module};
+use crate::module::{self, Module, RunResultRenewal};
 use crate::rollout::Rollout;
 
 pub use bounds::{COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RUN_TIME_MAX};
@@ -44,6 +44,9 @@ pub struct ValidatedSpec {
     pub resync: Option<Duration>,
     /// Whether the host's conditions go into the primaries' status.
     pub manage_status: bool,
+    /// When the result of the last run is renewed; `None` leaves it to the schema of the status
+    /// whether there is one.
+    pub run_result: Option<RunResultRenewal>,
     /// Bounds of loading and of each run.
     pub limits: Limits,
     /// Writes that the module may make in a second, in the long run.
@@ -148,6 +151,7 @@ impl ValidatedSpec {
                 parameters: spec.parameters.clone().map_or(Value::Null, Value::Object),
                 resync,
                 manage_status: spec.manage_status,
+                run_result: spec.run_result,
                 limits,
                 writes_per_second,
                 recorded_read_bytes,

@@ -166,6 +166,14 @@ impl Run {
         self
     }
 
+    /// Asserts that the guest gives no condition.
+    #[track_caller]
+    pub fn has_no_conditions(&self) -> &Self {
+        let conditions = self.conditions();
+        assert!(conditions.is_empty(), "there are conditions: {conditions:#?}");
+        self
+    }
+
     /// Asserts that the message of the condition `type_` contains `text`.
     #[track_caller]
     pub fn condition_says(&self, type_: &str, text: &str) -> &Self {

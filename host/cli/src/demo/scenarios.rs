@@ -174,10 +174,12 @@ async fn family<B: Backend>(runner: &mut Runner<B>) -> anyhow::Result<()> {
     runner.pause().await
 }
 
-/// Whether an object is ready in its current generation.
+/// Whether an object is ready in its current generation. A status with `manageStatus: false` does
+/// not name its generation.
 async fn is_ready(api: &Api, at: (&str, &str, &str)) -> Result<bool, ApiFailure> {
     let Some(object) = api.get(&path(at)).await? else { return Ok(false) };
-    let is_current = object["status"]["observedGeneration"] == object["metadata"]["generation"];
+    let observed = &object["status"]["observedGeneration"];
+    let is_current = observed.is_null() || *observed == object["metadata"]["generation"];
     Ok(is_current && is_true(&object, "Ready"))
 }
 

@@ -43,6 +43,13 @@ pub struct ModuleSpec {
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub manage_status: bool,
 
+    /// When the host renews the result of the last run (ansibleResult) in the condition Running of
+    /// primaries. It writes that condition where the schema of their status declares ansibleResult,
+    /// and where this field is set and the schema preserves unknown fields; never if manageStatus
+    /// is false. Default: OnChange.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_result: Option<RunResultRenewal>,
+
     /// Limits of the module.
     #[serde(default, skip_serializing_if = "Limits::is_default")]
     pub limits: Limits,
@@ -81,6 +88,16 @@ pub struct ModuleSpec {
     /// How a candidate becomes active.
     #[serde(default, skip_serializing_if = "Rollout::is_default")]
     pub rollout: Rollout,
+}
+
+/// When the host renews the result of the last run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RunResultRenewal {
+    /// When a run changed an object, and when anything else in the status changes.
+    OnChange,
+    /// Also when a primary is reconciled by its resync period, at most every 10 s. Each renewal
+    /// costs one write.
+    EachPeriod,
 }
 
 /// How a candidate becomes active.

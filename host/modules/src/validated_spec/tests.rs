@@ -28,6 +28,7 @@ fn a_whole_spec_is_understood() {
         "parameters": {"size": 3},
         "resyncPeriod": "1h30m",
         "manageStatus": false,
+        "runResult": "EachPeriod",
         "limits": {"memory": "16Mi", "timeout": "500ms", "compileTimeout": "2m", "outputBytes": 65536, "logBytes": "4k", "maxObjects": 5, "maxReads": 7, "tableElements": 9, "recordedReads": "2Mi", "writesPerSecond": 50},
         "selector": {
             "matchLabels": {"app": "a", "example.com/tier": ""},
@@ -50,6 +51,7 @@ fn a_whole_spec_is_understood() {
             parameters: json!({"size": 3}),
             resync: Some(Duration::from_mins(90)),
             manage_status: false,
+            run_result: Some(RunResultRenewal::EachPeriod),
             limits: Limits {
                 memory_bytes: 16 << 20,
                 time: Duration::from_millis(500),
@@ -178,7 +180,7 @@ fn the_shape_is_checked_with_the_field() {
         &json!({"source": {"file": "g"}, "rollOut": {"strategy": "Manual"}}),
         SourceKind::Directory,
         &expect![
-            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `paused`, `rollout`"
+            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `runResult`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `paused`, `rollout`"
         ],
     );
     refused(&json!({}), SourceKind::Directory, &expect!["spec: missing field `source`"]);

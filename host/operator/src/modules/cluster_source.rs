@@ -183,6 +183,7 @@ impl ClusterSource {
             manage: true,
             schema: None,
             last_run: LastRun::default(),
+            run_result: None,
             now: self.cluster.env().now(),
         });
         let Some(desired) = desired else { return WriteOutcome::Applied };

@@ -37,7 +37,7 @@ pub async fn run_workers(shared: Arc<Shared>, caches: Caches, mut stop: watch::R
             let env = shared.env.clone();
             // Every log line of the reconcile has its trigger.
             let span = tracing::debug_span!("reconcile", trigger = %triggers);
-            let one = async move { run_one(&shared, &caches, request).await };
+            let one = async move { run_one(&shared, &caches, request, &triggers).await };
             tasks.push(env.spawn("reconcile", one.instrument(span)));
         }
         let wait = due.filter(|_| !stopping).map(|due| due.saturating_sub(shared.elapsed()));
@@ -52,12 +52,12 @@ pub async fn run_workers(shared: Arc<Shared>, caches: Caches, mut stop: watch::R
 }
 
 /// Reconciles one request and reports the result to the queue, also after a panic.
-async fn run_one(shared: &Shared, caches: &Caches, request: ReconcileRequest) {
+async fn run_one(shared: &Shared, caches: &Caches, request: ReconcileRequest, triggers: &Triggers) {
     let module = request.module.clone();
     let started = shared.elapsed();
     let mut ending = ResultGuard::new(shared, request);
     let mut stats = ReconcileStats::default();
-    ending.done = reconcile(shared, caches, &ending.request, &mut stats).await;
+    ending.done = reconcile(shared, caches, &ending.request, triggers, &mut stats).await;
     let result = match ending.done {
         ReconcileResult::Ok(None) | ReconcileResult::Forget => "success",
         ReconcileResult::Ok(Some(_)) => "requeue_after",

@@ -8,7 +8,7 @@ use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_contract::Kind;
 use innkeeper_core::ObjectRef;
 use innkeeper_core::desired::DesiredState;
-use innkeeper_core::plan::{Action, Plan};
+use innkeeper_core::plan::{Action, Plan, Step};
 use jiff::Timestamp;
 
 use crate::evaluate::{Evaluated, Evaluation, EvaluationResult};
@@ -77,6 +77,8 @@ pub fn pause(
     now: Timestamp,
 ) -> RoundEnd {
     report.status_input.paused = Some(planned_writes(plan));
+    let up_to_date = |step: &&Step| matches!(&step.action, Action::Skip(reason) if skipped::is_up_to_date(reason));
+    report.status_input.up_to_date = plan.steps.iter().filter(up_to_date).count();
     let granted = &report.status_input.granted;
     let problems = plan.steps.iter().filter_map(|step| match &step.action {
         Action::Skip(reason) => skipped::problem(&step.object_ref, reason, now),
@@ -84,6 +86,8 @@ pub fn pause(
     });
     let problems = Problems(problems.map(|problem| granted.mask_problem(problem)).collect());
     state.record_unapplied(problems.unapplied());
+    let counted = report.status_input.up_to_date + problems.0.len();
+    report.status_input.skipped = plan.steps.len().saturating_sub(counted);
     report.status_input.problems = problems;
     RoundEnd::Reported(report, Next::Report)
 }
@@ -101,10 +105,11 @@ pub fn apply(
     let became_clean = clean && !state.plan.clean;
     state.plan.clean = clean;
     forget_undesired(state, &evaluated.desired, now);
-    let Applied { changed, up_to_date, rerun, limited, problems, adopted } = applied;
+    let Applied { changed, up_to_date, skipped, rerun, limited, problems, adopted } = applied;
     let wrote = !changed.is_empty();
     report.status_input.changed = changed;
     report.status_input.up_to_date = up_to_date;
+    report.status_input.skipped = skipped;
     report.status_input.problems = problems;
     // Deletions wait until all kinds can be read.
     if report.unseen.is_empty() && evaluated.plan.prune_pending && !evaluated.readable {

@@ -30,6 +30,8 @@ pub struct Applied {
     pub changed: BTreeMap<ObjectRef, ObjectChange>,
     /// How many of the desired objects are as they are desired.
     pub up_to_date: usize,
+    /// How many objects are neither, and no failure.
+    pub skipped: usize,
     /// The plan was made from an outdated snapshot: plan again at once.
     pub rerun: bool,
     /// The write rate ended the turn before the end of the plan.
@@ -86,13 +88,16 @@ impl Apply<'_> {
             let deletes = matches!(step.action, Action::Delete { .. } | Action::Unmerge { .. });
             // Nothing is deleted while a desired object is not applied: it may be the replacement.
             if deletes && (postpones || applied.rerun || !applied.problems.is_empty()) {
+                applied.skipped += 1;
                 continue;
             }
             if writes && (applied.limited || round.postpones(step)) {
+                applied.skipped += 1;
                 continue;
             }
             if writes && !self.context.shared.may_write(self.context.request) {
                 applied.limited = true;
+                applied.skipped += 1;
                 continue;
             }
             // An unfinished round ends as well: the next one attempts every object again.
@@ -124,9 +129,10 @@ impl Apply<'_> {
         match (&step.action, step.desired_index.and_then(|index| desired.objects.get(index))) {
             (Action::Skip(reason), _) => {
                 let problem = skipped::problem(object_ref, reason, self.now);
-                applied.problems.0.extend(problem.map(|one| self.granted.mask_problem(one)));
-                let is_up_to_date = matches!(reason, SkipReason::InSync | SkipReason::CreateOnly);
+                let is_up_to_date = skipped::is_up_to_date(reason);
                 applied.up_to_date += usize::from(is_up_to_date);
+                applied.skipped += usize::from(!is_up_to_date && problem.is_none());
+                applied.problems.0.extend(problem.map(|one| self.granted.mask_problem(one)));
                 Next::Continue
             }
             (Action::Delete { uid } | Action::Recreate { uid }, _) => {

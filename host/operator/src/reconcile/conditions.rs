@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use innkeeper_contract::{Condition, ConditionStatus, ReadinessState};
-use innkeeper_core::{foreign, guest_status, readiness};
+use innkeeper_core::{foreign, guest_status, readiness, run_result};
 
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::status_input::StatusInput;
@@ -19,13 +19,17 @@ pub const KINDS_AVAILABLE: &str = "KindsAvailable";
 
 /// The host's conditions and the guest's. The guest's `Ready` replaces the host's; `Synced` is the
 /// host's alone. Types that differ in case only are one type: `kubectl wait` ignores case, and
-/// would take the guest's condition for the host's.
-pub fn all(status_input: &StatusInput, has_optional: bool) -> Vec<Condition> {
+/// would take the guest's condition for the host's. Where the host shows the result of the run, its
+/// condition is the host's alone too.
+pub fn all(status_input: &StatusInput, has_optional: bool, shows_result: bool) -> Vec<Condition> {
     let mut by_type: BTreeMap<String, Condition> = BTreeMap::new();
     let mut add = |condition: Condition| {
         by_type.entry(condition.type_.to_ascii_lowercase()).or_insert(condition);
     };
     add(synced(status_input));
+    if shows_result {
+        add(run_result::condition(&status_input.last_run()));
+    }
     for condition in &status_input.conditions {
         add(condition.clone());
     }
@@ -151,7 +155,7 @@ mod tests {
     }
 
     fn lines(status_input: &StatusInput, has_optional: bool) -> Vec<String> {
-        all(status_input, has_optional)
+        all(status_input, has_optional, false)
             .into_iter()
             .map(|one| {
                 format!("{}={} {}: {}", one.type_, one.status.as_str(), one.reason, one.message)
@@ -231,7 +235,7 @@ mod tests {
     fn message_about_a_thousand_objects_is_cut() {
         let mut status_input = status_input();
         status_input.paused = Some(vec!["create Service web/a".into(); 1000]);
-        let condition = all(&status_input, false).remove(1);
+        let condition = all(&status_input, false, false).remove(1);
         assert_eq!(condition.reason, "Paused");
         assert_eq!(condition.message.len(), guest_status::MESSAGE_BYTES_MAX + 3);
     }

@@ -21,6 +21,8 @@ pub struct Context<'a> {
     pub request: &'a ReconcileRequest,
     /// The revision that was active when the round began.
     pub active: &'a Arc<ActiveModule>,
+    /// Whether the primary runs since its time has come, and nothing changed.
+    pub is_scheduled: bool,
 }
 
 impl Context<'_> {

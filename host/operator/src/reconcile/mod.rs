@@ -48,6 +48,7 @@ use self::primary_state::PrimaryState;
 use self::round::{Next, RoundEnd, RoundReport};
 use self::stats::ReconcileStats;
 use self::turn::Turn;
+use crate::queue::trigger::{Trigger, Triggers};
 use crate::queue::{ReconcileRequest, ReconcileResult};
 use crate::shared::Shared;
 
@@ -56,10 +57,11 @@ pub async fn reconcile(
     shared: &Shared,
     caches: &Caches,
     request: &ReconcileRequest,
+    triggers: &Triggers,
     counts: &mut ReconcileStats,
 ) -> ReconcileResult {
     let mut state = shared.primary_states.take(request);
-    let result = reconcile_in_rounds(shared, caches, request, &mut state, counts).await;
+    let result = reconcile_in_rounds(shared, caches, request, triggers, &mut state, counts).await;
     if result == ReconcileResult::Forget {
         shared.index().forget(request);
         if shared.module(&request.module).is_some() {
@@ -83,15 +85,17 @@ async fn reconcile_in_rounds(
     shared: &Shared,
     caches: &Caches,
     request: &ReconcileRequest,
+    triggers: &Triggers,
     state: &mut PrimaryState,
     counts: &mut ReconcileStats,
 ) -> ReconcileResult {
+    let is_scheduled = matches!(triggers.first, Trigger::Scheduled | Trigger::Retry(_));
     let mut turn = Turn::resume(state);
     loop {
         // Each round uses the revision that is active when it begins: once a new revision has run
         // for a primary, the previous one writes nothing for it.
         let Some(active) = shared.module(&request.module) else { return ReconcileResult::Forget };
-        let context = Context { shared, caches, request, active: &active };
+        let context = Context { shared, caches, request, active: &active, is_scheduled };
         let (ControlFlow::Continue(end) | ControlFlow::Break(end)) =
             run_round(&context, state).await;
         let (mut report, next) = match end {

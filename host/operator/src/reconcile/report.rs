@@ -3,7 +3,8 @@
 use innkeeper_cluster::ApiError;
 use innkeeper_cluster::client::Force;
 use innkeeper_contract::Condition;
-use innkeeper_core::{Manager, Object, ObjectRef, status};
+use innkeeper_core::{Manager, Object, ObjectRef, RunResult, run_result, status};
+use innkeeper_modules::module::RunResultRenewal;
 
 use crate::modules::crds::StatusSchema;
 use crate::reconcile::context::Context;
@@ -38,9 +39,11 @@ pub async fn report(
         return Ok(false);
     }
     let manage = active.settings().manage_status;
+    let schema = shared.status_schema(&active.primary);
+    let run_result = run_result(context, primary, &schema);
     let mut conditions = if manage {
         let has_optional = active.guest().manifest().owned.iter().any(|owned| owned.optional);
-        conditions::all(status_input, has_optional)
+        conditions::all(status_input, has_optional, run_result.is_some())
     } else {
         conditions::first_of_each_type(&status_input.conditions)
     };
@@ -48,7 +51,6 @@ pub async fn report(
     let conditions: Vec<Condition> = conditions.into_iter().map(conditions::visible).collect();
     let object_ref = ObjectRef::new(active.primary.clone(), primary.key.clone());
 
-    let schema = shared.status_schema(&object_ref.kind);
     let schema = match &*schema {
         StatusSchema::Absent
             if manage || status_input.status.is_some() || !conditions.is_empty() =>
@@ -66,6 +68,7 @@ pub async fn report(
         manage,
         schema,
         last_run: status_input.last_run(),
+        run_result,
         now: shared.env.now(),
     }) else {
         return Ok(false);
@@ -102,6 +105,24 @@ pub async fn report(
             Err(StatusRefusal { problem, is_failure })
         }
     }
+}
+
+/// How the status of the primary shows the result of the run; `None` if it does not.
+fn run_result(context: &Context<'_>, primary: &Object, schema: &StatusSchema) -> Option<RunResult> {
+    let settings = context.active.settings();
+    let schema = match schema {
+        StatusSchema::Pruned(schema) => Some(schema),
+        StatusSchema::Whole => None,
+        StatusSchema::Absent => return None,
+    };
+    let is_shown =
+        settings.manage_status && run_result::is_shown(schema, settings.run_result.is_some());
+    // An event may run a primary at any time: only its period renews a result without news.
+    let is_renewal =
+        settings.run_result == Some(RunResultRenewal::EachPeriod) && context.is_scheduled;
+    let period = context.active.resync(primary).filter(|_| is_renewal);
+    let renew_after = period.map(|period| period.max(run_result::RENEWAL_MIN));
+    is_shown.then_some(RunResult { renew_after })
 }
 
 /// The problem of a kind without a status: no condition can say so on the primary, so the Module's

@@ -1,4 +1,4 @@
-//! Which skipped step of a plan is a problem.
+//! Which skipped step of a plan is a problem, and which is as it is desired.
 
 use std::time::Duration;
 
@@ -7,6 +7,11 @@ use innkeeper_core::plan::SkipReason;
 use jiff::Timestamp;
 
 use crate::reconcile::problem::{Problem, Retry};
+
+/// Whether a skipped object is as it is desired.
+pub fn is_up_to_date(reason: &SkipReason) -> bool {
+    matches!(reason, SkipReason::InSync | SkipReason::CreateOnly)
+}
 
 /// The problem of a step that the plan skips; `None` if the step is skipped as it should be.
 pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> Option<Problem> {

@@ -35,6 +35,8 @@ pub struct StatusInput {
     pub changed: BTreeMap<ObjectRef, ObjectChange>,
     /// How many of the desired objects are as they are desired.
     pub up_to_date: usize,
+    /// How many objects the run left as they are, neither in sync nor a failure.
+    pub skipped: usize,
     /// The granted Secrets, whose values every text masks.
     pub granted: Arc<GrantedSecrets>,
 }
@@ -45,6 +47,7 @@ impl StatusInput {
         LastRun {
             ok: self.up_to_date,
             changed: self.changed.len(),
+            skipped: self.skipped,
             failures: self.problems.0.len(),
         }
     }

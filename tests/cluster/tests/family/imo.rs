@@ -22,7 +22,7 @@ async fn guest_runs_by_the_resync_period_of_the_module_or_the_object() -> Result
     // The guest asks for no period.
     until_at_rest(&stage, &host, "imo").await?;
 
-    period_of_the_module_runs_the_guest_without_writes(&stage, &host).await?;
+    period_of_the_module_runs_the_guest_without_writes(&stage, &host, ns).await?;
     // First that no object is ever to be looked at; then one says otherwise.
     set_period_of_the_module(&stage, "1h").await?;
     stage.ready("imo").await?;
@@ -47,14 +47,26 @@ async fn set_period_of_the_object(stage: &Stage, ns: &str, period: Value) -> Res
 async fn period_of_the_module_runs_the_guest_without_writes(
     stage: &Stage,
     host: &Host,
+    ns: &str,
 ) -> Result<()> {
     set_period_of_the_module(stage, "1s").await?;
     stage.ready("imo").await?;
     stage.quiet(Duration::from_secs(1)).await?;
     let mark = stage.plane.audit()?.mark()?;
+    let running = async || {
+        let imo = stage.admin.must_get(IMO, ns, "example-imo").await?;
+        let conditions = imo["status"]["conditions"].as_array().unwrap();
+        anyhow::Ok(conditions.iter().find(|one| one["type"] == "Running").unwrap().clone())
+    };
+    let before = running().await?;
+    assert_eq!(before["reason"], "Successful");
+    assert_eq!(before["message"], "Awaiting next reconciliation");
+    let result = &before["ansibleResult"];
+    assert_eq!([&result["ok"], &result["skipped"], &result["failures"]], [1, 0, 0], "{before}");
     until_run_again(host, "imo").await?;
     let writes = stage.plane.audit()?.since(mark, &AuditFilter::new().writes().user(HOST))?;
     assert!(writes.is_empty(), "looked at, and nothing to write: {writes:?}");
+    assert_eq!(running().await?, before);
     Ok(())
 }
 

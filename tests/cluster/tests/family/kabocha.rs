@@ -34,6 +34,30 @@ async fn kabocha_reports_its_childrens_readiness_and_deletes_them_in_order() -> 
     gone_from_the_top(&stage, ns).await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn original_sample_passes_strict_validation_and_its_status_is_the_phase_alone() -> Result<()>
+{
+    // The settings of deploy/samples/module-kabocha.yaml.
+    let settings = json!({"resyncPeriod": "90s", "manageStatus": false,
+        "parameters": {"phase": ["setup"], "another_variable": {"of": "the role"}}});
+    let (stage, _host, namespace) = stage(&[("kabocha", settings)]).await?;
+    let (admin, ns) = (&stage.admin, &*namespace);
+    let original = include_str!("../../../../deploy/samples/kabocha-original.yaml");
+    // Strict field validation, as kubectl asks for by default.
+    let applied = admin.apply_in(ns, original).await?;
+    assert_eq!(applied[0]["spec"]["dummy"], "Imo, Kuri and Kabocha");
+    let at = (KABOCHA, ns, PARENT);
+    let seen = until_phase(&stage, at, "setup").await?;
+    assert_eq!(seen["status"], json!({"phase": "setup"}));
+    assert_eq!(seen["metadata"]["finalizers"], json!([FINALIZER]));
+    // A misspelt field is still refused.
+    let misspelt = original.replace("dummy", "dumy");
+    let refused = admin.apply_in(ns, &misspelt).await.map_err(|error| format!("{error:#}"));
+    assert!(refused.as_ref().is_err_and(|error| error.contains("spec.dumy")), "{refused:?}");
+    admin.delete(KABOCHA, ns, PARENT).await?;
+    admin.until_gone(SOON, at).await
+}
+
 /// Down to the Deployments, each by its own module, and a size is a number all the way.
 async fn each_imo_has_its_deployment_parent_and_size(admin: &Admin, ns: &str) -> Result<()> {
     for (name, parent, size) in [

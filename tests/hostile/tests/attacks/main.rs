@@ -18,6 +18,7 @@ mod output;
 mod own_namespaces;
 mod ownership;
 mod requeue;
+mod run_result;
 mod schemas;
 mod second_look;
 mod secrets;
