@@ -10,8 +10,7 @@ const FILE_NAME_MAX: usize = 255;
 const TIME: &str = "0000-00-00T00:00:00Z";
 
 /// The backup from which `prepare` restored the data.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct RestoredFrom {
     /// File of the backup.

@@ -19,8 +19,7 @@ impl Node {
     /// ready. It is a machine of its own: what it has of its own is containerd, kubelet, kube-proxy
     /// and its files. Scheduler, DNS, registry and controller manager stay with the first node.
     ///
-    /// The first node must live longer. Drop the value to have the second node go away as by a
-    /// loss of power: the kernel kills all its processes at once, and nobody drains it.
+    /// The first node must live longer.
     ///
     /// # Errors
     /// What the kernel refuses; or the program that failed and the end of its log.
@@ -51,5 +50,16 @@ impl Node {
         node.run_proxy(&programs)?;
         node.until_node(&programs, "ready", &["--for=condition=Ready"])?;
         Ok(node)
+    }
+
+    /// Ends a node as a loss of power does: the kernel kills all its processes at once, and nobody
+    /// drains it. Its files are removed.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub fn lose(self) -> Result<()> {
+        let folder = self.machine.folder().to_owned();
+        drop(self);
+        fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())
     }
 }

@@ -267,7 +267,7 @@ fn second_node_is_reached_from_the_first_and_is_not_ready_after_it_went_away() {
     assert_eq!(fs::read_to_string(folder.join("shared/test/file")).unwrap(), "kept\n");
 
     let (away, name) = (folder.join(second.name()), name_of(&folder.join(second.name())));
-    drop(second);
+    second.lose().unwrap();
     wait_until("its processes end", || match processes_of(&away) {
         left if left.is_empty() => Ok(()),
         left => Err(format!("{left:#?}")),
