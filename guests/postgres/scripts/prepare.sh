@@ -16,6 +16,7 @@
 become_postgres "$DATA" "$BACKUPS"
 [ -n "$POSTGRES_PASSWORD" ] || die "the password is empty: set it in the Secret"
 hold "$DATA"
+. "$(dirname "$0")/origin.sh"
 
 pgdata=$DATA/pgdata
 new=$DATA/pgdata.new
@@ -97,6 +98,7 @@ publish() {
 	settle "$DATA"
 	mv "$new" "$pgdata"
 	settle "$DATA"
+	report_origin "$pgdata"
 }
 
 if [ -e "$pgdata" ]; then
@@ -108,6 +110,7 @@ if [ -e "$pgdata" ]; then
 	start "$pgdata"
 	set_password
 	stop fast
+	report_origin "$pgdata"
 	say "the data is there"
 	exit 0
 fi
@@ -122,6 +125,7 @@ fi
 
 for dump in $found; do
 	if restore "$BACKUPS/$dump"; then
+		keep_origin "$new" "$BACKUPS/$dump"
 		publish
 		say "there was no data: restored from $dump"
 		exit 0

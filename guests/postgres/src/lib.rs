@@ -10,6 +10,7 @@
 //! | `volumes`, `server`, `backup` | the desired objects |
 //! | `ready_pods` | the label `appReady`, merged onto pods |
 //! | `report` | status and conditions |
+//! | `restored` | the backup from which the data was restored |
 //! | `reconcile` | desired state from observed state |
 
 mod backup;
@@ -20,6 +21,7 @@ mod primary;
 mod ready_pods;
 mod reconcile;
 mod report;
+mod restored;
 mod scripts;
 mod server;
 mod volumes;
@@ -28,6 +30,7 @@ pub use names::Names;
 pub use password::{DIGEST_ANNOTATION, SECRET_KEY};
 pub use primary::{Backup, DeletionPolicy, PostgreSQL, PostgreSQLSpec, PostgreSQLStatus, Storage};
 pub use reconcile::Guest;
+pub use restored::{ReportedStatus, RestoredFrom};
 
 #[cfg(feature = "component")]
 innkeeper_sdk::export!(Guest);

@@ -1,6 +1,8 @@
 use innkeeper_sdk::{Column, CustomResource, Metadata, Primary, Resource, Rule};
 use serde::{Deserialize, Serialize};
 
+use crate::restored::{ReportedStatus, RestoredFrom};
+
 /// A `PostgreSQL`, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PostgreSQL {
@@ -8,6 +10,9 @@ pub struct PostgreSQL {
     pub metadata: Metadata,
     /// Spec.
     pub spec: PostgreSQLSpec,
+    /// Status of the last run.
+    #[serde(default)]
+    pub status: Option<ReportedStatus>,
 }
 
 /// Desired state of a PostgreSQL.
@@ -150,6 +155,9 @@ pub struct PostgreSQLStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(extend("format" = "date-time")))]
     pub last_backup: Option<String>,
+    /// Backup from which the data was restored, because the volume of the data was empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_from: Option<RestoredFrom>,
 }
 
 impl Default for Storage {

@@ -33,6 +33,12 @@ impl Pods {
         Some((&pod.metadata.name, is_prepared(pod)))
     }
 
+    /// Returns the termination message of `prepare` in the first prepared pod; `None` if no pod is
+    /// prepared.
+    pub(crate) fn prepare_message(&self) -> Option<&str> {
+        self.0.iter().find(|pod| is_prepared(pod))?.init_message(PREPARE)
+    }
+
     /// Desires the label on each pod whose data has been prepared. The label is only information,
     /// as in the original operator: the server starts only after its init container.
     pub(crate) fn label(&self, desired: Desired) -> Desired {

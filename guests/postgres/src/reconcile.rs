@@ -7,7 +7,7 @@ use innkeeper_sdk::{
 
 use crate::password::Password;
 use crate::ready_pods::Pods;
-use crate::{Names, PostgreSQL, backup, deployed, report, scripts, server, volumes};
+use crate::{Names, PostgreSQL, backup, deployed, report, restored, scripts, server, volumes};
 
 /// The reconcile logic of postgres.
 pub struct Guest;
@@ -48,9 +48,9 @@ impl Reconciler for Guest {
         let strategy = server::strategy(deployed::is_rolling(context, observed));
         let password = Password::read(context, observed);
         let backed_up = report::backed_up(observed, &names);
-        let mut desired = Desired::new()
-            .status(&report::status(observed, &names, &pods))
-            .condition(password.condition());
+        let status = report::status(observed, &names, &pods);
+        let mut desired = Desired::new().status(&status).condition(password.condition());
+        desired = restored::report(desired, observed, status.restored_from.as_ref());
         if backed_up.reason == report::LAST_FAILED {
             desired = desired.event(event::warning("BackupFailed", backed_up.message.clone()));
         }

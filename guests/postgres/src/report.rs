@@ -1,6 +1,7 @@
 use innkeeper_sdk::{Condition, Observed, condition, read};
 
 use crate::ready_pods::Pods;
+use crate::restored::RestoredFrom;
 use crate::{Names, PostgreSQL, PostgreSQLStatus};
 
 /// The reason of `BackedUp` when the last backup failed.
@@ -16,7 +17,12 @@ pub(crate) fn status(
         Some((pod, app_ready)) => (Some(pod.to_owned()), app_ready),
         None => (None, false),
     };
-    PostgreSQLStatus { pod, app_ready, last_backup: job(observed, names).last_successful_time }
+    PostgreSQLStatus {
+        pod,
+        app_ready,
+        last_backup: job(observed, names).last_successful_time,
+        restored_from: RestoredFrom::read(observed, pods),
+    }
 }
 
 /// Returns the condition `BackedUp`.

@@ -49,6 +49,11 @@ impl Database {
         let stage = NodeStage::new().await?;
         let applied = stage.run(APPLY).await?;
         let client = stage.client_of(NAMESPACE, "postgres:15").await?;
+        Self::of(stage, client, applied).await
+    }
+
+    /// The one that [`APPLY`], which has printed this, has made on a stage, with a client there.
+    pub async fn of(stage: NodeStage, client: PodClient, applied: String) -> Result<Self> {
         stage.until_pods_ready(NAMESPACE, LABEL, 1).await?;
         let (address, port) = (stage.node().address(), stage.node_port(NAMESPACE, NAME).await?);
         // A person who types `psql` has it in that pod.

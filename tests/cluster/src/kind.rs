@@ -16,6 +16,8 @@ impl Kind {
     pub const EVENT: Self = Self::new("v1", "Event");
     /// core/v1 Namespace.
     pub const NAMESPACE: Self = Self::new("v1", "Namespace");
+    /// core/v1 Node.
+    pub const NODE: Self = Self::new("v1", "Node");
     /// core/v1 `PersistentVolumeClaim`.
     pub const CLAIM: Self = Self::new("v1", "PersistentVolumeClaim");
     /// core/v1 Pod.

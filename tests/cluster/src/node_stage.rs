@@ -27,6 +27,7 @@ const COMPILED: Duration = Duration::from_mins(8);
 /// by deploy/ with the commands of docs/install.md. Needs root.
 pub struct NodeStage {
     // In this order they go.
+    second: Option<Node>,
     node: Node,
     stage: Stage,
     _cluster: TempDir,
@@ -49,7 +50,15 @@ impl NodeStage {
     /// # Errors
     /// What is missing for a node, by name.
     pub async fn new() -> Result<Self> {
-        let start = || Cluster::start(&Options::default(), &mut |line| crate::tell(line));
+        Self::with(Options::default()).await
+    }
+
+    /// The same on a control plane with these options.
+    ///
+    /// # Errors
+    /// What is missing for a node, by name.
+    pub async fn with(options: Options) -> Result<Self> {
+        let start = move || Cluster::start(&options, &mut |line| crate::tell(line));
         let (node, plane, cluster) = tokio::task::spawn_blocking(start).await??.into_parts();
         let image = recipes::innkeeper(node.packages().sources(), &program()?)?;
         node.push("innkeeper:latest", &image)?;
@@ -63,7 +72,7 @@ impl NodeStage {
         stage.admin.until_established(&crd).await?;
         let guests = "kubectl apply --server-side -k deploy/guests";
         installed.push((guests, prints(user.shell(&stage.plane, guests)).await?));
-        let stage = Self { node, stage, _cluster: cluster, user, installed };
+        let stage = Self { second: None, node, stage, _cluster: cluster, user, installed };
         stage.until_hosts(2).await?;
         for guest in GUESTS {
             stage.ready_within(guest, COMPILED).await?;
@@ -86,6 +95,18 @@ impl NodeStage {
     /// The node, to do something to it.
     pub fn node_mut(&mut self) -> &mut Node {
         &mut self.node
+    }
+
+    /// Starts a second node, and waits until it is ready.
+    pub fn add_node(&mut self) -> Result<&Node> {
+        let node = tokio::task::block_in_place(|| self.node.second())?;
+        Ok(self.second.insert(node))
+    }
+
+    /// The second node goes away at once, as by a loss of power, and its disk with it.
+    pub fn lose_node(&mut self) -> Result<()> {
+        let node = self.second.take().context("there is no second node")?;
+        tokio::task::block_in_place(|| node.lose())
     }
 
     /// The control plane, to do something to it.

@@ -42,6 +42,9 @@ impl Cluster {
             set_mode(&folder.path().join(name), 0o755);
         }
         set_mode(&folder.path().join("sockets"), 0o777);
+        // As the kubelet makes it, for any user.
+        fs::write(folder.path().join("termination-log"), "").unwrap();
+        set_mode(&folder.path().join("termination-log"), 0o666);
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
         for entry in fs::read_dir(scripts).unwrap() {
             let entry = entry.unwrap();
@@ -87,6 +90,7 @@ impl Cluster {
             .env("PGPASSWORD", &self.password)
             .env("PGDATABASE", &self.db)
             .env("KEEP", self.keep.to_string())
+            .env("TERMINATION_LOG", self.folder.path().join("termination-log"))
             .current_dir("/")
             .stdin(Stdio::null());
         command
@@ -102,6 +106,16 @@ impl Cluster {
     #[track_caller]
     pub(crate) fn prepares(&self) -> String {
         succeeds(&self.container("prepare").output().unwrap())
+    }
+
+    /// Returns the termination message of the last container that wrote one.
+    pub(crate) fn termination_message(&self) -> String {
+        fs::read_to_string(self.folder.path().join("termination-log")).unwrap()
+    }
+
+    /// Empties the termination message, as the kubelet does for the next container.
+    pub(crate) fn clear_termination_message(&self) {
+        fs::write(self.folder.path().join("termination-log"), "").unwrap();
     }
 
     /// Asserts that `prepare` fails. Returns its output.

@@ -40,6 +40,34 @@ fn a_lost_volume_is_restored_from_the_newest_backup() {
 }
 
 #[test]
+fn restored_data_names_its_backup_in_the_termination_message_of_each_later_pod() {
+    let (cluster, server) = Cluster::with_rows();
+    cluster.backs_up();
+    server.stop();
+    assert_eq!(cluster.termination_message(), "", "new data names none");
+    cluster.lose_data();
+
+    // The time in 0000000001-20260101T000100Z.dump.
+    let dump = cluster.dumps().swap_remove(0);
+    let part = |from: usize, to: usize| &dump[11 + from..11 + to];
+    let time = format!(
+        "{}-{}-{}T{}:{}:{}Z",
+        part(0, 4),
+        part(4, 6),
+        part(6, 8),
+        part(9, 11),
+        part(11, 13),
+        part(13, 15)
+    );
+    let expected = format!("restored from {dump} of {time}\n");
+    cluster.prepares();
+    assert_eq!(cluster.termination_message(), expected);
+    cluster.clear_termination_message();
+    assert!(cluster.prepares().contains("the data is there"));
+    assert_eq!(cluster.termination_message(), expected);
+}
+
+#[test]
 fn roles_and_grants_come_back_too() {
     let (cluster, server) = Cluster::with_rows();
     cluster.sql("CREATE ROLE reader LOGIN PASSWORD 'secret'; GRANT SELECT ON hoge TO reader");

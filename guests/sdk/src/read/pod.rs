@@ -89,6 +89,8 @@ pub struct ContainerState {
 pub struct Terminated {
     /// Exit code.
     pub exit_code: i32,
+    /// The termination message that the container wrote.
+    pub message: String,
 }
 
 impl Pod {
@@ -116,8 +118,18 @@ impl Pod {
 
     /// Returns the exit code of an init container; `None` if it has not ended or does not exist.
     pub fn init_exit_code(&self, container: &str) -> Option<i32> {
+        self.init_terminated(container).map(|terminated| terminated.exit_code)
+    }
+
+    /// Returns the termination message of an init container; `None` if it has not ended or does not
+    /// exist.
+    pub fn init_message(&self, container: &str) -> Option<&str> {
+        self.init_terminated(container).map(|terminated| &*terminated.message)
+    }
+
+    fn init_terminated(&self, container: &str) -> Option<&Terminated> {
         let found = self.status.init_container_statuses.iter().find(|one| one.name == container);
-        found?.state.terminated.as_ref().map(|terminated| terminated.exit_code)
+        found?.state.terminated.as_ref()
     }
 }
 

@@ -4,7 +4,7 @@
     reason = "assertions for tests, which fail by a panic"
 )]
 
-use innkeeper_contract::{Desired, DesiredObject};
+use innkeeper_contract::{Desired, DesiredObject, Event};
 use serde_json::Value;
 
 use crate::{
@@ -137,11 +137,7 @@ impl Run {
     /// Asserts that the status has this value at a JSON pointer (`/readyReplicas`).
     #[track_caller]
     pub fn status(&self, pointer: &str, expected: impl Into<Value>) -> &Self {
-        let status = match &self.end {
-            End::Complete(desired) | End::Partial(desired) => desired.status.clone(),
-            End::Failed(failure) => failure.status.clone(),
-        };
-        let status = status.map_or(Value::Null, Value::Object);
+        let status = self.whole_status();
         let found = status.pointer(pointer);
         let expected = expected.into();
         assert!(
@@ -149,6 +145,25 @@ impl Run {
             "status{pointer} is not {expected}; the status is {status}"
         );
         self
+    }
+
+    /// Asserts that the status has nothing at a JSON pointer.
+    #[track_caller]
+    pub fn without_status(&self, pointer: &str) -> &Self {
+        let status = self.whole_status();
+        assert!(
+            status.pointer(pointer).is_none(),
+            "status{pointer} is set; the status is {status}"
+        );
+        self
+    }
+
+    fn whole_status(&self) -> Value {
+        let status = match &self.end {
+            End::Complete(desired) | End::Partial(desired) => desired.status.clone(),
+            End::Failed(failure) => failure.status.clone(),
+        };
+        status.map_or(Value::Null, Value::Object)
     }
 
     /// Asserts that the condition `type_` has this status and reason.
@@ -186,13 +201,25 @@ impl Run {
         self
     }
 
+    /// Asserts that there is no Event with this reason.
+    #[track_caller]
+    pub fn without_event(&self, reason: &str) -> &Self {
+        let events = self.events();
+        assert!(events.iter().all(|one| one.reason != reason), "there are {events:#?}");
+        self
+    }
+
+    fn events(&self) -> &[Event] {
+        match &self.end {
+            End::Complete(desired) | End::Partial(desired) => &desired.events,
+            End::Failed(failure) => &failure.events,
+        }
+    }
+
     /// Asserts that there is an Event with this reason.
     #[track_caller]
     pub fn event(&self, reason: &str) -> &Self {
-        let events = match &self.end {
-            End::Complete(desired) | End::Partial(desired) => &desired.events,
-            End::Failed(failure) => &failure.events,
-        };
+        let events = self.events();
         assert!(
             events.iter().any(|one| one.reason == reason),
             "no event {reason}; there are {events:#?}"

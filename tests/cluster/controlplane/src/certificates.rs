@@ -24,11 +24,12 @@ const SERVER_NAMES: [&str; 7] = [
 ];
 
 /// Who gets a certificate: the name of its kubeconfig, the user, and the group.
-const CLIENTS: [(&str, &str, Option<&str>); 6] = [
+const CLIENTS: [(&str, &str, Option<&str>); 7] = [
     ("admin", "admin", Some("system:masters")),
     ("controller-manager", "system:kube-controller-manager", None),
     // What a node of the control plane needs (crate `innkeeper-node`).
     ("kubelet", "system:node:node", Some("system:nodes")),
+    ("kubelet-2", "system:node:node-2", Some("system:nodes")),
     ("scheduler", "system:kube-scheduler", None),
     ("proxy", "system:kube-proxy", None),
     ("dns", "innkeeper:dns", None),

@@ -15,7 +15,7 @@
 //! |---|---|
 //! | [`Packages`] | the programs that are not ours: those of the machine, or Debian's, unpacked into a cache folder |
 //! | [`Machine`] | namespaces of the kernel in which a node runs, and the cable to the host |
-//! | [`Node`] | the programs of a node in a machine, and their settings |
+//! | [`Node`] | the programs of a node in a machine, and their settings; a second one that can go away |
 //! | [`Cluster`] | a control plane and its node, for as long as the value lives |
 //! | [`background`] | the same for as long as a person wants it |
 //!
@@ -25,7 +25,8 @@
 //!   kernel then ends all others, and with them go mounts, interfaces and rules of the firewall.
 //! - All state lies in one folder, which is removed. Outside of it there are one network interface
 //!   and one folder per hierarchy of control groups, both named `innkeeper-<number>`.
-//! - Nodes do not see each other: the same addresses and ports are used in each.
+//! - Nodes of different clusters do not see each other: the same addresses and ports are used in
+//!   each.
 //! - Nothing is installed, and no setting of the machine is changed.
 //!
 //! # Absent here
@@ -39,6 +40,7 @@ mod link;
 mod machine;
 mod node;
 mod packages;
+mod second;
 mod settings;
 
 pub use cluster::Cluster;

@@ -12,6 +12,8 @@ use crate::packages::run;
 const MOST: u8 = 250;
 /// The name of the node's end.
 const INSIDE: &str = "uplink";
+/// The name of both ends of a cable between two nodes.
+const PEER: &str = "peer";
 
 /// A cable; its number is no other's on this machine. It goes with the node's network namespace.
 #[derive(Clone, Debug)]
@@ -54,9 +56,23 @@ impl Link {
             &["link", "set", INSIDE, "up"],
             &["route", "add", "default", "via", &self.host().to_string()],
         ] {
-            let mut inside = Command::new("nsenter");
-            inside.args(["-n", "-t", &pid.to_string(), "ip"]).args(arguments);
-            run(&mut inside)?;
+            run_inside(pid, arguments)?;
+        }
+        Ok(())
+    }
+
+    /// Lays one between two nodes, each given by a process in its network namespace, its cable to
+    /// the host, and the addresses of its pods. The host forwards nothing.
+    pub(crate) fn between(one: (u32, &Self, &str), other: (u32, &Self, &str)) -> Result<()> {
+        let mut make = Command::new("ip");
+        make.args(["link", "add", PEER, "netns", &one.0.to_string(), "type", "veth"]);
+        run(make.args(["peer", "name", PEER, "netns", &other.0.to_string()]))?;
+        for ((pid, own, _), (_, others, pods)) in [(one, other), (other, one)] {
+            let (own, others) = (format!("{}/32", own.node()), others.node().to_string());
+            run_inside(pid, &["addr", "add", &own, "dev", PEER])?;
+            run_inside(pid, &["link", "set", PEER, "up"])?;
+            run_inside(pid, &["route", "add", &others, "dev", PEER])?;
+            run_inside(pid, &["route", "add", pods, "via", &others, "dev", PEER])?;
         }
         Ok(())
     }
@@ -89,4 +105,11 @@ impl Link {
              oifname \"{INSIDE}\" masquerade;\n  }}\n}}\n"
         )
     }
+}
+
+/// Runs ip in the network namespace of the process `pid`.
+fn run_inside(pid: u32, arguments: &[&str]) -> Result<()> {
+    let mut inside = Command::new("nsenter");
+    inside.args(["-n", "-t", &pid.to_string(), "ip"]).args(arguments);
+    run(&mut inside)
 }

@@ -17,6 +17,9 @@ use crate::packages::run;
 
 /// How the machine's folder is seen inside.
 pub(crate) const INSIDE: &str = "/run/innkeeper";
+/// How the folder that all machines of a cluster share is seen inside: it stands for a network file
+/// system.
+pub(crate) const SHARED: &str = "/run/shared";
 /// How the folder of unpacked packages and built programs is seen inside.
 const PROGRAMS: &str = "/run/programs";
 /// How long making the namespaces may take, and their end.
@@ -32,16 +35,18 @@ const INIT: &str = r#"
 set -eu
 folder=$1
 programs=$2
+shared=$3
 mount -t tmpfs -o mode=755 tmpfs /run
-mkdir -p /run/innkeeper /run/programs "$folder/lib" "$folder/log" "$folder/tmp"
+mkdir -p /run/innkeeper /run/programs /run/shared "$folder/lib" "$folder/log" "$folder/tmp"
 chmod 1777 "$folder/tmp"
 mount --bind "$folder" /run/innkeeper
 mount --bind "$programs" /run/programs
+mount --bind "$shared" /run/shared
 mount --bind /run/innkeeper/lib /var/lib
 mount --bind /run/innkeeper/log /var/log
 mount --bind /run/innkeeper/tmp /tmp
 mount --make-rshared /
-hostname node
+hostname "$4"
 echo 1 >/proc/sys/net/ipv4/ip_forward
 trap '' CHLD
 touch /run/innkeeper/made
@@ -60,20 +65,24 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Makes one whose files lie in `folder`, which is there. Ends with this process, also if that
-    /// is killed.
+    /// Makes one with this host name, whose files lie in `folder`, which is there, and which sees
+    /// the folder `shared` as other machines do. Ends with this process, also if that is killed.
     ///
     /// # Errors
     /// What the kernel refuses; all of it to whom is not root.
-    pub fn start(folder: &Path, packages: &Packages) -> Result<Self> {
+    pub fn start(name: &str, folder: &Path, shared: &Path, packages: &Packages) -> Result<Self> {
         let programs = cache_folder()?;
-        fs::create_dir_all(&programs).with_context(|| programs.display().to_string())?;
+        for folder in [programs.as_path(), shared] {
+            fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        }
         let mut command = Command::new("unshare");
         packages.set(&mut command);
         command.args(["--pid", "--mount", "--net", "--uts", "--ipc", "--fork", "--kill-child"]);
         command.args(["--mount-proc", "sh", "-c", INIT, "innkeeper-node"]);
         let mut watchdog = Watchdog::start(folder)?;
-        let mut init = Process::spawn("machine", &mut command, [folder, &programs], folder)?;
+        let arguments = [folder.as_os_str(), programs.as_os_str(), shared.as_os_str()];
+        command.args(arguments);
+        let mut init = Process::spawn("machine", &mut command, [name], folder)?;
         watchdog.guard(init.id())?;
         let pid = wait(&mut init, folder)?;
         // Written down before anything is made outside of the namespaces.
@@ -95,6 +104,12 @@ impl Machine {
         packages.set(&mut nft);
         run(nft.arg("-f").arg(machine.seen(&rules)))?;
         Ok(machine)
+    }
+
+    /// Lays a cable to another machine, by which pods of both reach each other. Each is given with
+    /// the addresses of its pods.
+    pub(crate) fn connect(&self, pods: &str, (other, others): (&Self, &str)) -> Result<()> {
+        Link::between((self.pid, &self.link, pods), (other.pid, &other.link, others))
     }
 
     /// Runs `program` inside, as one of its processes.

@@ -10,14 +10,24 @@ use anyhow::{Context as _, Result, bail};
 use innkeeper_controlplane::{GoProgram, NodeSide, Process, Programs, cache_folder};
 use innkeeper_images::{Image, Registry, recipes};
 
-use crate::settings::{self, CONTAINERD, PODS, REGISTRY_PORT, Settings};
-use crate::{Machine, Packages};
+use crate::settings::{self, CONTAINERD, REGISTRY_PORT, Settings};
+use crate::{Machine, Packages, machine};
 
 /// How long each step may take. A cold machine with 2 cores that is compiling needs most of it.
 const TIMEOUT: Duration = Duration::from_mins(4);
 const POLL: Duration = Duration::from_millis(50);
-/// The node's name.
-pub(crate) const NAME: &str = "node";
+
+/// What differs between the nodes of one cluster.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    /// The node's name, also in its certificate.
+    pub(crate) name: &'static str,
+    /// The addresses of its pods.
+    pub(crate) pods: &'static str,
+}
+
+/// The node that each cluster has.
+const FIRST: Identity = Identity { name: "node", pods: "10.244.0.0/16" };
 
 /// All programs of a node: those of packages, unpacked where they are not installed, and the path
 /// of our own, built first if it is not in the user's cache folder. `say` gets a line before.
@@ -42,22 +52,36 @@ pub(crate) const NEEDS_ROOT: &str = "a node needs root, to make namespaces, moun
 /// A node, for as long as this value lives.
 #[derive(Debug)]
 pub struct Node {
-    processes: Vec<Process>,
-    machine: Machine,
-    packages: Packages,
-    program: PathBuf,
+    pub(crate) identity: Identity,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) machine: Machine,
+    pub(crate) packages: Packages,
+    pub(crate) program: PathBuf,
+    /// The folder of the control plane's state.
+    pub(crate) plane: PathBuf,
 }
 
 impl Node {
+    /// Under which path every node of a cluster sees one folder, which stands for a network file
+    /// system: it survives a node.
+    pub const SHARED: &str = machine::SHARED;
+
     /// Makes the machine in `folder`, which is there, and starts in it what does not need a control
     /// plane: containerd and the registry. The control plane's state is to lie in `folder` too.
     pub(crate) fn prepare(folder: &Path, say: &mut dyn FnMut(&str)) -> Result<Self> {
         let (packages, program) = programs(say)?;
-        let machine = Machine::start(folder, &packages)?;
-        let mut node = Self { processes: Vec::new(), machine, packages, program };
+        let machine = Machine::start(FIRST.name, folder, &folder.join("shared"), &packages)?;
+        let mut node = Self {
+            identity: FIRST,
+            processes: Vec::new(),
+            machine,
+            packages,
+            program,
+            plane: folder.to_owned(),
+        };
         let plugins = node.machine.seen(&node.packages.cni()?);
-        node.settings(&plugins).write(folder)?;
-        node.run_package("containerd", &["--config", &node.inside("containerd.toml")])?;
+        node.settings(&plugins, node.address()).write_all(folder)?;
+        node.run_containerd()?;
         node.run_package("docker-registry", &["serve", &node.inside("registry.yaml")])?;
         Ok(node)
     }
@@ -73,51 +97,59 @@ impl Node {
 
     /// Starts the rest, with the control plane running, and returns when the node is ready.
     pub(crate) fn join(&mut self, programs: &Programs) -> Result<()> {
-        let kubeconfig = |name: &str| format!("--kubeconfig={}", settings::kubeconfig(name));
-        let (kubelet, scheduler, proxy) =
-            (kubeconfig("kubelet"), kubeconfig("scheduler"), kubeconfig("proxy"));
-        self.wait_for_socket()?;
-        self.run(
-            "kubelet",
-            &[
-                &kubelet,
-                &format!("--config={}", self.inside("kubelet.yaml")),
-                "--root-dir=/var/lib/kubelet",
-                "--cert-dir=/var/lib/kubelet/pki",
-                &format!("--node-ip={}", self.machine.address()),
-                &format!("--hostname-override={NAME}"),
-            ],
-        )?;
+        self.wait_for_socket(self.address())?;
+        self.run_kubelet()?;
+        let scheduler = format!("--kubeconfig={}", settings::kubeconfig("scheduler"));
         self.run("kube-scheduler", &[&scheduler, "--leader-elect=false"])?;
         self.run("coredns", &["-conf", &self.inside("Corefile")])?;
-        let objects = self.machine.folder().join("objects.yaml");
-        kubectl(
-            programs,
-            self.machine.folder(),
-            &["apply", "--server-side", "-f"],
-            Some(&objects),
-        )?;
+        let objects = self.plane.join("objects.yaml");
+        kubectl(programs, &self.plane, &["apply", "--server-side", "-f"], Some(&objects))?;
         self.push(recipes::PAUSE, &recipes::pause(self.packages.sources())?)?;
-        // It asks for its node's address once, and takes itself for alone if there is none.
-        self.until_node(programs, "registered", &["--for=create"])?;
-        self.run(
-            "kube-proxy",
-            &[
-                &proxy,
-                "--proxy-mode=nftables",
-                &format!("--hostname-override={NAME}"),
-                &format!("--cluster-cidr={PODS}"),
-                // These are settings of the host's kernel.
-                "--conntrack-max-per-core=0",
-                "--conntrack-tcp-timeout-established=0s",
-                "--conntrack-tcp-timeout-close-wait=0s",
-            ],
-        )?;
+        self.run_proxy(programs)?;
         self.until_node(programs, "ready", &["--for=condition=Ready"])?;
         let dns = SocketAddr::from((self.machine.address(), settings::DNS_READY_PORT));
         self.until("DNS answers", || {
             innkeeper_controlplane::answers(dns, "/ready").map_err(|why| format!("DNS: {why}"))
         })
+    }
+
+    /// Runs containerd, by the settings that are there.
+    pub(crate) fn run_containerd(&mut self) -> Result<()> {
+        self.run_package("containerd", &["--config", &self.inside("containerd.toml")])
+    }
+
+    /// Runs kubelet.
+    pub(crate) fn run_kubelet(&mut self) -> Result<()> {
+        self.run(
+            "kubelet",
+            &[
+                &format!("--kubeconfig={}", settings::kubeconfig("kubelet")),
+                &format!("--config={}", self.inside("kubelet.yaml")),
+                "--root-dir=/var/lib/kubelet",
+                "--cert-dir=/var/lib/kubelet/pki",
+                &format!("--node-ip={}", self.machine.address()),
+                &format!("--hostname-override={}", self.identity.name),
+            ],
+        )
+    }
+
+    /// Runs kube-proxy, once the node is registered: it asks for its node's address once, and takes
+    /// itself for alone if there is none.
+    pub(crate) fn run_proxy(&mut self, programs: &Programs) -> Result<()> {
+        self.until_node(programs, "registered", &["--for=create"])?;
+        self.run(
+            "kube-proxy",
+            &[
+                &format!("--kubeconfig={}", settings::kubeconfig("proxy")),
+                "--proxy-mode=nftables",
+                &format!("--hostname-override={}", self.identity.name),
+                &format!("--cluster-cidr={}", self.identity.pods),
+                // These are settings of the host's kernel.
+                "--conntrack-max-per-core=0",
+                "--conntrack-tcp-timeout-established=0s",
+                "--conntrack-tcp-timeout-close-wait=0s",
+            ],
+        )
     }
 
     /// Kills the kubelet and starts it again; what its pods run goes on meanwhile.
@@ -126,6 +158,11 @@ impl Node {
         let kubelet = kubelet.context("the node has no kubelet")?;
         kubelet.restart(Duration::ZERO)?;
         Ok(())
+    }
+
+    /// The node's name.
+    pub fn name(&self) -> &'static str {
+        self.identity.name
     }
 
     /// The node's address, at which this machine reaches NodePorts.
@@ -176,10 +213,13 @@ impl Node {
         self.machine.leave();
     }
 
-    fn settings<'a>(&self, plugins: &'a Path) -> Settings<'a> {
+    /// The settings, with the address of the registry.
+    pub(crate) fn settings<'a>(&self, plugins: &'a Path, registry: Ipv4Addr) -> Settings<'a> {
         Settings {
             plugins,
             address: self.machine.address(),
+            registry,
+            pods: self.identity.pods,
             control_group: self.machine.group().path(),
         }
     }
@@ -211,9 +251,10 @@ impl Node {
         Ok(())
     }
 
-    fn wait_for_socket(&mut self) -> Result<()> {
+    /// Waits until containerd listens, and the registry at its address.
+    pub(crate) fn wait_for_socket(&mut self, registry: Ipv4Addr) -> Result<()> {
         // Below /run inside, where this process does not look: asked by who does.
-        let registry = SocketAddr::from((self.machine.address(), REGISTRY_PORT));
+        let registry = SocketAddr::from((registry, REGISTRY_PORT));
         self.until("the registry listens", || {
             TcpStream::connect_timeout(&registry, POLL).map(drop).map_err(|e| e.to_string())
         })?;
@@ -245,10 +286,16 @@ impl Node {
         }
     }
 
-    fn until_node(&mut self, programs: &Programs, what: &str, condition: &[&str]) -> Result<()> {
-        let plane = self.machine.folder().to_owned();
-        self.until(&format!("the node is {what}"), || {
-            let mut arguments = vec!["wait", "node", NAME, "--timeout=10s"];
+    /// Waits until the API server says so of this node.
+    pub(crate) fn until_node(
+        &mut self,
+        programs: &Programs,
+        what: &str,
+        condition: &[&str],
+    ) -> Result<()> {
+        let (plane, name) = (self.plane.clone(), self.identity.name);
+        self.until(&format!("the node {name} is {what}"), || {
+            let mut arguments = vec!["wait", "node", name, "--timeout=10s"];
             arguments.extend(condition);
             kubectl(programs, &plane, &arguments, None).map_err(|error| format!("{error:#}"))
         })

@@ -10,8 +10,6 @@ use serde_json::{Value, json};
 
 use crate::machine::INSIDE;
 
-/// The addresses of pods. The same on every node, as nodes do not see each other.
-pub(crate) const PODS: &str = "10.244.0.0/16";
 /// The address of the cluster's DNS, in the range of Services.
 pub(crate) const DNS: &str = "10.96.0.10";
 /// The registry's port.
@@ -37,27 +35,30 @@ pub(crate) struct Settings<'a> {
     pub(crate) plugins: &'a Path,
     /// The node's address.
     pub(crate) address: Ipv4Addr,
+    /// The address of the registry that it asks for images.
+    pub(crate) registry: Ipv4Addr,
+    /// The addresses of its pods.
+    pub(crate) pods: &'a str,
     /// The group that its pods are put into.
     pub(crate) control_group: String,
 }
 
 impl Settings<'_> {
-    /// Writes all of them into `folder`, as this process sees it.
+    /// Writes those of a cluster's first node into `folder`, as this process sees it: also those of
+    /// the registry, of DNS, and of the cluster.
+    pub(crate) fn write_all(&self, folder: &Path) -> Result<()> {
+        self.write(folder)?;
+        write(folder, "registry.yaml", format!("{:#}\n", registry()))?;
+        write(folder, "Corefile", Self::dns())?;
+        write(folder, "objects.yaml", self.objects())
+    }
+
+    /// Writes those that each node has.
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        let write = |name: &str, text: String| {
-            let path = folder.join(name);
-            fs::create_dir_all(path.parent().unwrap_or(folder))
-                .and_then(|()| fs::write(&path, text))
-                .with_context(|| path.display().to_string())
-        };
-        write("containerd.toml", self.containerd())?;
-        write("registries/_default/hosts.toml", self.mirror())?;
-        write("registry.yaml", format!("{:#}\n", registry()))?;
-        write("network/10-pods.conflist", format!("{:#}\n", network()))?;
-        write("kubelet.yaml", format!("{:#}\n", self.kubelet()))?;
-        write("Corefile", Self::dns())?;
-        write("objects.yaml", self.objects())?;
-        Ok(())
+        write(folder, "containerd.toml", self.containerd())?;
+        write(folder, "registries/_default/hosts.toml", self.mirror())?;
+        write(folder, "network/10-pods.conflist", format!("{:#}\n", network(self.pods)))?;
+        write(folder, "kubelet.yaml", format!("{:#}\n", self.kubelet()))
     }
 
     fn containerd(&self) -> String {
@@ -93,10 +94,10 @@ config_path = "{}"
         )
     }
 
-    /// Whatever registry an image is asked from, it is asked from the node's own, and from no
+    /// Whatever registry an image is asked from, it is asked from the cluster's own, and from no
     /// other.
     fn mirror(&self) -> String {
-        let url = format!("http://{}:{REGISTRY_PORT}", self.address);
+        let url = format!("http://{}:{REGISTRY_PORT}", self.registry);
         format!("server = \"{url}\"\n\n[host.\"{url}\"]\ncapabilities = [\"pull\", \"resolve\"]\n")
     }
 
@@ -198,6 +199,13 @@ provisioner: kubernetes.io/host-path
     }
 }
 
+fn write(folder: &Path, name: &str, text: String) -> Result<()> {
+    let path = folder.join(name);
+    fs::create_dir_all(path.parent().unwrap_or(folder))
+        .and_then(|()| fs::write(&path, text))
+        .with_context(|| path.display().to_string())
+}
+
 fn registry() -> Value {
     json!({
         "version": 0.1,
@@ -209,7 +217,7 @@ fn registry() -> Value {
 
 /// Each pod has a cable of its own to the node, so that all its packets pass the node's rules: with
 /// a bridge, those between pods would do so by a module of the kernel that not every machine has.
-fn network() -> Value {
+fn network(pods: &str) -> Value {
     json!({
         "cniVersion": "0.4.0",
         "name": "pods",
@@ -219,7 +227,7 @@ fn network() -> Value {
             "ipam": {
                 "type": "host-local",
                 "dataDir": "/run/cni",
-                "ranges": [[{ "subnet": PODS }]],
+                "ranges": [[{ "subnet": pods }]],
                 "routes": [{ "dst": "0.0.0.0/0" }],
             },
         }],

@@ -62,6 +62,22 @@ spec:
   volumes: [{ name: data, persistentVolumeClaim: { claimName: data } }]
 "#;
 
+/// A client on the second node, which writes to the folder that nodes share.
+const AWAY: &str = r#"
+apiVersion: v1
+kind: Pod
+metadata: { name: away }
+spec:
+  nodeName: node-2
+  terminationGracePeriodSeconds: 0
+  containers:
+    - name: away
+      image: busybox
+      command: [sh, -c, "echo kept > /shared/file; exec sleep 100000"]
+      volumeMounts: [{ name: shared, mountPath: /shared }]
+  volumes: [{ name: shared, hostPath: { path: /run/shared/test, type: DirectoryOrCreate } }]
+"#;
+
 fn start() -> Cluster {
     Cluster::start(&Options::default(), &mut |line| println!("{line}")).unwrap()
 }
@@ -222,6 +238,45 @@ fn pods_run_and_are_reached_and_reach_the_api_server_and_nothing_is_left_at_the_
     let name = name_of(&folder);
     assert!(!processes_of(&folder).is_empty());
     assert!(traces(&name).len() > 1);
+    drop(cluster);
+    until_nothing_is_left(&folder, &name);
+}
+
+#[test]
+#[ignore = "needs root: cargo xtask test runs it"]
+fn second_node_is_reached_from_the_first_and_is_not_ready_after_it_went_away() {
+    let _alone = alone();
+    let grace = "--node-monitor-grace-period=30s".to_owned();
+    let options = Options { controller_manager_flags: vec![grace], ..Options::default() };
+    let cluster = Cluster::start(&options, &mut |line| println!("{line}")).unwrap();
+    let config = cluster.plane().kubeconfig().to_owned();
+    apply(&config, WEB);
+    until_web_is_ready(&config);
+    let second = cluster.node().second().unwrap();
+    apply(&config, AWAY);
+    kubectl(&config, &["wait", "--for=condition=Ready", "pod/away", "--timeout=120s"]);
+
+    // Names, Services and pods of the first node, from the second; and the other way round.
+    let ask = ["exec", "away", "--", "wget", "-qO-", "http://web:8080/"];
+    let page = wait_until("the Service answers on the other node", || try_kubectl(&config, &ask));
+    assert_eq!(page, "Production Page !\n");
+    let address = kubectl(&config, &["get", "pod", "away", "-o", "jsonpath={.status.podIP}"]);
+    assert!(address.starts_with("10.245."), "{address}");
+    kubectl(&config, &["exec", "client", "--", "ping", "-c", "1", &address]);
+    let folder = config.parent().unwrap().to_owned();
+    assert_eq!(fs::read_to_string(folder.join("shared/test/file")).unwrap(), "kept\n");
+
+    let (away, name) = (folder.join(second.name()), name_of(&folder.join(second.name())));
+    second.lose().unwrap();
+    wait_until("its processes end", || match processes_of(&away) {
+        left if left.is_empty() => Ok(()),
+        left => Err(format!("{left:#?}")),
+    });
+    assert_eq!(traces(&name), [PathBuf::new(); 0]);
+    kubectl(&config, &["wait", "--for=condition=Ready=Unknown", "node/node-2", "--timeout=120s"]);
+    kubectl(&config, &["wait", "--for=condition=Ready", "node/node", "--timeout=120s"]);
+    assert_eq!(page_by_name(&config), "Production Page !\n");
+    let name = name_of(&folder);
     drop(cluster);
     until_nothing_is_left(&folder, &name);
 }
