@@ -62,6 +62,8 @@ fn prepare(postgres: &PostgreSQL) -> Container {
         .env("POSTGRES_DB", &spec.db)
         .env("POSTGRES_USER", &spec.user)
         .env_from_secret("POSTGRES_PASSWORD", &spec.password, SECRET_KEY)
+        // The original operator named its backup after the primary.
+        .env("NAME", &postgres.metadata.name)
         .mount(DATA, DATA_FOLDER)
         .mount(BACKUPS, BACKUPS_FOLDER)
         .mount_read_only(scripts::VOLUME, scripts::FOLDER)

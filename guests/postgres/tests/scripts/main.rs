@@ -11,4 +11,5 @@ mod server;
 mod backing_up;
 mod locking;
 mod preparing;
+mod restoring_originals;
 mod serving;
