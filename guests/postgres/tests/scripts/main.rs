@@ -9,6 +9,8 @@ mod programs;
 mod server;
 
 mod backing_up;
+mod ephemeral;
 mod locking;
 mod preparing;
 mod serving;
+mod sharing;
