@@ -80,14 +80,16 @@ impl Reconciler for Guest {
         match &password {
             Password::Found(digest) => {
                 let desired = workload.add(desired, digest);
-                match storage.stopped() {
-                    // A pod of these volumes does not start, or the volumes are not those of the
-                    // spec: nothing is deleted.
-                    Some(problem) => {
-                        let desired = desired.condition(problem.condition("Ready"));
-                        workload.add_rest(desired, &pods).partial()
-                    }
-                    None => workload.add_rest(desired.ready_condition(observed), &pods).complete(),
+                let desired = match storage.stopped() {
+                    Some(problem) => desired.condition(problem.condition("Ready")),
+                    None => desired.ready_condition(observed),
+                };
+                let desired = workload.add_rest(desired, &pods);
+                // On the volumes of the pods that run, because the spec's cannot be used.
+                if storage.stopped().is_some_and(|problem| !problem.has_volumes) {
+                    desired.partial()
+                } else {
+                    desired.complete()
                 }
             }
             Password::Missing(reason, message) => {
@@ -124,9 +126,6 @@ fn with_report(
         .condition(password.condition());
     if backed_up.reason == report::LAST_FAILED {
         desired = desired.event(event::warning("BackupFailed", backed_up.message.clone()));
-    }
-    if let Some(problem) = &storage.problem {
-        desired = desired.event(event::warning(problem.reason, problem.message.clone()));
     }
     let conditions = storage.conditions().into_iter().chain([backed_up]);
     conditions.fold(desired, Desired::condition)

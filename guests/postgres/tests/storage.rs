@@ -200,12 +200,11 @@ fn storage_without_a_class_says_which_field_to_set() {
     }
     cluster
         .settle()
-        .is_partial()
+        .is_complete()
         .condition(READY, False, "NoStorageClass")
         .condition("Ready", False, "NoStorageClass")
         .condition_says(READY, "set spec.storage.className")
-        .condition_says(READY, "kubectl get storageclass")
-        .event("NoStorageClass");
+        .condition_says(READY, "kubectl get storageclass");
 
     // The user follows the message.
     cluster.edit(|one| one["spec"]["storage"]["className"] = json!("fast"));
