@@ -9,11 +9,13 @@
 # the newest of each of the last 7 days that have one.
 #
 # Variables: PGHOST, PGUSER, PGPASSWORD, PGDATABASE as for the programs of PostgreSQL; KEEP; BACKUPS
-# as in common.sh
+# and OWNER as in common.sh
 
 . "$(dirname "$0")/common.sh"
+check_owner "$BACKUPS"
 become_postgres "$BACKUPS"
 hold "$BACKUPS"
+take "$BACKUPS"
 cd "$BACKUPS"
 
 # Remove the files of an interrupted run.

@@ -3,6 +3,8 @@
 #
 # DATA     the volume of the database: the lock, and the directory pgdata when it is complete
 # BACKUPS  the volume of the backups
+# OWNER    the PostgreSQL whose volumes these are: group, kind, namespace and name
+# EPHEMERAL  yes if DATA is a directory of the pod, which no other pod shares
 
 set -eu
 umask 077
@@ -41,14 +43,53 @@ become_postgres() {
 }
 
 # Takes the lock of a volume and holds it until this shell and all its child processes have ended:
-# each of them keeps the file open. Waits while another pod holds the lock.
+# each of them keeps the file open. Waits while another pod holds the lock. $2: another file
 hold() {
-	exec 9>"$1/lock"
+	exec 9>"$1/${2:-lock}"
 	flock -n 9 && return 0
 	say "waiting for the process that holds the lock of $1"
 	# A lock belongs to the open file, not to the process; and a signal ends this wait.
 	flock 9 &
 	wait "$!"
+}
+
+# Takes the lock of the data. Data in the pod is locked on the volume of the backups: two pods at
+# once would each have a database, and the backups of one would replace those of the other.
+hold_data() {
+	if [ -n "${EPHEMERAL:-}" ]; then
+		hold "$BACKUPS" server.lock
+	else
+		hold "$DATA"
+	fi
+}
+
+# Returns whether no other pod has prepared its data after this one. Needs the lock of the data.
+is_newest() {
+	[ -s "$DATA/turn" ] && [ "$(cat "$DATA/turn")" = "$(cat "$BACKUPS/turn" 2>/dev/null)" ]
+}
+
+# Fails if a volume belongs to another PostgreSQL. Changes nothing.
+check_owner() {
+	[ -n "${OWNER:-}" ] || return 0
+	for entry in lock server.lock owner owner.lock owner.new pgdata turn; do
+		[ ! -L "$1/$entry" ] || die "$1/$entry is a symbolic link: nothing is changed; remove it"
+	done
+	[ -e "$1/owner" ] || return 0
+	[ -f "$1/owner" ] || die "$1/owner is not a file: nothing is changed; remove it"
+	owner=$(head -c 500 "$1/owner" | tr -cd '[:alnum:]./-')
+	[ "$owner" = "$OWNER" ] ||
+		die "the volume at $1 belongs to '$owner', and this is '$OWNER': give each PostgreSQL a claim of its own; to hand the volume over, stop the other one and delete the file owner in it"
+}
+
+# Writes to a volume that it belongs to this PostgreSQL, unless it belongs to another one.
+take() {
+	check_owner "$1"
+	[ -n "${OWNER:-}" ] || return 0
+	(
+		flock 8
+		[ -e "$1/owner" ] || { printf '%s\n' "$OWNER" >"$1/owner.new" && mv "$1/owner.new" "$1/owner"; }
+	) 8>"$1/owner.lock"
+	check_owner "$1"
 }
 
 # Flushes a volume's file system to its disk.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Creates or restores the database before the server starts:
 #
-#   data exists                       keeps it
+#   data exists                       keeps it; data in the pod only if no other pod served since
 #   no data, no backup                creates a new database
 #   no data, backups                  restores the newest backup that can be restored; a backup of
 #                                     the original operator counts too, see original.sh
@@ -11,17 +11,50 @@
 # renames the directory when it is complete. An interrupted run starts again from the beginning.
 # In each case the script sets the password of the role POSTGRES_USER to POSTGRES_PASSWORD.
 #
-# Variables: POSTGRES_DB, POSTGRES_USER, POSTGRES_PASSWORD; NAME, the name of the PostgreSQL; DATA
-# and BACKUPS as in common.sh
+# Variables: POSTGRES_DB, POSTGRES_USER, POSTGRES_PASSWORD; NAME, the name of the PostgreSQL;
+# EXISTING, yes if DATA is a claim of the user; HAS_LOCK, yes if serve.sh runs this script; DATA,
+# BACKUPS, OWNER and EPHEMERAL as in common.sh
 
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/original.sh"
+. "$(dirname "$0")/origin.sh"
+
+# Fails if a claim of the user holds files that are not of these scripts, for example the database
+# of a server that does not take the lock.
+check_existing() {
+	[ -n "${EXISTING:-}" ] && [ ! -e "$DATA/owner" ] || return 0
+	known='lost+found lock owner.lock owner.new pgdata.new'
+	[ ! -e "$DATA/lock" ] || known="$known pgdata"
+	for entry in "$DATA"/*; do
+		name=${entry##*/}
+		[ -e "$entry" ] || continue
+		case " $known " in
+		*" $name "*) ;;
+		*) die "the volume of the data has '$(printf %s "$name" | tr -cd '[:alnum:]._-')', which is not of this database: nothing is changed; name an empty claim" ;;
+		esac
+	done
+}
+
+check_existing
+check_owner "$DATA"
+check_owner "$BACKUPS"
 set -- "$DATA" "$BACKUPS"
 [ ! -f "$BACKUPS/backup/$NAME.sql" ] || set -- "$@" "$BACKUPS/backup/$NAME.sql"
 become_postgres "$@"
 [ -n "$POSTGRES_PASSWORD" ] || die "the password is empty: set it in the Secret"
-hold "$DATA"
-. "$(dirname "$0")/origin.sh"
+[ -n "${HAS_LOCK:-}" ] || hold_data
+take "$DATA"
+take "$BACKUPS"
+if [ -n "${EPHEMERAL:-}" ] && ! is_newest; then
+	# Another pod has served since, or this pod is new: the newest backup counts.
+	rm -rf "$DATA/pgdata"
+	cat /proc/sys/kernel/random/uuid >"$DATA/turn"
+	cp "$DATA/turn" "$BACKUPS/turn.new"
+	mv "$BACKUPS/turn.new" "$BACKUPS/turn"
+	# A backup of the pod before may still be checked.
+	flock "$BACKUPS/lock" true &
+	wait "$!"
+fi
 
 pgdata=$DATA/pgdata
 new=$DATA/pgdata.new
