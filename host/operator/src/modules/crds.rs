@@ -65,16 +65,18 @@ enum Decision {
 }
 
 impl Installer<'_> {
-    /// Installs what is granted and checks what is not; waits until all are served.
+    /// Installs what is granted and checks what is not; waits until all are served. Returns the
+    /// names of the definitions that did not exist before.
     ///
     /// # Errors
     /// The first definition that cannot be installed or used.
-    pub async fn install(&self, requests: &[CrdRequest]) -> Result<(), Rejection> {
+    pub async fn install(&self, requests: &[CrdRequest]) -> Result<Vec<String>, Rejection> {
         // All are decided before one is written: a candidate that is held changes nothing.
         let mut decisions = Vec::new();
         for request in requests {
             decisions.push((request, self.decide(request).await?));
         }
+        let mut created = Vec::new();
         for (request, decision) in decisions {
             let Decision::Apply { body, exists, fields } = decision else { continue };
             match self.apply(request, &body).await {
@@ -86,13 +88,16 @@ impl Installer<'_> {
                 }
                 result => result?,
             }
+            if !exists {
+                created.push(request.name.clone());
+            }
         }
         for request in requests {
             crd::established(self.client, &request.name, ESTABLISHED_WITHIN).await.map_err(
                 |error| Rejection::new("CRDNotEstablished", error.to_string(), RetryPolicy::Later),
             )?;
         }
-        Ok(())
+        Ok(created)
     }
 
     /// The changes and refusals of an installation. Nothing is written.
