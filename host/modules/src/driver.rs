@@ -77,6 +77,18 @@ impl<G: Loaded> Driver<G> {
         self.states.get(name).map(|state| state.machine.decision())
     }
 
+    /// The names of the CustomResourceDefinitions that the active revision of a module describes.
+    pub fn described_crds(&self, name: &str) -> Vec<String> {
+        let active = self.active_revision(name);
+        let crds = active.into_iter().flat_map(|revision| &revision.guest.manifest().crds);
+        crds.filter_map(|crd| crd.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect()
+    }
+
+    /// Whether a definition of a module's active revision is known not to exist.
+    pub fn is_crd_missing(&self, name: &str) -> bool {
+        self.states.get(name).is_some_and(|state| state.machine.is_crd_missing())
+    }
+
     /// Whether the active revision of a module, or the one about to become active, has a finalizer.
     pub fn has_finalizer(&self, name: &str) -> bool {
         self.states.get(name).is_some_and(|state| state.finalizer().is_some())

@@ -18,9 +18,10 @@
 //! Nothing here does I/O or knows the time: [`Machine::step`] takes an [`Event`] and returns
 //! [`Effect`]s, and the driver carries them out.
 //!
-//! The transitions are in `spec`, `source`, `loading`, `approval`, `activation`, `rollback` and
-//! `teardown`, named by what they are about. The state is in `spec_state`, `candidate`,
-//! `approvals`, `rejections` and `revisions`; `conditions` says what the Module reports.
+//! The transitions are in `spec`, `source`, `loading`, `approval`, `activation`, `rollback`,
+//! `reinstallation` and `teardown`, named by what they are about. The state is in `spec_state`,
+//! `candidate`, `approvals`, `rejections`, `revisions` and `missing_crds`; `conditions` says what
+//! the Module reports.
 
 mod activation;
 mod approval;
@@ -30,7 +31,9 @@ mod conditions;
 mod effect;
 mod event;
 mod loading;
+mod missing_crds;
 pub mod reason;
+mod reinstallation;
 mod rejection;
 mod rejections;
 mod revisions;
@@ -47,6 +50,7 @@ use candidate::CandidateProgress;
 pub use candidate::{Candidate, LoadedCandidate, REJECTED};
 pub use effect::Effect;
 pub use event::{ComponentInfo, Event, Spec};
+use missing_crds::MissingCrds;
 pub use rejection::{Rejection, RetryPolicy};
 use rejections::Rejections;
 use revisions::Revisions;
@@ -91,6 +95,8 @@ pub struct Machine {
     progress: CandidateProgress,
     rejections: Rejections,
     approvals: Approvals,
+    /// Definitions of the active revision that do not exist any more.
+    missing_crds: Option<MissingCrds>,
     /// Whether the runs of the active revision succeed, once some have ended.
     runs: Option<Result<(), Rejection>>,
     /// The Module is being deleted; why its teardown failed, if it did.
@@ -155,6 +161,11 @@ impl Machine {
         self.spec.generation
     }
 
+    /// Whether a definition of the active revision is known not to exist.
+    pub fn is_crd_missing(&self) -> bool {
+        self.missing_crds.is_some()
+    }
+
     /// Whether the candidate is decided, and about to become active.
     pub fn is_committing(&self) -> bool {
         matches!(self.candidate, Candidate::Committing(_))
@@ -195,6 +206,12 @@ impl Machine {
             Event::ParametersChecked(result) => self.on_parameters(result, &mut effects),
             Event::Previewed { digest, result } => self.on_previewed(digest, result, &mut effects),
             Event::Crds { digest, result } => self.on_crds(digest, result, &mut effects),
+            Event::CrdsDeleted(names) => self.on_crds_deleted(names, &mut effects),
+            Event::CrdFound(name) => self.on_crd_found(&name),
+            Event::ReinstallCrds => self.reinstall_crds(&mut effects),
+            Event::CrdsReinstalled { digest, result } => {
+                self.on_crds_reinstalled(digest, result, &mut effects);
+            }
             Event::Committed { digest, result } => self.on_committed(digest, result, &mut effects),
             Event::FailureThresholdExceeded(rejection) => {
                 self.on_failure_threshold_exceeded(&rejection, &mut effects);

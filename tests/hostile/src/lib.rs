@@ -159,8 +159,11 @@ impl Arena {
 
     /// Ends the operator and starts another one on the same cluster.
     pub async fn restart(self) -> Self {
-        let simulator = self.lab.simulator().clone();
-        assert!(self.lab.end().await, "the operator ends on request");
+        Self::on(self.end().await).await
+    }
+
+    /// Starts an operator on a cluster whose operator has ended.
+    pub async fn on(simulator: Simulator) -> Self {
         let mut setup = Setup::new(8);
         setup.modules = Modules::OfCluster;
         let lab = Lab::on(simulator, &Guests::new().unwrap(), setup).await.unwrap();

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::message::{Action, CrdInstallation, LoadJob, ParametersJob};
 use super::state::ModuleState;
-use crate::definitions;
 use crate::machine::{Effect, Event, Rejection, RetryPolicy};
 use crate::revision::{Loaded, Revision};
 use crate::source::Digest;
@@ -66,14 +65,19 @@ impl<G: Loaded> ModuleState<G> {
             Effect::EndRollbackWindow => actions.push(Action::EndRollbackWindow),
             Effect::InstallCrds(digest) => {
                 if let Some((guest, settings)) = self.candidate_with_settings() {
-                    actions.push(Action::InstallCrds(CrdInstallation {
-                        digest,
-                        crds: definitions::crd_requests(guest.manifest(), settings),
-                        namespaces: settings.namespaces.clone(),
-                        service_account: settings.service_account.clone(),
-                    }));
+                    let installation = CrdInstallation::new(digest, guest.manifest(), settings);
+                    actions.push(Action::InstallCrds(installation));
                 }
             }
+            Effect::ReinstallCrds { digest, names } => {
+                if let (Some(active), Some(settings)) = (self.active(), &self.settings) {
+                    let manifest = active.guest.manifest();
+                    let mut installation = CrdInstallation::new(digest, manifest, settings);
+                    installation.crds.retain(|request| names.contains(&request.name));
+                    actions.push(Action::ReinstallCrds(installation));
+                }
+            }
+            Effect::ReinstallLater => actions.push(Action::ReinstallLater),
             Effect::Swap(digest) => self.swap(digest, actions),
             Effect::ApplySettings { parameters } => {
                 if let (Some(active), Some(settings)) = (self.active().cloned(), &self.settings) {

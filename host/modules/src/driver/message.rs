@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_contract::{Condition, Event as Notice, Kind};
+use innkeeper_contract::{Condition, Event as Notice, Kind, Manifest};
 use innkeeper_sandbox::schema::SchemaError;
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
 
-use crate::definitions::CrdRequest;
+use crate::definitions::{self, CrdRequest};
 use crate::machine::{Event, Rejection, RetryPolicy, reason};
 use crate::module::Module;
 use crate::parameters::{self, ParametersError};
 use crate::revision::{Loaded, Revision};
 use crate::rollout::Preview;
 use crate::source::{Component, Digest, SourceError};
-use crate::validated_spec::SourceRef;
+use crate::validated_spec::{SourceRef, ValidatedSpec};
 
 /// What happens to a module.
 #[derive(Debug)]
@@ -138,6 +138,11 @@ pub enum Action<G = Guest> {
     /// Install these as the module's ServiceAccount, wait until they are established, and answer
     /// with [`Event::Crds`].
     InstallCrds(CrdInstallation),
+    /// Install these definitions of the active revision, which somebody deleted, as
+    /// [`Action::InstallCrds`] does; answer with [`Event::CrdsReinstalled`].
+    ReinstallCrds(CrdInstallation),
+    /// Hand in [`Event::ReinstallCrds`] after a backoff that grows from deletion to deletion.
+    ReinstallLater,
     /// This is the active revision now: watch what it declares, and run every primary. Also after a
     /// change of settings.
     Serve(Arc<Revision<G>>),
@@ -156,10 +161,10 @@ pub enum Action<G = Guest> {
     Stop,
 }
 
-/// CustomResourceDefinitions of a candidate, to be installed.
+/// CustomResourceDefinitions of a candidate or of the active revision, to be installed.
 #[derive(Clone, Debug)]
 pub struct CrdInstallation {
-    /// The candidate.
+    /// The candidate or the active revision.
     pub digest: Digest,
     /// The definitions.
     pub crds: Vec<CrdRequest>,
@@ -167,6 +172,18 @@ pub struct CrdInstallation {
     pub namespaces: BTreeSet<String>,
     /// The account; `None` for the host's own identity (a Module of a folder).
     pub service_account: Option<String>,
+}
+
+impl CrdInstallation {
+    /// All definitions of a guest, as the spec of its Module allows to install them.
+    pub(super) fn new(digest: Digest, manifest: &Manifest, settings: &ValidatedSpec) -> Self {
+        Self {
+            digest,
+            crds: definitions::crd_requests(manifest, settings),
+            namespaces: settings.namespaces.clone(),
+            service_account: settings.service_account.clone(),
+        }
+    }
 }
 
 /// What is known of a module whose Module is being deleted.

@@ -111,6 +111,8 @@ fn show(action: &Action<Fake>) -> String {
             format!("report {} {}", report.generation, ready.reason)
         }
         Action::Notify(notice) => format!("notify {}", notice.reason),
+        Action::ReinstallCrds(one) => format!("reinstall CRDs of {:?}", one.digest),
+        Action::ReinstallLater => "reinstall later".into(),
         Action::Stop => "stop".into(),
     }
 }

@@ -69,5 +69,6 @@ impl Machine {
         (self.progress.reusable, self.progress.retried) = (None, None);
         self.spec.accept_parameters();
         self.runs = None;
+        self.missing_crds = None;
     }
 }

@@ -195,6 +195,10 @@ impl Machine {
                 rejection.message.clone(),
             );
         }
+        if let Some(missing) = &self.missing_crds {
+            let (reason, message) = missing.describe(self.spec.is_paused);
+            return make(type_, ConditionStatus::False, reason, message);
+        }
         if self.spec.pending_check.is_some() {
             let message = "The parameters are being checked against the schema of the guest.";
             return make(type_, ConditionStatus::Unknown, reason::CHECKING_PARAMETERS, message);

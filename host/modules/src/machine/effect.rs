@@ -32,6 +32,16 @@ pub enum Effect {
     /// Install the CustomResourceDefinitions of the loaded component; the answer is
     /// `Event::Crds`.
     InstallCrds(Digest),
+    /// Install these CustomResourceDefinitions of the active revision, which somebody deleted; the
+    /// answer is `Event::CrdsReinstalled`.
+    ReinstallCrds {
+        /// The active revision.
+        digest: Digest,
+        /// The names of the definitions.
+        names: Vec<String>,
+    },
+    /// Send `Event::ReinstallCrds` after a backoff.
+    ReinstallLater,
     /// The loaded component is the active revision, with the present settings: run every primary.
     Swap(Digest),
     /// The active revision gets the present settings.

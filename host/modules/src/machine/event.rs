@@ -76,6 +76,19 @@ pub enum Event {
         /// The result.
         result: Result<(), Rejection>,
     },
+    /// These CustomResourceDefinitions of the active revision do not exist any more.
+    CrdsDeleted(Vec<String>),
+    /// A CustomResourceDefinition of the active revision exists.
+    CrdFound(String),
+    /// The wait of an `Effect::ReinstallLater` is over.
+    ReinstallCrds,
+    /// An `Effect::ReinstallCrds` ended: all are established, or why not.
+    CrdsReinstalled {
+        /// The active revision whose definitions they are.
+        digest: Digest,
+        /// The definitions that the host created, or why one cannot be installed.
+        result: Result<Vec<String>, Rejection>,
+    },
     /// The wait of an `Effect::RetryLater` is over.
     Retry,
     /// Whether the module's runs succeed, when that changes.

@@ -46,5 +46,9 @@ pub const ROLLED_BACK: &str = "RolledBack";
 pub const CRD_NOT_ADDITIVE: &str = "CRDIncompatible";
 /// No definition of a candidate would accept less than the installed one.
 pub const CRDS_COMPATIBLE: &str = "CRDsCompatible";
+/// Somebody deleted a definition of the active revision.
+pub const CRD_DELETED: &str = "CRDDeleted";
+/// The host has installed a definition of the active revision again.
+pub const CRD_REINSTALLED: &str = "CRDReinstalled";
 /// The Module is being deleted.
 pub const FINALIZING: &str = "Finalizing";

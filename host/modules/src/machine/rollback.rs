@@ -38,6 +38,7 @@ impl Machine {
         // The status offers no return to a revision that was rolled back.
         self.revisions.previous = None;
         self.runs = None;
+        self.missing_crds = None;
         self.spec.accept_parameters();
         self.rejections.record(bad.digest, rejection);
         if !self.candidate.is_loading() {

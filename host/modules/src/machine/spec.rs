@@ -28,6 +28,8 @@ impl Machine {
         self.apply_settings(spec.other_parameters, spec.other_source, effects);
         self.rejections.remove_retryable(|_, retry| retry != RetryPolicy::Never);
         self.progress.reusable = None;
+        // It may not be paused any more, or grant what it did not.
+        self.reinstall_crds(effects);
         if spec.other_source || self.source == Source::Unknown {
             self.source = Source::Unknown;
             effects.push(Effect::Fetch);

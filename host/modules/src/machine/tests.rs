@@ -11,6 +11,7 @@ use crate::rollout::{PlannedChange, Preview, Rollout, Strategy};
 
 mod definitions;
 mod loading;
+mod missing_crds;
 mod picture;
 mod rollout;
 mod teardown;
@@ -176,6 +177,11 @@ fn event(event: &Event) -> String {
         Event::Loaded { digest, .. } => format!("refused {digest:?}"),
         Event::Crds { digest, result: Ok(()) } => format!("CRDs of {digest:?}"),
         Event::Crds { digest, .. } => format!("no CRDs of {digest:?}"),
+        Event::CrdsDeleted(names) => format!("deleted CRD {}", names.join(", ")),
+        Event::CrdFound(name) => format!("found CRD {name}"),
+        Event::ReinstallCrds => "time to install".to_owned(),
+        Event::CrdsReinstalled { digest, result: Ok(_) } => format!("reinstalled {digest:?}"),
+        Event::CrdsReinstalled { digest, .. } => format!("not reinstalled {digest:?}"),
         Event::Retry => "retry".to_owned(),
         Event::Health(Ok(())) => "runs succeed".to_owned(),
         Event::Health(Err(_)) => "runs fail".to_owned(),

@@ -64,6 +64,7 @@ impl Supervisor {
                     // What the account delayed is tried at once, and soon again.
                     self.retries.remove(name);
                     self.send(name, Event::Retry);
+                    self.send(name, Event::ReinstallCrds);
                 }
                 Some(Input::Module(module))
             }

@@ -1,5 +1,6 @@
 //! Carries out the actions of the driver.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::Backoff;
@@ -10,6 +11,8 @@ use innkeeper_modules::driver::{CrdInstallation, Teardown};
 use innkeeper_modules::{
     Action, Event, Input, LoadJob, ParametersJob, Rejection, RetryPolicy, SourceError,
 };
+
+use tokio::sync::Semaphore;
 
 use super::crds::Installer;
 use super::declared;
@@ -35,6 +38,8 @@ impl Supervisor {
             Action::Load(job) => self.load(name, job),
             Action::CheckParameters(job) => self.check_parameters(name, job),
             Action::InstallCrds(installation) => self.install_crds(name, installation),
+            Action::ReinstallCrds(installation) => self.reinstall_crds(name, installation),
+            Action::ReinstallLater => self.reinstall_later(name),
             Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
             Action::Preview { digest, candidate } => self.preview(name, digest, &candidate),
             Action::Commit { digest, component } => self.save_snapshot(name, digest, component),
@@ -140,11 +145,28 @@ impl Supervisor {
     }
 
     fn install_crds(&mut self, name: &str, installation: CrdInstallation) {
+        let digest = installation.digest;
+        let answer = move |result: Result<_, _>| Event::Crds { digest, result: result.map(drop) };
+        self.run_installation(name, installation, answer);
+    }
+
+    /// Installs definitions as the module's account; `answer` turns the names of those that it
+    /// created, or why it failed, into the event for the driver.
+    pub(super) fn run_installation(
+        &mut self,
+        name: &str,
+        installation: CrdInstallation,
+        answer: impl FnOnce(Result<Vec<String>, Rejection>) -> Event + Send + 'static,
+    ) {
         let account = installation.service_account.as_deref();
         let access = self.account_result(name, account);
         let client = self.client(name, account);
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
+        // One after the other: the candidate and the active revision may bring the same definition.
+        let turns = self.limits.installations.entry(name.to_owned());
+        let turn = turns.or_insert_with(|| Arc::new(Semaphore::new(1))).clone();
         self.spawn("install", async move {
+            let _permit = turn.acquire_owned().await;
             let installer = Installer {
                 host: &shared.cluster.host(),
                 client: &client,
@@ -156,8 +178,7 @@ impl Supervisor {
                 Ok(()) => installer.install(&installation.crds).await,
                 Err(rejection) => Err(rejection),
             };
-            let event = Event::Crds { digest: installation.digest, result };
-            let _ = outbox.send(SupervisorEvent::input(module, event));
+            let _ = outbox.send(SupervisorEvent::input(module, answer(result)));
         });
     }
 
@@ -225,6 +246,8 @@ impl Supervisor {
         self.latest.previews.remove(name);
         self.rollback.previous.remove(name);
         self.retries.remove(name);
+        self.reinstalls.remove(name);
+        self.limits.installations.remove(name);
         self.mismatched.remove(name);
         self.history.remove(name);
         self.accounts.forget(name);

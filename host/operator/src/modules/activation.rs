@@ -47,6 +47,8 @@ impl Supervisor {
         self.count_active();
         let primary = &revision.guest.manifest().primary;
         self.read_status_schema(&primary.resource());
+        // A revision that was active before the host started installs nothing of itself.
+        self.check_crds(name);
     }
 
     /// Opens the client and the view of a revision.

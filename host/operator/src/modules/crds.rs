@@ -71,17 +71,18 @@ enum Decision {
 }
 
 impl Installer<'_> {
-    /// Installs what is granted and checks what is not; waits until all are served.
+    /// Installs what is granted and checks what is not; waits until all are served. Returns the
+    /// names of the definitions that did not exist before.
     ///
     /// # Errors
     /// The first definition that cannot be installed or used.
-    pub async fn install(&self, requests: &[CrdRequest]) -> Result<(), Rejection> {
+    pub async fn install(&self, requests: &[CrdRequest]) -> Result<Vec<String>, Rejection> {
         // All are decided before one is written: a candidate that is held changes nothing.
         let mut decisions = Vec::new();
         for request in requests {
             decisions.push((request, self.decide(request).await?));
         }
-        let mut awaited = Vec::new();
+        let (mut awaited, mut created) = (Vec::new(), Vec::new());
         for (request, decision) in decisions {
             if !matches!(decision, Decision::KeepUnread) {
                 awaited.push(request);
@@ -96,11 +97,14 @@ impl Installer<'_> {
                 }
                 result => result?,
             }
+            if !exists {
+                created.push(request.name.clone());
+            }
         }
         for request in awaited {
             self.definitions().established(request).await?;
         }
-        Ok(())
+        Ok(created)
     }
 
     /// The changes and refusals of an installation. Nothing is written.

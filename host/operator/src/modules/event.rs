@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use innkeeper_cluster::{Change, crd};
 use innkeeper_contract::Kind;
 use innkeeper_core::Object;
+use innkeeper_modules::definitions::MODULE_LABEL;
 use innkeeper_modules::module::{self, NAMESPACE};
 use innkeeper_modules::{Digest, Input, Module, Rejection, SourceRef};
 use serde_json::Value;
@@ -57,8 +58,13 @@ pub enum SupervisorEvent {
     },
     /// Any CustomResourceDefinition may have changed.
     DefinitionsChanged,
-    /// A CustomResourceDefinition was created, changed or deleted; its name.
-    Definition(String),
+    /// A CustomResourceDefinition was created, changed or deleted.
+    Definition {
+        /// Its name.
+        name: String,
+        /// The module that installed it, if one did.
+        owner: Option<String>,
+    },
     /// A CustomResourceDefinition was read: the schema of a kind's status.
     StatusSchema {
         /// The kind.
@@ -106,7 +112,10 @@ pub fn classify(change: &Change) -> Option<SupervisorEvent> {
         return Some(SupervisorEvent::AccountChanged(key.name().to_string()));
     }
     if *kind == crd::kind() {
-        return Some(SupervisorEvent::Definition(key.name().to_string()));
+        let definition = change.after.as_ref().or(change.before.as_ref());
+        let owner = definition.and_then(|definition| definition.labels.get(MODULE_LABEL));
+        let owner = owner.map(str::to_owned);
+        return Some(SupervisorEvent::Definition { name: key.name().to_string(), owner });
     }
     if *kind == *CONFIG_MAP && key.namespace() == NAMESPACE {
         let name = key.name().to_string();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use innkeeper_cluster::{Backoff, Caches, Namespaces, Task, crd};
+use innkeeper_cluster::{Backoff, Caches, Namespaces, Task, View, crd};
 use innkeeper_modules::{Action, Digest, Driver, Event, Input, Rejection, RetryPolicy};
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -20,6 +20,7 @@ use super::active_module::ActiveModule;
 use super::event::{HOST_MODULE, SupervisorEvent};
 use super::health::{HealthChange, RunHealth};
 use super::liveness::WAKE_PERIOD;
+use super::reinstall_wait::ReinstallWait;
 use super::source::ModuleSource;
 use super::status::ConditionHistory;
 use crate::shared::Shared;
@@ -38,7 +39,7 @@ pub struct Supervisor {
     inbox: mpsc::UnboundedReceiver<SupervisorEvent>,
     pub(super) outbox: mpsc::UnboundedSender<SupervisorEvent>,
     tasks: FuturesUnordered<Task<()>>,
-    /// Permits of the tasks that all modules share.
+    /// Permits of tasks.
     pub(super) limits: TaskLimits,
     /// The latest task of each kind and module; replacing one aborts the one before.
     pub(super) latest: LatestTasks,
@@ -48,6 +49,10 @@ pub struct Supervisor {
     pub(super) accounts: AccountStates,
     /// The waits before a module's next retry.
     pub(super) retries: BTreeMap<String, Backoff>,
+    /// The waits before deleted definitions of a module are installed again.
+    pub(super) reinstalls: BTreeMap<String, ReinstallWait>,
+    /// The host's view of CustomResourceDefinitions.
+    pub(super) definitions: Option<View>,
     /// The API groups with kinds that each module's last candidate declares otherwise than the API
     /// server serves them.
     pub(super) mismatched: BTreeMap<String, BTreeSet<String>>,
@@ -55,12 +60,14 @@ pub struct Supervisor {
     pub(super) history: BTreeMap<String, ConditionHistory>,
 }
 
-/// Permits of tasks, over all modules.
+/// Permits of tasks.
 pub(super) struct TaskLimits {
     /// Compilations.
     pub(super) loads: Arc<Semaphore>,
     /// Checks of parameters; their own permit, so that they do not wait for compilations.
     pub(super) parameter_checks: Arc<Semaphore>,
+    /// Installations of definitions, by module: one at a time.
+    pub(super) installations: BTreeMap<String, Arc<Semaphore>>,
 }
 
 /// The latest task of each kind and module. Dropping a task aborts it.
@@ -107,11 +114,14 @@ impl Supervisor {
             limits: TaskLimits {
                 loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
                 parameter_checks: Arc::new(Semaphore::new(1)),
+                installations: BTreeMap::new(),
             },
             latest: LatestTasks::default(),
             rollback: RollbackTargets::default(),
             accounts: AccountStates::default(),
             retries: BTreeMap::new(),
+            reinstalls: BTreeMap::new(),
+            definitions: None,
             mismatched: BTreeMap::new(),
             history: BTreeMap::new(),
         }
@@ -122,7 +132,7 @@ impl Supervisor {
         let shared = self.shared.clone();
         // Definitions show which kinds are served, and what a status may hold.
         let host = shared.cluster.host();
-        let _definitions = self.source.reads_definitions().then(|| {
+        self.definitions = self.source.reads_definitions().then(|| {
             self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All)
         });
         self.source.begin(&self.caches, &self.outbox);
@@ -171,7 +181,10 @@ impl Supervisor {
                     self.read_source(&name);
                 }
             }
-            SupervisorEvent::Definition(name) => self.definition_changed(&name).await,
+            SupervisorEvent::Definition { name, owner } => {
+                self.definition_changed(&name).await;
+                self.crd_changed(&name, owner.as_deref()).await;
+            }
             SupervisorEvent::Refetch(module) => self.read_source(&module),
             SupervisorEvent::Mismatched { module, groups } => {
                 self.mismatched.insert(module, groups);
@@ -179,6 +192,7 @@ impl Supervisor {
             SupervisorEvent::DefinitionsChanged => {
                 for active in self.shared.modules() {
                     self.read_status_schema(&active.primary.resource());
+                    self.check_crds(active.name());
                 }
             }
             SupervisorEvent::StatusSchema { kind, schema } => {

@@ -5,6 +5,7 @@
 mod baseline;
 mod consent;
 mod definitions;
+mod deleted_definitions;
 mod discovery;
 mod events;
 mod fairness;

@@ -179,6 +179,8 @@ impl World {
                 | Action::Notify(_)
                 | Action::BeginRollbackWindow { .. }
                 | Action::EndRollbackWindow
+                | Action::ReinstallCrds(_)
+                | Action::ReinstallLater
                 | Action::CheckParameters(_)
                 | Action::SaveSnapshot(_) => {}
             }

@@ -31,6 +31,13 @@ fn possible_events(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         (Event::ParametersChecked(Err(refusal(RetryPolicy::Later))), "parameters do not fit"),
         (crds(name, Ok(())), "definitions are installed"),
         (crds(name, Err(refusal(RetryPolicy::Later))), "definitions are not installed"),
+        (Event::CrdsDeleted(vec!["xs.quay.io".to_owned()]), "a definition is deleted"),
+        (Event::CrdFound("xs.quay.io".to_owned()), "a definition is found"),
+        (Event::ReinstallCrds, "time to install definitions again"),
+        (
+            Event::CrdsReinstalled { digest, result: Ok(Vec::new()) },
+            "definitions are installed again",
+        ),
         (Event::Committed { digest, result: Ok(()) }, "decision is written"),
         (
             Event::Committed { digest, result: Err(refusal(RetryPolicy::Later)) },

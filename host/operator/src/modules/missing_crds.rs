@@ -1,0 +1,103 @@
+//! CustomResourceDefinitions of active revisions that somebody deletes: the host notices, waits,
+//! and installs them again.
+
+use innkeeper_cluster::{ApiClient, ApiError, Backoff, Lookup, crd};
+use innkeeper_core::ObjectKey;
+use innkeeper_modules::Event;
+use innkeeper_modules::driver::CrdInstallation;
+
+use super::event::SupervisorEvent;
+use super::reinstall_wait::{ReinstallWait, WAIT_MAX, WAIT_MIN};
+use super::supervisor::Supervisor;
+
+impl Supervisor {
+    /// A CustomResourceDefinition was created, changed or deleted; `owner` is the module that
+    /// installed it.
+    pub(super) async fn crd_changed(&mut self, name: &str, owner: Option<&str>) {
+        let describes = |module: &&str| {
+            let described = self.driver.described_crds(module);
+            described.iter().any(|crd| crd == name)
+        };
+        let modules: Vec<String> = self.driver.names().filter(describes).map(Into::into).collect();
+        // The module that had installed it installs it again; the others use it then.
+        let owner = owner.filter(|owner| modules.iter().any(|module| module == owner));
+        for module in modules {
+            match self.crd(name) {
+                Some(Lookup::Found(_)) if self.driver.is_crd_missing(&module) => {
+                    self.handle(&module, Event::CrdFound(name.to_owned())).await;
+                }
+                Some(Lookup::Absent) if owner.is_none_or(|owner| owner == module) => {
+                    self.confirm_deleted(&module, vec![name.to_owned()]);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Checks whether the definitions of a module's active revision exist.
+    pub(super) fn check_crds(&mut self, module: &str) {
+        let mut names = self.driver.described_crds(module);
+        names.retain(|name| matches!(self.crd(name), Some(Lookup::Absent)));
+        if !names.is_empty() {
+            self.confirm_deleted(module, names);
+        }
+    }
+
+    /// A definition as the host's cache has it; `None` if there is no cache.
+    fn crd(&self, name: &str) -> Option<Lookup> {
+        let view = self.definitions.as_ref()?;
+        Some(view.snapshot().get(&crd::kind(), &ObjectKey::new("", name)))
+    }
+
+    /// Asks the API server: the cache may not have seen yet that the host has just created it.
+    fn confirm_deleted(&mut self, module: &str, names: Vec<String>) {
+        let (client, outbox) = (self.shared.cluster.host(), self.outbox.clone());
+        let module = module.to_owned();
+        self.spawn("confirm deletion", async move {
+            let mut deleted = Vec::new();
+            for name in names {
+                if is_deleted(&client, &name).await {
+                    deleted.push(name);
+                }
+            }
+            if !deleted.is_empty() {
+                let _ = outbox.send(SupervisorEvent::input(module, Event::CrdsDeleted(deleted)));
+            }
+        });
+    }
+
+    /// Installs deleted definitions of the active revision.
+    pub(super) fn reinstall_crds(&mut self, name: &str, installation: CrdInstallation) {
+        let digest = installation.digest;
+        self.run_installation(name, installation, move |result| Event::CrdsReinstalled {
+            digest,
+            result,
+        });
+    }
+
+    /// Hands in [`Event::ReinstallCrds`] after a wait that doubles from deletion to deletion.
+    pub(super) fn reinstall_later(&mut self, name: &str) {
+        let before = self.reinstalls.remove(name);
+        let (outbox, module) = (self.outbox.clone(), name.to_owned());
+        let wait = ReinstallWait::begin(&self.shared.env, before, move || {
+            let _ = outbox.send(SupervisorEvent::input(module, Event::ReinstallCrds));
+        });
+        self.reinstalls.insert(name.to_owned(), wait);
+    }
+}
+
+/// Whether a definition does not exist. Waits until the API server answers.
+async fn is_deleted(client: &ApiClient, name: &str) -> bool {
+    let key = ObjectKey::new("", name);
+    let mut backoff = Backoff::new(client.env(), WAIT_MIN, WAIT_MAX);
+    loop {
+        match client.get(&crd::kind(), &key).await {
+            Ok(_) | Err(ApiError::Forbidden { .. }) => return false,
+            Err(ApiError::NotFound { .. }) => return true,
+            Err(error) => {
+                tracing::info!(crd = name, "whether it was deleted cannot be read: {error}");
+                client.env().sleep(backoff.advance()).await;
+            }
+        }
+    }
+}
