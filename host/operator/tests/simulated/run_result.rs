@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Script, Setup, Stage, block_on, complete, config_map, definition};
+use crate::support::{
+    Script, Setup, Stage, block_on, complete, config_map, definition, primary_path,
+};
 
 /// An hour, in seconds.
 const HOUR: u64 = 3_600;
@@ -192,5 +194,35 @@ fn schema_that_declares_the_result_asks_for_it_and_one_that_prunes_it_does_not_g
         stage.until_primary("two", "Synced", "True", "Applied").await;
         let two = stage.primary("two").await["status"]["conditions"].to_string();
         assert!(!two.contains("Running"), "{two}");
+    });
+}
+
+#[test]
+fn result_of_the_original_operator_is_replaced_with_one_write() {
+    block_on(async {
+        // Given a primary with the status that an Ansible operator left.
+        let stage = idle(Script::new(), json!({"manageStatus": false}), &json!({})).await;
+        let status = json!({"status": {"conditions": [{"type": "Running", "status": "True",
+            "reason": "Successful", "message": "Awaiting next reconciliation",
+            "lastTransitionTime": "2020-05-27T05:38:41Z",
+            "ansibleResult": {"ok": 2, "changed": 0, "skipped": 0, "failures": 0,
+                "completion": "2020-05-27T05:38:46.113867"}}]}});
+        let path = format!("{}/status", primary_path("one"));
+        stage.merge_at(&path, &status).await;
+        stage.pass(10).await;
+        stage.writes();
+
+        // When the Module asks for the result.
+        let asks = json!({"spec": {"manageStatus": true, "runResult": "OnChange"}});
+        stage.merge_module(&asks).await;
+        stage.pass(60).await;
+
+        // Then one write has replaced it, which keeps the time of the transition.
+        assert_eq!(stage.writes(), ["apply scripts/one/status"]);
+        let running = running(&stage).await;
+        assert_eq!(running["lastTransitionTime"], "2020-05-27T05:38:41Z");
+        assert_eq!(running["ansibleResult"]["ok"], 1);
+        let completion = running["ansibleResult"]["completion"].as_str().unwrap();
+        assert!(completion.ends_with('Z'), "{completion}");
     });
 }
