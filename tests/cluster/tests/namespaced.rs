@@ -329,25 +329,30 @@ async fn host_with_roles_only_reconciles_its_namespaces_and_asks_for_nothing_els
         a_stack_lives_and_dies(admin, team, "elsewhere").await?;
     }
 
-    // A guest with a cluster-scoped kind is told which one, and how.
+    // An Event about the Pod says what became of a module.
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": "labels", "namespace": OWN}});
     admin.apply(&account.to_string()).await?;
     files.extend([("labels.yaml", module("labels")), ("labels.wasm", component("labels")?)]);
     volume.mount(&files)?;
-    host.logged("Namespace is cluster-scoped, so it takes a ClusterRole", SOON).await?;
-
-    // An Event about the Pod says what became of a module.
     let events = Kind::new("events.k8s.io/v1", "Event");
     eventually("an Event about the Pod names the module", SOON, async || {
         let notes = admin.list(events, OWN).await?;
         let is_told = |one: &Value| {
             one["regarding"]["kind"] == "Pod"
-                && one["note"].as_str().is_some_and(|note| note.starts_with("module stack: "))
+                && one["reason"] == "InvalidParameters"
+                && one["note"].as_str().is_some_and(|note| note.starts_with("module labels: "))
         };
         Ok(if notes.iter().any(is_told) { Ok(()) } else { Err(format!("{notes:#?}")) })
     })
     .await?;
+
+    // A guest with a cluster-scoped kind is told which one, and how.
+    let mut labels: Value = serde_json::from_slice(&module("labels"))?;
+    labels["spec"]["parameters"] = json!({"labels": {"team": "a"}});
+    files.insert("labels.yaml", labels.to_string().into_bytes());
+    volume.mount(&files)?;
+    host.logged("Namespace is cluster-scoped, so it takes a ClusterRole", SOON).await?;
 
     // A Module that is taken out of the folder takes its finalizer along.
     admin.apply(&stack("team-a", "last")).await?;
@@ -358,6 +363,9 @@ async fn host_with_roles_only_reconciles_its_namespaces_and_asks_for_nothing_els
     volume.mount(&files)?;
     admin.until("the finalizer is gone", SOON, at, |one| !has_finalizer(one)).await?;
 
+    // What may be in a status is published, although nobody may read the definition.
+    let log = host.log();
+    assert!(!log.iter().any(|line| line.contains("statuses are sent whole")), "{log:#?}");
     let sent = cluster.sent(0)?;
     let refused = refusals(&sent);
     assert!(refused.len() <= REFUSED_MAX, "{refused:#?}");
