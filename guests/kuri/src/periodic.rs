@@ -11,7 +11,7 @@ use innkeeper_sdk::{Condition, Context, Desired, Observed, Outcome, Time, condit
 use crate::clean_up::{Remains, remains, unreadable};
 use crate::job::{self, ObservedJob};
 use crate::period::Period;
-use crate::reconcile::progress;
+use crate::progress::progress;
 use crate::recorded::Recorded;
 use crate::{Kuri, KuriPhase, KuriResult, KuriRun};
 
