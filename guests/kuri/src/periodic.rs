@@ -143,7 +143,7 @@ impl Task<'_> {
         let recorded = &self.observed.primary().recorded;
         let ended = Time::parse(&run.end).map_or(due, |end| end.max(due));
         recorded.has(run)
-            || matches!(recorded.phase, Some(KuriPhase::Done | KuriPhase::Failed))
+            || recorded.has_ended_phase
             || (recorded.runs.is_none() && ended.after(UNREPORTED) <= self.context.now())
     }
 
