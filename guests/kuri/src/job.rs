@@ -34,6 +34,21 @@ impl ObservedJob {
         self.0["metadata"]["labels"][PERIODIC_LABEL].is_string()
     }
 
+    /// Returns whether the Job has succeeded. (By the rules of kstatus a Job is ready when it
+    /// starts.)
+    pub(crate) fn is_complete(&self) -> bool {
+        self.condition("Complete").is_some()
+    }
+
+    /// Returns why the Job has failed; `None` if it has not.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        let failed = self.condition("Failed")?;
+        Some(match text(&failed["message"]) {
+            "" => text(&failed["reason"]),
+            message => message,
+        })
+    }
+
     /// Returns the run that the Job stands for, if it has ended.
     pub(crate) fn run(&self) -> Option<KuriRun> {
         let start = self.created()?;

@@ -1,5 +1,6 @@
-use innkeeper_sdk::{Condition, Observed, condition, read};
+use innkeeper_sdk::{Condition, Observed, condition};
 
+use crate::job::ObservedJob;
 use crate::{Kuri, KuriPhase};
 
 /// Returns the phase and the condition `Ready` from the state of the Job.
@@ -9,7 +10,7 @@ pub(crate) fn progress(observed: &Observed<Kuri>) -> (KuriPhase, Condition) {
         let message = format!("{}: {}", unapplied.reference, unapplied.message);
         return (KuriPhase::Setup, condition::not_ready(&unapplied.reason, message));
     }
-    let Some(job) = observed.owned::<read::Job>(name).map(|job| job.object) else {
+    let Some(job) = observed.owned::<ObservedJob>(name).map(|job| job.object) else {
         let message = format!("Job {name} does not exist yet");
         return (KuriPhase::Setup, condition::not_ready("InProgress", message));
     };
