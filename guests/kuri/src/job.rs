@@ -1,61 +1,15 @@
 use innkeeper_sdk::kinds::{Container, Job, JobSpec, PodTemplate, RestartPolicy};
-use innkeeper_sdk::{Apply as _, Labels, Metadata, Resource};
+use innkeeper_sdk::serde_json::Value;
+use innkeeper_sdk::{Apply as _, Labels, Resource};
 use serde::Deserialize;
 
 use crate::{KuriResult, KuriRun, KuriSpec};
 
-/// A Job from the cluster.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct ObservedJob {
-    metadata: Metadata,
-    spec: ObservedSpec,
-    status: Status,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ObservedSpec {
-    template: Template,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct Template {
-    metadata: Metadata,
-    spec: PodSpec,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodSpec {
-    containers: Vec<ObservedContainer>,
-    restart_policy: String,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ObservedContainer {
-    name: String,
-    image: String,
-    command: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Status {
-    completion_time: Option<String>,
-    conditions: Vec<StatusCondition>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct StatusCondition {
-    #[serde(rename = "type")]
-    type_: String,
-    status: String,
-    last_transition_time: Option<String>,
-}
+/// A Job from the cluster, as JSON: types for the few fields that the guest reads would add a tenth
+/// to the size of the component.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ObservedJob(Value);
 
 impl Resource for ObservedJob {
     const API_VERSION: &'static str = Job::API_VERSION;
@@ -66,56 +20,81 @@ impl Resource for ObservedJob {
 impl ObservedJob {
     /// Returns the time at which the Job was created.
     pub(crate) fn created(&self) -> Option<&str> {
-        self.metadata.creation_timestamp.as_deref()
+        self.0["metadata"]["creationTimestamp"].as_str()
     }
 
     /// Returns whether the Job is being deleted.
     pub(crate) fn is_terminating(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
+        self.0["metadata"]["deletionTimestamp"].is_string()
     }
 
     /// Returns whether the Job is one that this guest has applied for a periodic Kuri. The host
     /// deletes no Job that it has never applied, such as one of the original operator.
     pub(crate) fn is_periodic(&self) -> bool {
-        self.metadata.labels.contains_key(PERIODIC_LABEL)
+        self.0["metadata"]["labels"][PERIODIC_LABEL].is_string()
+    }
+
+    /// Returns whether the Job has succeeded. (By the rules of kstatus a Job is ready when it
+    /// starts.)
+    pub(crate) fn is_complete(&self) -> bool {
+        self.condition("Complete").is_some()
+    }
+
+    /// Returns why the Job has failed; `None` if it has not.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        let failed = self.condition("Failed")?;
+        Some(match text(&failed["message"]) {
+            "" => text(&failed["reason"]),
+            message => message,
+        })
     }
 
     /// Returns the run that the Job stands for, if it has ended.
     pub(crate) fn run(&self) -> Option<KuriRun> {
         let start = self.created()?;
         let (result, end) = if let Some(failed) = self.condition("Failed") {
-            (KuriResult::Failed, failed.last_transition_time.as_ref())
+            (KuriResult::Failed, failed["lastTransitionTime"].as_str())
         } else {
             let complete = self.condition("Complete")?;
-            let completed = self.status.completion_time.as_ref();
-            (KuriResult::Succeeded, completed.or(complete.last_transition_time.as_ref()))
+            let completed = self.0["status"]["completionTime"].as_str();
+            (KuriResult::Succeeded, completed.or(complete["lastTransitionTime"].as_str()))
         };
-        let end = end.map_or(start, String::as_str).to_owned();
+        let end = end.unwrap_or(start).to_owned();
         Some(KuriRun { start: start.to_owned(), end, result })
     }
 
     /// Returns this Job as the desired one of a periodic Kuri: with its own template, which is
     /// immutable, and with this deadline.
     pub(crate) fn desired(&self, deadline_seconds: Option<i64>) -> Job {
-        let found = &self.spec.template;
-        let label = found.metadata.labels.get_key_value(LABEL.0).filter(|(_, app)| *app == LABEL.1);
-        let label = label.map(|(key, value)| (key.clone(), value.clone()));
-        let mut template = PodTemplate::new(&label.into_iter().collect::<Labels>());
-        for one in &found.spec.containers {
-            template =
-                template.container(Container::new(&one.name, &one.image).command(&one.command));
+        let found = &self.0["spec"]["template"];
+        let has_label = found["metadata"]["labels"][LABEL.0] == LABEL.1;
+        let labels = if has_label { innkeeper_sdk::labels([LABEL]) } else { Labels::new() };
+        let mut template = PodTemplate::new(&labels);
+        for one in items(&found["spec"]["containers"]) {
+            let command = items(&one["command"]).filter_map(Value::as_str);
+            let container = Container::new(text(&one["name"]), text(&one["image"]));
+            template = template.container(container.command(command));
         }
-        let policy = match &*found.spec.restart_policy {
+        let policy = match text(&found["spec"]["restartPolicy"]) {
             "OnFailure" => RestartPolicy::OnFailure,
             _ => RestartPolicy::Never,
         };
-        let template = template.restart_policy(policy);
-        periodic(with_deadline(&self.metadata.name, template, deadline_seconds))
+        let (name, template) = (text(&self.0["metadata"]["name"]), template.restart_policy(policy));
+        periodic(with_deadline(name, template, deadline_seconds))
     }
 
-    fn condition(&self, type_: &str) -> Option<&StatusCondition> {
-        self.status.conditions.iter().find(|one| one.type_ == type_ && one.status == "True")
+    fn condition(&self, type_: &str) -> Option<&Value> {
+        items(&self.0["status"]["conditions"])
+            .find(|one| one["type"] == type_ && one["status"] == "True")
     }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 /// The label of the Job's pods.

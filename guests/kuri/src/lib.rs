@@ -9,12 +9,15 @@ mod parameters;
 mod period;
 mod periodic;
 mod primary;
+mod progress;
 mod reconcile;
 mod recorded;
+mod status;
 
 pub use parameters::{Operation, Parameters};
-pub use primary::{Kuri, KuriPhase, KuriResult, KuriRun, KuriSpec, KuriStatus};
+pub use primary::{Kuri, KuriSpec};
 pub use reconcile::Guest;
+pub use status::{KuriPhase, KuriResult, KuriRun, KuriStatus};
 
 #[cfg(feature = "component")]
 innkeeper_sdk::export!(Guest);

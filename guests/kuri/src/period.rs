@@ -3,8 +3,6 @@ use std::time::Duration;
 
 use innkeeper_sdk::parse_duration;
 
-use crate::{KuriSpec, Parameters};
-
 /// Maximum length of the text of a period.
 pub(crate) const LENGTH_MAX: u32 = 32;
 
@@ -27,20 +25,18 @@ pub(crate) struct Period<'a> {
 }
 
 impl<'a> Period<'a> {
-    /// Returns the period of a Kuri; `None` if the Kuri runs once. The Kuri's own period replaces
-    /// the Module's.
+    /// Parses the period of a Kuri: its own, else that of the Module. `None` if both are left out,
+    /// so that the Kuri runs once.
     ///
     /// # Errors
     /// What is wrong with the period, for users.
     pub(crate) fn of(
-        spec: &'a KuriSpec,
-        parameters: &'a Parameters,
+        own: Option<&'a str>,
+        of_module: Option<&'a str>,
     ) -> Result<Option<Self>, String> {
-        let own = spec.period.as_deref().map(|text| (text, "spec.period"));
-        let of_module = || {
-            parameters.period.as_deref().map(|text| (text, "the Module's spec.parameters.period"))
-        };
-        let Some((text, field)) = own.or_else(of_module) else { return Ok(None) };
+        let own = own.map(|text| (text, "spec.period"));
+        let of_module = of_module.map(|text| (text, "the Module's spec.parameters.period"));
+        let Some((text, field)) = own.or(of_module) else { return Ok(None) };
         match parse_duration(text) {
             None => Err(format!(
                 "{field} {text:?} is not a duration: use numbers with h, m or s, for example 90s, 10m or 1h30m"

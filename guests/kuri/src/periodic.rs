@@ -11,7 +11,7 @@ use innkeeper_sdk::{Condition, Context, Desired, Observed, Outcome, Time, condit
 use crate::clean_up::{Remains, remains, unreadable};
 use crate::job::{self, ObservedJob};
 use crate::period::Period;
-use crate::reconcile::progress;
+use crate::progress::progress;
 use crate::recorded::Recorded;
 use crate::{Kuri, KuriPhase, KuriResult, KuriRun};
 
@@ -39,7 +39,7 @@ impl Task<'_> {
             None => self.without_job(),
             Some(job) if job.is_terminating() => {
                 let job = format!("Job {}", self.observed.name());
-                self.waits_for(self.recorded(), &job).complete()
+                self.waits_for(&self.recorded(), &job).complete()
             }
             Some(job) => self.with_job(&job),
         }
@@ -56,7 +56,7 @@ impl Task<'_> {
             // The host reports that the name is taken, or adopts the Job.
             Ok(Remains::JobOfAnother(found)) => found.desired(self.deadline_seconds),
             Ok(Remains::Pod(pod)) => {
-                return self.waits_for(self.recorded(), &format!("Pod {pod}")).complete();
+                return self.waits_for(&self.recorded(), &format!("Pod {pod}")).complete();
             }
             Err(error) => return unreadable(&error),
         };
@@ -110,7 +110,7 @@ impl Task<'_> {
             && job.is_periodic()
             && self.is_reported(due, run)
         {
-            return self.waits_for(recorded, &format!("Job {}", self.observed.name())).complete();
+            return self.waits_for(&recorded, &format!("Job {}", self.observed.name())).complete();
         }
         let periodic = if run.is_none() && wait.is_none() {
             let message = format!(
@@ -143,12 +143,12 @@ impl Task<'_> {
         let recorded = &self.observed.primary().recorded;
         let ended = Time::parse(&run.end).map_or(due, |end| end.max(due));
         recorded.has(run)
-            || matches!(recorded.phase, Some(KuriPhase::Done | KuriPhase::Failed))
+            || recorded.has_ended_phase
             || (recorded.runs.is_none() && ended.after(UNREPORTED) <= self.context.now())
     }
 
     /// Desires no Job: the next run starts when `left` is deleted.
-    fn waits_for(&self, recorded: Recorded, left: &str) -> Desired {
+    fn waits_for(&self, recorded: &Recorded, left: &str) -> Desired {
         let message = format!(
             "the Job runs every {}; the next run starts when {left} is deleted",
             self.period

@@ -8,6 +8,7 @@ use crate::clean_up::{cleaning_up, is_clean, unreadable};
 use crate::job::job;
 use crate::period::Period;
 use crate::periodic::{PERIODIC, Task};
+use crate::progress::progress;
 use crate::{Kuri, KuriPhase, KuriSpec, Operation, Parameters};
 
 /// The reconcile logic of kuri.
@@ -53,7 +54,7 @@ impl Reconciler for Guest {
             Ok(deadline_seconds) => deadline_seconds,
             Err(message) => return Outcome::refused("InvalidDeadline", message),
         };
-        match Period::of(spec, &parameters) {
+        match Period::of(spec.period.as_deref(), parameters.period.as_deref()) {
             Ok(Some(period)) if parameters.has(Operation::Cleanup) => {
                 Task { context, observed, period, deadline_seconds }.outcome()
             }
@@ -155,27 +156,4 @@ fn finalize(context: &Context, observed: &Observed<Kuri>, parameters: &Parameter
 
 fn with_status(observed: &Observed<Kuri>, phase: KuriPhase, ready: Condition) -> Desired {
     Desired::new().status(&observed.primary().recorded.status(phase)).condition(ready)
-}
-
-/// Returns the phase and the condition `Ready` from the state of the Job.
-pub(crate) fn progress(observed: &Observed<Kuri>) -> (KuriPhase, Condition) {
-    let name = observed.name();
-    if let Some(unapplied) = observed.unapplied().first() {
-        let message = format!("{}: {}", unapplied.reference, unapplied.message);
-        return (KuriPhase::Setup, condition::not_ready(&unapplied.reason, message));
-    }
-    let Some(job) = observed.owned::<read::Job>(name).map(|job| job.object) else {
-        let message = format!("Job {name} does not exist yet");
-        return (KuriPhase::Setup, condition::not_ready("InProgress", message));
-    };
-    if let Some(failure) = job.failure() {
-        let message = format!("Job {name} has failed: {failure}");
-        return (KuriPhase::Failed, condition::not_ready("Failed", message));
-    }
-    if job.is_complete() {
-        let message = format!("Job {name} has succeeded");
-        return (KuriPhase::Done, condition::ready("Succeeded", message));
-    }
-    let message = format!("Job {name} has not ended yet");
-    (KuriPhase::Setup, condition::not_ready("InProgress", message))
 }

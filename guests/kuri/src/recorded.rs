@@ -1,18 +1,18 @@
-use innkeeper_sdk::serde_json::{Value, from_value};
+use innkeeper_sdk::serde_json::Value;
 use innkeeper_sdk::{Condition, Time, condition};
 use serde::{Deserialize, Deserializer};
 
-use crate::{KuriPhase, KuriRun, KuriStatus};
+use crate::{KuriPhase, KuriResult, KuriRun, KuriStatus};
 
 /// Maximum number of runs in the history.
 pub(crate) const HISTORY_MAX: usize = 5;
 
 /// What earlier runs of the guest have written to the Kuri's status. Everybody who may write the
-/// status can change it, so the guest decides by it only what it reports.
+/// status can change it, so no run starts earlier because of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
-    /// The phase.
-    pub(crate) phase: Option<KuriPhase>,
+    /// Whether the phase is that of a run that has ended.
+    pub(crate) has_ended_phase: bool,
     /// The last runs of the Job, newest first.
     pub(crate) history: Vec<KuriRun>,
     /// Number of ended runs; `None` if the Kuri was never periodic, or if its
@@ -50,19 +50,24 @@ impl Recorded {
         let conditions = || items("conditions");
         let is = |one: &&Value, type_: &str| one["type"] == type_;
         Self {
-            phase: from_value(status["phase"].clone()).ok(),
-            history: items("history")
-                .filter_map(|run| from_value(run.clone()).ok())
-                .filter(|run: &KuriRun| {
-                    [&run.start, &run.end].into_iter().all(|time| Time::parse(time).is_some())
-                })
-                .take(HISTORY_MAX)
-                .collect(),
+            has_ended_phase: matches!(status["phase"].as_str(), Some("done" | "failed")),
+            history: items("history").filter_map(run).take(HISTORY_MAX).collect(),
             runs: status["runs"].as_i64().map(|runs| runs.max(0)),
             ready: conditions().find(|one| is(one, "Ready")).and_then(end_of_a_run),
             has_periodic: conditions().any(|one| is(&one, "Periodic")),
         }
     }
+}
+
+/// Returns a run of the history; `None` if the item is not one.
+fn run(item: &Value) -> Option<KuriRun> {
+    let time = |name: &str| item[name].as_str().filter(|text| Time::parse(text).is_some());
+    let result = match item["result"].as_str()? {
+        "Succeeded" => KuriResult::Succeeded,
+        "Failed" => KuriResult::Failed,
+        _ => return None,
+    };
+    Some(KuriRun { start: time("start")?.to_owned(), end: time("end")?.to_owned(), result })
 }
 
 /// Returns the condition `Ready` if it describes the end of a run.
