@@ -7,22 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{Kind, NodeStage};
 
-/// The definition of Routes, which plain Kubernetes does not have. OpenShift serves them itself,
-/// and checks more.
-pub const ROUTES: &str = r"
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: routes.route.openshift.io}
-spec:
-  group: route.openshift.io
-  names: {kind: Route, listKind: RouteList, plural: routes, singular: route}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-";
+/// The definition of Routes, which plain Kubernetes does not have, as OpenShift publishes it.
+pub const ROUTES: &str = include_str!("../openshift/routes.crd.yaml");
 
 /// The domain of hosts that a Route does not name, as an OpenShift cluster has one.
 const DOMAIN: &str = "apps.example.com";
