@@ -252,7 +252,9 @@ fn second_node_is_reached_from_the_first_and_is_not_ready_after_it_went_away() {
     let config = cluster.plane().kubeconfig().to_owned();
     apply(&config, WEB);
     until_web_is_ready(&config);
+    let begun = Instant::now();
     let second = cluster.node().second().unwrap();
+    println!("the second node is ready after {:?}", begun.elapsed());
     apply(&config, AWAY);
     kubectl(&config, &["wait", "--for=condition=Ready", "pod/away", "--timeout=120s"]);
 
