@@ -274,7 +274,7 @@ fn second_node_is_reached_from_the_first_and_is_not_ready_after_it_went_away() {
         left if left.is_empty() => Ok(()),
         left => Err(format!("{left:#?}")),
     });
-    assert_eq!(traces(&name), [PathBuf::new(); 0]);
+    assert!(traces(&name).is_empty(), "{:?}", traces(&name));
     kubectl(&config, &["wait", "--for=condition=Ready=Unknown", "node/node-2", "--timeout=120s"]);
     kubectl(&config, &["wait", "--for=condition=Ready", "node/node", "--timeout=120s"]);
     assert_eq!(page_by_name(&config), "Production Page !\n");
