@@ -13,7 +13,7 @@
 //! | `volumes`, `server`, `backup` | the desired objects |
 //! | `ready_pods` | the label `appReady`, merged onto pods |
 //! | `report` | status and conditions |
-//! | `restored` | the backup from which the data was restored |
+//! | `restored_from`, `restored` | the backup from which the data was restored, and its report |
 //! | `reconcile` | desired state from observed state |
 
 mod backup;
@@ -29,6 +29,7 @@ mod ready_pods;
 mod reconcile;
 mod report;
 mod restored;
+mod restored_from;
 mod scripts;
 mod server;
 mod storage;
@@ -40,7 +41,7 @@ pub use password::{DIGEST_ANNOTATION, SECRET_KEY};
 pub use placement::Placement;
 pub use primary::{Backup, DeletionPolicy, PostgreSQL, PostgreSQLSpec, PostgreSQLStatus, Storage};
 pub use reconcile::Guest;
-pub use restored::{ReportedStatus, RestoredFrom};
+pub use restored_from::{ReportedStatus, RestoredFrom};
 pub use storage::LEAVE_ANNOTATION;
 
 #[cfg(feature = "component")]

@@ -1,7 +1,7 @@
 use innkeeper_sdk::{Column, CustomResource, Metadata, Primary, Resource, Rule};
 use serde::{Deserialize, Serialize};
 
-use crate::restored::{ReportedStatus, RestoredFrom};
+use crate::restored_from::{ReportedStatus, RestoredFrom};
 
 /// A `PostgreSQL`, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,8 +1,7 @@
 use innkeeper_sdk::{Condition, Observed, condition, read};
 
 use crate::ready_pods::Pods;
-use crate::restored::RestoredFrom;
-use crate::{Names, PostgreSQL, PostgreSQLStatus};
+use crate::{Names, PostgreSQL, PostgreSQLStatus, restored};
 
 /// The reason of `BackedUp` when the last backup failed.
 pub(crate) const LAST_FAILED: &str = "LastFailed";
@@ -21,7 +20,7 @@ pub(crate) fn status(
         pod,
         app_ready,
         last_backup: job(observed, names).last_successful_time,
-        restored_from: RestoredFrom::read(observed, pods),
+        restored_from: restored::read(observed, pods),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The node of a database goes away for good, with the volume of the data. The volume of the backups
-//! survives it. After the steps of guests/postgres/README.md another node has the newest backup, and
-//! the product says since when rows are lost. Needs root; `cargo xtask test` runs it.
+//! The node of a database goes away for good, with the volume of the data. The volume of the
+//! backups survives it. After the steps of guests/postgres/README.md another node has the newest
+//! backup, and the product says since when rows are lost. Needs root; `cargo xtask test` runs it.
 
 use anyhow::{Context as _, Result};
 use innkeeper_cluster_tests::database::{APPLY, Database, LONG, NAME, NAMESPACE, POSTGRESQL};
@@ -85,7 +85,7 @@ async fn database_of_a_lost_node_is_restored_on_another_and_says_since_when_rows
     assert_eq!(lost.len(), 7, "{lost:?} of {all:?}");
     let since = lost.iter().filter(|row| row.written.as_str() >= time).count();
     assert_eq!(since, lost.len(), "{lost:?} since {time}");
-    is_told_once(&database).await?;
+    has_one_event(&database).await?;
 
     // The database goes on there: it takes rows and backups, and the next pod says the same.
     write(&database, 1).await?;
@@ -94,7 +94,7 @@ async fn database_of_a_lost_node_is_restored_on_another_and_says_since_when_rows
     assert_eq!(rows(&database).await?.len(), 6);
     let same = database.stage.says(at, ("Restored", "True", "FromBackup")).await?;
     assert_eq!(same, message);
-    is_told_once(&database).await?;
+    has_one_event(&database).await?;
     database.stage.run("kubectl delete node node-2").await?;
     database.is_undamaged().await
 }
@@ -152,15 +152,15 @@ async fn kept_rows(database: &Database, before: &[Row]) -> Result<Vec<Row>> {
 }
 
 /// That there is one Event about the restore.
-async fn is_told_once(database: &Database) -> Result<()> {
+async fn has_one_event(database: &Database) -> Result<()> {
     eventually("there is an Event about the restore", SOON, async || {
         let events = database.stage.admin.list(Kind::EVENT, NAMESPACE).await?;
-        let told: Vec<&str> = events
+        let found: Vec<&str> = events
             .iter()
             .filter(|event| event["reason"] == "RestoredFromBackup")
             .map(name_of)
             .collect();
-        Ok(if told.len() == 1 { Ok(()) } else { Err(format!("there are {told:?}")) })
+        Ok(if found.len() == 1 { Ok(()) } else { Err(format!("there are {found:?}")) })
     })
     .await
 }

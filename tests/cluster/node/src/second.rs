@@ -15,9 +15,10 @@ const KUBECONFIGS: [(&str, &str); 2] =
     [("kubelet-2.kubeconfig", "kubelet.kubeconfig"), ("proxy.kubeconfig", "proxy.kubeconfig")];
 
 impl Node {
-    /// Starts a second node of this node's cluster, whose control plane runs, and returns when it is
-    /// ready. It is a machine of its own: what it has of its own is containerd, kubelet, kube-proxy
-    /// and its files. Scheduler, DNS, registry and controller manager stay with the first node.
+    /// Starts a second node of this node's cluster, whose control plane runs, and returns when it
+    /// is ready. It is a machine of its own: what it has of its own is containerd, kubelet,
+    /// kube-proxy and its files. Scheduler, DNS, registry and controller manager stay with the
+    /// first node.
     ///
     /// The first node must live longer.
     ///

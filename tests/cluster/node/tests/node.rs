@@ -252,7 +252,9 @@ fn second_node_is_reached_from_the_first_and_is_not_ready_after_it_went_away() {
     let config = cluster.plane().kubeconfig().to_owned();
     apply(&config, WEB);
     until_web_is_ready(&config);
+    let begun = Instant::now();
     let second = cluster.node().second().unwrap();
+    println!("the second node is ready after {:?}", begun.elapsed());
     apply(&config, AWAY);
     kubectl(&config, &["wait", "--for=condition=Ready", "pod/away", "--timeout=120s"]);
 
@@ -272,7 +274,7 @@ fn second_node_is_reached_from_the_first_and_is_not_ready_after_it_went_away() {
         left if left.is_empty() => Ok(()),
         left => Err(format!("{left:#?}")),
     });
-    assert_eq!(traces(&name), [PathBuf::new(); 0]);
+    assert!(traces(&name).is_empty(), "{:?}", traces(&name));
     kubectl(&config, &["wait", "--for=condition=Ready=Unknown", "node/node-2", "--timeout=120s"]);
     kubectl(&config, &["wait", "--for=condition=Ready", "node/node", "--timeout=120s"]);
     assert_eq!(page_by_name(&config), "Production Page !\n");
