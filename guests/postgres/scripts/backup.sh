@@ -25,12 +25,6 @@ for roles in *.roles.sql; do
 done
 trap 'rm -f -- *.tmp' EXIT
 
-# Returns 0 if a dump has tables, 1 if it has none, 2 if it cannot be read.
-has_tables() {
-	pg_restore --list "$1" >list.tmp || return 2
-	grep -q '^[0-9][0-9]*; [0-9][0-9]* [0-9][0-9]* TABLE ' list.tmp
-}
-
 last=$(backups | head -n 1)
 number=$(expr "${last%%-*}" + 1 2>/dev/null || echo 1)
 name=$(printf '%010d-%s' "$number" "$(date -u +%Y%m%dT%H%M%SZ)")

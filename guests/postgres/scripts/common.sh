@@ -23,13 +23,13 @@ die() {
 
 # Runs the script again as the user postgres, because the server refuses to run as root. A new
 # volume belongs to root, as does a backup that a user has copied there, so this changes the owner
-# of the given directories and of their direct entries first. Not of all files below: this runs
+# of the given files and directories and of their direct entries first. Not of all files below: this runs
 # before the lock, and a running server creates and deletes files there. A container that does not
 # start as root must be able to write to its volumes.
 become_postgres() {
 	[ "$(id -u)" = 0 ] || return 0
 	for folder in "$@"; do
-		find "$folder" -maxdepth 1 ! -user postgres -exec chown postgres: {} + ||
+		find "$folder" -maxdepth 1 ! -user postgres -exec chown -h postgres: {} + ||
 			say "cannot change the owner of all files in $folder to postgres"
 	done
 	if command -v gosu >/dev/null; then
@@ -100,5 +100,12 @@ settle() {
 # Lists the complete backups, newest first. Their names begin with a sequence number, because a
 # clock may be set back and an older backup must not become the newest.
 backups() {
-	ls -r "$BACKUPS" | grep '^[0-9]\{10\}-[0-9]\{8\}T[0-9]\{6\}Z\.dump$' || true
+	files=$(ls -r "$BACKUPS") || return 1
+	printf '%s\n' "$files" | grep '^[0-9]\{10\}-[0-9]\{8\}T[0-9]\{6\}Z\.dump$' || true
+}
+
+# Returns 0 if a dump has tables, 1 if it has none, 2 if it cannot be read.
+has_tables() {
+	list=$(pg_restore --list "$1") || return 2
+	printf '%s\n' "$list" | grep -q '^[0-9][0-9]*; [0-9][0-9]* [0-9][0-9]* TABLE '
 }

@@ -3,9 +3,10 @@ use innkeeper_sdk::kinds::ConfigMap;
 use crate::names::digest;
 
 /// The scripts of the containers.
-const SCRIPTS: [(&str, &str); 4] = [
+const SCRIPTS: [(&str, &str); 5] = [
     ("backup.sh", include_str!("../scripts/backup.sh")),
     ("common.sh", include_str!("../scripts/common.sh")),
+    ("original.sh", include_str!("../scripts/original.sh")),
     ("prepare.sh", include_str!("../scripts/prepare.sh")),
     ("serve.sh", include_str!("../scripts/serve.sh")),
 ];

@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 use crate::programs;
 
+/// The name of the sample.
+pub(crate) const NAME: &str = "foodb";
 /// Values of the sample's `spec` and Secret.
 pub(crate) const DB: &str = "foo";
 pub(crate) const USER: &str = "foo";
@@ -80,6 +82,7 @@ impl Cluster {
             .env("PATH", self.search_path())
             .env("DATA", self.path("data"))
             .env("BACKUPS", self.path("backups"))
+            .env("NAME", NAME)
             .env("POSTGRES_DB", &self.db)
             .env("POSTGRES_USER", &self.user)
             .env("POSTGRES_PASSWORD", &self.password)

@@ -12,5 +12,6 @@ mod backing_up;
 mod ephemeral;
 mod locking;
 mod preparing;
+mod restoring_originals;
 mod serving;
 mod sharing;
