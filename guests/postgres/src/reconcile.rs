@@ -143,7 +143,7 @@ impl Workload<'_> {
     /// Adds the objects that the condition `Ready` is about.
     fn add(&self, desired: Desired, password_digest: &str) -> Desired {
         let (postgres, names, volumes) = (self.observed.primary(), self.names, self.volumes);
-        let strategy = self.strategy.clone();
+        let strategy = self.strategy;
         desired
             .object(scripts::config_map(&names.server))
             .object(server::deployment(postgres, names, volumes, strategy, password_digest))

@@ -195,7 +195,7 @@ fn storage_without_a_class_says_which_field_to_set() {
     let mut cluster = settled(sample(), &[]);
     for name in [DATA, BACKUPS] {
         cluster.change::<PersistentVolumeClaim>(name, |one| {
-            one["status"] = json!({ "phase": "Pending" })
+            one["status"] = json!({ "phase": "Pending" });
         });
     }
     cluster
