@@ -12,6 +12,8 @@ const ORIGINAL: &str = include_str!("original.sql");
 /// The places where an admin may put it.
 const FILE: &str = "foodb.sql";
 const IN_FOLDER: &str = "backup/foodb.sql";
+/// The place of the original's file if its volume is mounted at `backup`.
+const IN_VOLUME: &str = "backup/backup/foodb.sql";
 /// The last statement of [`ORIGINAL`].
 const LAST: &str = "SELECT pg_catalog.setval(";
 
@@ -49,8 +51,8 @@ fn original_with(statements: &str) -> String {
 }
 
 #[test]
-fn original_backup_is_restored_from_both_places() {
-    for name in [FILE, IN_FOLDER] {
+fn original_backup_is_restored_from_each_place() {
+    for name in [FILE, IN_FOLDER, IN_VOLUME] {
         let cluster = Cluster::new();
         let path = cluster.put(name, ORIGINAL);
         set_mode(&path, 0o600);
