@@ -157,6 +157,32 @@ fn restrict_lines_of_a_new_pg_dump_are_accepted_once_and_not_trusted() {
 }
 
 #[test]
+fn psql_that_does_not_know_restrict_gets_no_such_line_and_restores_all_or_nothing() {
+    let cluster = Cluster::new();
+    let input = cluster.path("sockets").join("input");
+    let old = format!(
+        "case \"$*\" in\n*restrict*) exit 1;;\n\
+         *'-f - '*) tee '{}' | \"$REAL\" \"$@\";;\n*) exec \"$REAL\" \"$@\";;\nesac",
+        input.display()
+    );
+    cluster.fake("psql", &old);
+    let end = "-- PostgreSQL database dump complete";
+    let elsewhere = format!("COMMIT;\n\\connect postgres\nDROP DATABASE foo;\n{end}");
+    for hostile in [original_with("\\q"), ORIGINAL.replace(end, &elsewhere)] {
+        cluster.put(FILE, &hostile);
+        let output = cluster.refuses();
+        assert!(output.contains("psql did not reach the end"), "{output}");
+    }
+
+    let dump = ORIGINAL.replacen("-- Dumped from", "\\restrict abc\n\n-- Dumped from", 1);
+    cluster.put(FILE, &format!("{dump}\\unrestrict abc\n\n"));
+    cluster.prepares();
+    assert!(!fs::read_to_string(input).unwrap().contains("restrict"));
+    let _server = cluster.serve();
+    assert_eq!(cluster.rows(), "foo bar");
+}
+
+#[test]
 fn roles_that_an_original_refers_to_are_created_without_login() {
     let cluster = Cluster::new();
     let statements = "ALTER TABLE public.settings OWNER TO \"o'neil x\";\n\
