@@ -16,8 +16,11 @@ say() {
 	printf '%s: %s\n' "$me" "$*" >&2
 }
 
+# Ends the script. The kubelet puts the text into the status of the pod.
 die() {
 	say "$*"
+	log=${TERMINATION_LOG:-/dev/termination-log}
+	[ ! -w "$log" ] || printf '%s: %s\n' "$me" "$*" >"$log" || true
 	exit 1
 }
 

@@ -80,9 +80,12 @@ impl Reconciler for Guest {
         match &password {
             Password::Found(digest) => {
                 let desired = workload.add(desired, digest);
-                let desired = match storage.stopped() {
-                    Some(problem) => desired.condition(problem.condition("Ready")),
-                    None => desired.ready_condition(observed),
+                let desired = match (storage.stopped(), pods.failure()) {
+                    (Some(problem), _) => desired.condition(problem.condition("Ready")),
+                    (None, Some(message)) => {
+                        desired.condition(condition::not_ready("PrepareFailed", message))
+                    }
+                    (None, None) => desired.ready_condition(observed),
                 };
                 let desired = workload.add_rest(desired, &pods);
                 // On the volumes of the pods that run, because the spec's cannot be used.
