@@ -16,20 +16,24 @@ say() {
 	printf '%s: %s\n' "$me" "$*" >&2
 }
 
+# Ends the script. The kubelet puts the text into the status of the pod.
 die() {
 	say "$*"
+	log=${TERMINATION_LOG:-/dev/termination-log}
+	[ ! -w "$log" ] || printf '%s: %s\n' "$me" "$*" >"$log" || true
 	exit 1
 }
 
 # Runs the script again as the user postgres, because the server refuses to run as root. A new
 # volume belongs to root, as does a backup that a user has copied there, so this changes the owner
-# of the given files and directories and of their direct entries first. Not of all files below: this runs
+# of the given directories and of their direct entries first. Not of all files below: this runs
 # before the lock, and a running server creates and deletes files there. A container that does not
 # start as root must be able to write to its volumes.
 become_postgres() {
 	[ "$(id -u)" = 0 ] || return 0
 	for folder in "$@"; do
-		find "$folder" -maxdepth 1 ! -user postgres -exec chown -h postgres: {} + ||
+		# The volume of the original may be mounted read-only at backup.
+		find "$folder" -maxdepth 1 ! -user postgres ! -name backup -exec chown -h postgres: {} + ||
 			say "cannot change the owner of all files in $folder to postgres"
 	done
 	if command -v gosu >/dev/null; then

@@ -1,6 +1,7 @@
 # Functions for the backups of the original operator, which prepare.sh sources. The original wrote
 # plain SQL to backup/NAME.sql. An admin puts that file on the volume of the backups, as NAME.sql or
-# backup/NAME.sql. No script changes its content or deletes it, and it does not count for KEEP.
+# backup/NAME.sql; or the volume of the original is mounted at backup. No script changes the file's
+# content or deletes it, and it does not count for KEEP.
 #
 # NAME     the name of the PostgreSQL
 # BACKUPS  as in common.sh
@@ -9,12 +10,22 @@
 # The SQL runs as a superuser of the server, as the SQL of other backups does: a user who can write
 # to the volume of the backups has the rights of the server's containers.
 
-ORIGINALS="$NAME.sql backup/$NAME.sql"
+ORIGINALS="$NAME.sql backup/$NAME.sql backup/backup/$NAME.sql"
+
+# Lets the user postgres read the files, unless their volume is read-only.
+own_originals() {
+	[ "$(id -u)" = 0 ] || return 0
+	for original in backup backup/backup $ORIGINALS; do
+		chown -h postgres: "$BACKUPS/$original" 2>/dev/null || true
+	done
+}
 
 # Lists the files that are not empty, newest first. As in the original, an empty file is no backup.
 originals() {
-	[ ! -d "$BACKUPS/backup" ] || [ -x "$BACKUPS/backup" ] ||
-		die "$BACKUPS/backup cannot be read as the user $(id -un): change its mode or owner"
+	for folder in "$BACKUPS/backup" "$BACKUPS/backup/backup"; do
+		[ ! -d "$folder" ] || [ -x "$folder" ] ||
+			die "$folder cannot be read as the user $(id -un): change its mode or owner"
+	done
 	for original in $(cd "$BACKUPS" && ls -t $ORIGINALS 2>/dev/null); do
 		if [ -f "$BACKUPS/$original" ] && [ -s "$BACKUPS/$original" ]; then
 			echo "$original"

@@ -38,9 +38,8 @@ check_existing() {
 check_existing
 check_owner "$DATA"
 check_owner "$BACKUPS"
-set -- "$DATA" "$BACKUPS"
-[ ! -f "$BACKUPS/backup/$NAME.sql" ] || set -- "$@" "$BACKUPS/backup/$NAME.sql"
-become_postgres "$@"
+own_originals
+become_postgres "$DATA" "$BACKUPS"
 [ -n "$POSTGRES_PASSWORD" ] || die "the password is empty: set it in the Secret"
 [ -n "${HAS_LOCK:-}" ] || hold_data
 take "$DATA"

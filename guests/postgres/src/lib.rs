@@ -36,9 +36,8 @@ mod storage;
 mod volumes;
 
 pub use names::Names;
-pub use parameters::Parameters;
+pub use parameters::{Parameters, Placement};
 pub use password::{DIGEST_ANNOTATION, SECRET_KEY};
-pub use placement::Placement;
 pub use primary::{Backup, DeletionPolicy, PostgreSQL, PostgreSQLSpec, PostgreSQLStatus, Storage};
 pub use reconcile::Guest;
 pub use restored_from::{ReportedStatus, RestoredFrom};

@@ -1,8 +1,6 @@
 use innkeeper_sdk::serde_json::{Value, json};
 use serde::Deserialize;
 
-use crate::placement::Placement;
-
 /// The Module's `spec.parameters`: where the volumes of `PostgreSQL`s are whose spec does not say
 /// so. The CRD of the original operator has no fields for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -12,6 +10,18 @@ pub struct Parameters {
     pub storage: Placement,
     /// The volume of the backups.
     pub backup: Placement,
+}
+
+/// Where a volume is, as far as a spec or the Module's parameters say so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Placement {
+    /// Storage class of a claim that the guest creates.
+    pub class_name: Option<String>,
+    /// An existing claim.
+    pub claim_name: Option<String>,
+    /// Whether the volume is an emptyDir.
+    pub ephemeral: Option<bool>,
 }
 
 impl Parameters {

@@ -1,20 +1,6 @@
-use serde::Deserialize;
-
 use crate::PostgreSQL;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, Placement};
 use crate::problem::Problem;
-
-/// Where a volume is, as far as a spec or the Module's parameters say so.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Placement {
-    /// Storage class of a claim that the guest creates.
-    pub class_name: Option<String>,
-    /// An existing claim.
-    pub claim_name: Option<String>,
-    /// Whether the volume is an emptyDir.
-    pub ephemeral: Option<bool>,
-}
 
 /// Where a volume is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -80,9 +80,12 @@ impl Reconciler for Guest {
         match &password {
             Password::Found(digest) => {
                 let desired = workload.add(desired, digest);
-                let desired = match storage.stopped() {
-                    Some(problem) => desired.condition(problem.condition("Ready")),
-                    None => desired.ready_condition(observed),
+                let desired = match (storage.stopped(), pods.failure()) {
+                    (Some(problem), _) => desired.condition(problem.condition("Ready")),
+                    (None, Some(message)) => {
+                        desired.condition(condition::not_ready("PrepareFailed", message))
+                    }
+                    (None, None) => desired.ready_condition(observed),
                 };
                 let desired = workload.add_rest(desired, &pods);
                 // On the volumes of the pods that run, because the spec's cannot be used.
@@ -143,7 +146,7 @@ impl Workload<'_> {
     /// Adds the objects that the condition `Ready` is about.
     fn add(&self, desired: Desired, password_digest: &str) -> Desired {
         let (postgres, names, volumes) = (self.observed.primary(), self.names, self.volumes);
-        let strategy = self.strategy.clone();
+        let strategy = self.strategy;
         desired
             .object(scripts::config_map(&names.server))
             .object(server::deployment(postgres, names, volumes, strategy, password_digest))

@@ -95,7 +95,7 @@ impl Storage {
             (None, None, Some(volumes)) => condition::is_true(
                 TYPE,
                 "Bound",
-                format!("the data is {}, and the backups are {}", volumes.data, volumes.backups,),
+                format!("the data is {}, and the backups are {}", volumes.data, volumes.backups),
             ),
             (None, None, None) => {
                 condition::unknown(TYPE, "Unresolved", "the volumes are not known")
@@ -106,7 +106,7 @@ impl Storage {
             Some(Volumes { data: Source::Ephemeral, .. }) => condition::is_false(
                 "DataPersistent",
                 "InPod",
-                "the data is in the pod and is deleted with it: a new pod restores the newest backup, and the rows written since that backup are lost; to keep them, set spec.storage.ephemeral to false",
+                "the data is in the pod and is deleted with it: a new pod restores the newest backup, and the rows written since that backup are lost; to keep them, set ephemeral to false in spec.storage or in the Module's spec.parameters.storage",
             ),
             Some(Volumes { data, .. }) => {
                 condition::is_true("DataPersistent", "OnClaim", format!("the data is {data}"))
@@ -318,7 +318,7 @@ fn existing(name: &str, claim: Option<&Claim>) -> Resolved {
     let Some(claim) = claim else {
         return stopped(
             "ClaimMissing",
-            format!("there is no PersistentVolumeClaim {name}: create it, or leave out claimName",),
+            format!("there is no PersistentVolumeClaim {name}: create it, or leave out claimName"),
         );
     };
     if let Some(owner) = claim.owner() {
@@ -332,7 +332,7 @@ fn existing(name: &str, claim: Option<&Claim>) -> Resolved {
     if claim.is_terminating() {
         return stopped(
             "ClaimTerminating",
-            format!("PersistentVolumeClaim {name} is being deleted: name another one",),
+            format!("PersistentVolumeClaim {name} is being deleted: name another one"),
         );
     }
     if claim.is_lost() {

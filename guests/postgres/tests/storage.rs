@@ -195,7 +195,7 @@ fn storage_without_a_class_says_which_field_to_set() {
     let mut cluster = settled(sample(), &[]);
     for name in [DATA, BACKUPS] {
         cluster.change::<PersistentVolumeClaim>(name, |one| {
-            one["status"] = json!({ "phase": "Pending" })
+            one["status"] = json!({ "phase": "Pending" });
         });
     }
     cluster
@@ -406,6 +406,34 @@ fn own_claim_by_its_name_stays_its_own() {
     let mut cluster = settled(sample(), &[]);
     cluster.edit(|one| one["spec"]["storage"]["claimName"] = json!(DATA));
     cluster.settle().is_complete().desires::<PersistentVolumeClaim>(DATA).policy(Policy::Orphan);
+}
+
+#[test]
+fn ready_says_why_prepare_failed_until_a_pod_is_prepared() {
+    let text = "prepare: the volume at /data belongs to another";
+    let ended = |code: i32, message: &str| json!({ "terminated": { "exitCode": code, "message": message } });
+    let waiting = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
+    let pod = |state: &Value, last: &Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": { "name": "foodb-x", "labels": { "name": NAME } },
+            "status": { "initContainerStatuses": [
+                { "name": "prepare", "state": state, "lastState": last },
+            ] },
+        })
+    };
+    let ready = |state: &Value, last: &Value| given(sample()).with_object(pod(state, last)).run();
+    for (state, last) in [(ended(1, text), json!({})), (waiting.clone(), ended(1, text))] {
+        ready(&state, &last)
+            .is_complete()
+            .condition("Ready", False, "PrepareFailed")
+            .condition_says("Ready", text);
+    }
+    for (state, last) in [(ended(0, ""), ended(1, text)), (ended(1, ""), json!({}))] {
+        ready(&state, &last).condition("Ready", False, "InProgress");
+    }
+    let long = format!("{}\u{1b}[2J\n{}", "x".repeat(10), "y".repeat(5000));
+    ready(&ended(1, &long), &json!({})).condition_says("Ready", "xxxxxxxxxx [2J yyy");
 }
 
 #[test]

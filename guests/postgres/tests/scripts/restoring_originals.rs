@@ -12,6 +12,8 @@ const ORIGINAL: &str = include_str!("original.sql");
 /// The places where an admin may put it.
 const FILE: &str = "foodb.sql";
 const IN_FOLDER: &str = "backup/foodb.sql";
+/// The place of the original's file if its volume is mounted at `backup`.
+const IN_VOLUME: &str = "backup/backup/foodb.sql";
 /// The last statement of [`ORIGINAL`].
 const LAST: &str = "SELECT pg_catalog.setval(";
 
@@ -49,8 +51,8 @@ fn original_with(statements: &str) -> String {
 }
 
 #[test]
-fn original_backup_is_restored_from_both_places() {
-    for name in [FILE, IN_FOLDER] {
+fn original_backup_is_restored_from_each_place() {
+    for name in [FILE, IN_FOLDER, IN_VOLUME] {
         let cluster = Cluster::new();
         let path = cluster.put(name, ORIGINAL);
         set_mode(&path, 0o600);
@@ -150,6 +152,32 @@ fn restrict_lines_of_a_new_pg_dump_are_accepted_once_and_not_trusted() {
 
     cluster.put(FILE, &format!("{dump}{end}\n\n"));
     cluster.prepares();
+    let _server = cluster.serve();
+    assert_eq!(cluster.rows(), "foo bar");
+}
+
+#[test]
+fn psql_that_does_not_know_restrict_gets_no_such_line_and_restores_all_or_nothing() {
+    let cluster = Cluster::new();
+    let input = cluster.path("sockets").join("input");
+    let old = format!(
+        "case \"$*\" in\n*restrict*) exit 1;;\n\
+         *'-f - '*) tee '{}' | \"$REAL\" \"$@\";;\n*) exec \"$REAL\" \"$@\";;\nesac",
+        input.display()
+    );
+    cluster.fake("psql", &old);
+    let end = "-- PostgreSQL database dump complete";
+    let elsewhere = format!("COMMIT;\n\\connect postgres\nDROP DATABASE foo;\n{end}");
+    for hostile in [original_with("\\q"), ORIGINAL.replace(end, &elsewhere)] {
+        cluster.put(FILE, &hostile);
+        let output = cluster.refuses();
+        assert!(output.contains("psql did not reach the end"), "{output}");
+    }
+
+    let dump = ORIGINAL.replacen("-- Dumped from", "\\restrict abc\n\n-- Dumped from", 1);
+    cluster.put(FILE, &format!("{dump}\\unrestrict abc\n\n"));
+    cluster.prepares();
+    assert!(!fs::read_to_string(input).unwrap().contains("restrict"));
     let _server = cluster.serve();
     assert_eq!(cluster.rows(), "foo bar");
 }

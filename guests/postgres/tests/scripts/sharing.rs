@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 
-use crate::cluster::{Cluster, PASSWORD};
+use crate::cluster::{Cluster, PASSWORD, set_mode};
 
 const OWNER: &str = "exp.wheel.jp/PostgreSQL/demo/foodb";
 const OTHER: &str = "exp.wheel.jp/PostgreSQL/demo/bardb";
@@ -46,6 +46,21 @@ fn data_of_another_postgresql_is_refused_by_name_and_unchanged() {
     cluster.prepares();
     let _server = cluster.serve();
     assert_eq!(cluster.rows(), "foo");
+}
+
+#[test]
+fn reason_of_a_failure_is_written_for_the_status_of_the_pod() {
+    let mut cluster = Cluster::of(OWNER);
+    cluster.prepares();
+    let log = cluster.path("backups").with_file_name("termination-log");
+    fs::write(&log, "").unwrap();
+    set_mode(&log, 0o666);
+    cluster.variables.insert("TERMINATION_LOG", log.clone().into());
+    cluster.belongs_to(OTHER);
+    cluster.does_not_prepare();
+    let written = fs::read_to_string(&log).unwrap();
+    assert!(written.starts_with("prepare: the volume at "), "{written}");
+    assert!(written.contains(&format!("belongs to '{OWNER}'")), "{written}");
 }
 
 #[test]
