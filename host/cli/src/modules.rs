@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use innkeeper_cluster::{ApiClient, ApiError, Force};
 use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::Module;
-use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
+use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA};
 use innkeeper_modules::module::{
     self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
     SOURCE_KEY,
@@ -203,6 +203,9 @@ fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<Strin
     let status = module.status.clone().unwrap_or_default();
     let held = status.candidate.as_ref().filter(|candidate| candidate.state == "Held");
     let Some(digest) = digest else {
+        if let Some(change) = status.held_crd_change {
+            return Ok(change);
+        }
         return match held {
             Some(held) => Ok(held.digest.clone()),
             None => bail!(
@@ -243,7 +246,7 @@ fn check_approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
     let candidate = module.status.as_ref().and_then(|status| status.candidate.as_ref());
     match candidate {
         Some(CandidateStatus { digest: refused, reason: Some(reason), message, .. })
-            if refused == digest && reason == CRD_NOT_ADDITIVE =>
+            if refused == digest && [CRD_NOT_ADDITIVE, WOULD_LOSE_DATA].contains(&&**reason) =>
         {
             bail!(
                 "cannot approve {} ({reason}): {}",

@@ -6,6 +6,7 @@
 //! module does not know must not change.
 
 mod findings;
+mod lost_fields;
 mod normal;
 mod objects;
 mod schema;
@@ -21,7 +22,8 @@ use crate::{diff, foreign};
 
 use findings::{FINDING_BYTES_MAX, Findings};
 
-pub use objects::{Misfit, StoredObjects};
+pub use lost_fields::Misfit;
+pub use objects::StoredObjects;
 
 /// The longest lists that [`changed_fields`] compares item by item.
 const LIST_MAX: usize = 100;
@@ -34,6 +36,30 @@ const COMPARED: [&str; 6] =
 /// `after` only adds. At most 100 changes.
 pub fn incompatible_changes(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Findings::default();
+    compare_identity(before, after, &mut found);
+    let preserves = |definition: &Value| {
+        definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
+    };
+    if preserves(before) != preserves(after) {
+        found.add(".spec.preserveUnknownFields changes".to_owned());
+    }
+    versions::compare(before, after, &mut found);
+    found.into_vec()
+}
+
+/// Lists the changes that make `after` another kind or another conversion than `before`, and those
+/// of fields that this module does not know, each with its place, in order.
+pub fn identity_changes(before: &Value, after: &Value) -> Vec<String> {
+    let mut found = Findings::default();
+    compare_identity(before, after, &mut found);
+    let stored = versions::stored_versions(before);
+    for name in stored.into_iter().filter(|name| versions::named(after, name).is_none()) {
+        found.add(format!("version {name}, in which objects are stored, is gone"));
+    }
+    found.into_vec()
+}
+
+fn compare_identity(before: &Value, after: &Value, found: &mut Findings) {
     for pointer in ["/spec/group", "/spec/scope", "/spec/names/kind", "/spec/names/plural"] {
         if before.pointer(pointer) != after.pointer(pointer) {
             found.add(format!("{} changes", pointer.replace('/', ".")));
@@ -54,12 +80,6 @@ pub fn incompatible_changes(before: &Value, after: &Value) -> Vec<String> {
     if conversion(before) != conversion(after) && after.pointer("/spec/conversion").is_some() {
         found.add(".spec.conversion changes".to_owned());
     }
-    let preserves = |definition: &Value| {
-        definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
-    };
-    if preserves(before) != preserves(after) {
-        found.add(".spec.preserveUnknownFields changes".to_owned());
-    }
     let (was, now) = (&before["spec"], &after["spec"]);
     for name in member_names(was).union(&member_names(now)).filter(|name| !COMPARED.contains(name))
     {
@@ -67,8 +87,6 @@ pub fn incompatible_changes(before: &Value, after: &Value) -> Vec<String> {
             found.add(format!(".spec.{name} changes"));
         }
     }
-    versions::compare(before, after, &mut found);
-    found.into_vec()
 }
 
 /// Lists the fields of the spec in which two definitions differ, compatible or not, at most `max`.

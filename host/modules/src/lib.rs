@@ -27,6 +27,7 @@ pub mod definitions;
 pub mod directory;
 pub mod driver;
 mod finalizers;
+mod held_crds;
 pub mod machine;
 pub mod manifest;
 pub mod module;
@@ -44,11 +45,12 @@ pub use crd::{crd, crd_yaml};
 pub use definitions::CrdRequest;
 pub use directory::{Change, ModuleDirectory, read_component};
 pub use driver::{Action, Driver, Input, LoadJob, ParametersJob, Report};
+pub use held_crds::{Adoption, CrdRefusal, HeldCrds, InstalledCrds};
 pub use machine::{Event, Machine, Rejection, RetryPolicy};
 pub use manifest::check as check_manifest;
 pub use module::Module;
 pub use revision::{Loaded, Revision};
-pub use rollout::{PlannedChange, Preview, Rollout, Strategy};
+pub use rollout::{Example, PlannedChange, Preview, Rollout, Strategy};
 pub use source::{Component, Digest, SourceError};
 pub use validated_spec::{
     COMPILE_TIME_MAX, HostScope, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RESYNC_MIN, RUN_TIME_MAX,

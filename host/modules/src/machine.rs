@@ -19,17 +19,19 @@
 //! [`Effect`]s, and the driver carries them out.
 //!
 //! The transitions are in `spec`, `source`, `loading`, `approval`, `activation`, `rollback`,
-//! `reinstallation` and `teardown`, named by what they are about. The state is in `spec_state`,
-//! `candidate`, `approvals`, `rejections`, `revisions` and `missing_crds`; `conditions` says what
-//! the Module reports.
+//! `adoption`, `reinstallation` and `teardown`, named by what they are about. The state is in
+//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `held_adoption` and
+//! `missing_crds`; `conditions` says what the Module reports.
 
 mod activation;
+mod adoption;
 mod approval;
 mod approvals;
 mod candidate;
 mod conditions;
 mod effect;
 mod event;
+mod held_adoption;
 mod loading;
 mod missing_crds;
 pub mod reason;
@@ -47,9 +49,10 @@ use crate::source::Digest;
 
 use approvals::Approvals;
 use candidate::CandidateProgress;
-pub use candidate::{Candidate, LoadedCandidate, REJECTED};
+pub use candidate::{Candidate, HeldCandidate, LoadedCandidate, REJECTED};
 pub use effect::Effect;
 pub use event::{ComponentInfo, Event, Spec};
+use held_adoption::Adopting;
 use missing_crds::MissingCrds;
 pub use rejection::{Rejection, RetryPolicy};
 use rejections::Rejections;
@@ -97,6 +100,8 @@ pub struct Machine {
     approvals: Approvals,
     /// Definitions of the active revision that do not exist any more.
     missing_crds: Option<MissingCrds>,
+    /// Definitions of somebody else are to become those of the active revision, and have not yet.
+    adoption: Option<Adopting>,
     /// Whether the runs of the active revision succeed, once some have ended.
     runs: Option<Result<(), Rejection>>,
     /// The Module is being deleted; why its teardown failed, if it did.
@@ -161,6 +166,19 @@ impl Machine {
         self.spec.generation
     }
 
+    /// The approval that users gave last.
+    pub fn approved(&self) -> Option<Digest> {
+        self.approvals.approved
+    }
+
+    /// The change of definitions that waits for an approval.
+    pub fn held_crds(&self) -> Option<Digest> {
+        match &self.candidate {
+            Candidate::Held(loaded, held) if held.approval != loaded.digest => Some(held.approval),
+            _ => self.adoption.as_ref()?.held().map(|held| held.approval),
+        }
+    }
+
     /// Whether a definition of the active revision is known not to exist.
     pub fn is_crd_missing(&self) -> bool {
         self.missing_crds.is_some()
@@ -206,6 +224,10 @@ impl Machine {
             Event::ParametersChecked(result) => self.on_parameters(result, &mut effects),
             Event::Previewed { digest, result } => self.on_previewed(digest, result, &mut effects),
             Event::Crds { digest, result } => self.on_crds(digest, result, &mut effects),
+            Event::CrdsHeld { digest, held } => self.on_crds_held(digest, *held, &mut effects),
+            Event::CrdsAdopted { digest, result } => {
+                self.on_crds_adopted(digest, result, &mut effects);
+            }
             Event::CrdsDeleted(names) => self.on_crds_deleted(names, &mut effects),
             Event::CrdFound(name) => self.on_crd_found(&name),
             Event::ReinstallCrds => self.reinstall_crds(&mut effects),

@@ -38,6 +38,8 @@ pub struct ValidatedSpec {
     pub service_account: Option<String>,
     /// Groups whose CustomResourceDefinitions may be installed.
     pub allowed_crd_groups: BTreeSet<String>,
+    /// Whether the host changes definitions of these groups that somebody else installed.
+    pub adopts_crds: bool,
     /// What the guest gets as parameters: an object, or null if the Module gives none.
     pub parameters: Value,
     /// Between two runs of an unchanged primary: `None` leaves it to the guest, zero is never.
@@ -148,6 +150,7 @@ impl ValidatedSpec {
                 source,
                 service_account,
                 allowed_crd_groups: spec.allowed_crd_groups.iter().cloned().collect(),
+                adopts_crds: spec.crds == Some(module::CrdPolicy::Adopt),
                 parameters: spec.parameters.clone().map_or(Value::Null, Value::Object),
                 resync,
                 manage_status: spec.manage_status,

@@ -3,19 +3,13 @@
 //! The check skips patterns, formats and rules: `incompatible_changes` lets none of them be added
 //! or changed.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
+use super::lost_fields::{LostFields, Misfit, OBJECT_MEMBERS, keeps_unknown, member_schema};
 use super::normal::{number, with_type_and_object_meta};
 use super::versions;
-
-/// Why an object is not valid under a definition, or not known to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfit {
-    /// A place of the object and what is wrong there: `.spec.size is not of type integer`.
-    At(String),
-    /// The check used up its steps before it reached the end of the object.
-    TooManySteps,
-}
 
 /// A check of the objects that one definition has stored against the next definition.
 #[derive(Clone, Debug)]
@@ -57,6 +51,19 @@ impl StoredObjects {
     /// The version in which to read the objects: the storage version if it is served.
     pub fn version(&self) -> &str {
         &self.version
+    }
+
+    /// The fields of an object that the API server would prune, as in `.spec.items[].color`, in
+    /// order; at most 20.
+    ///
+    /// # Errors
+    /// [`Misfit::TooManySteps`] if the object has more than `steps` values.
+    pub fn lost_fields(&self, object: &Value, steps: u64) -> Result<BTreeSet<String>, Misfit> {
+        let mut search = LostFields::new(steps);
+        for target in &self.targets {
+            search.search(&target.schema, object, "")?;
+        }
+        Ok(search.into_fields())
     }
 
     /// Checks one object in at most `steps` steps; a step is a value under a schema.
@@ -282,26 +289,12 @@ impl Check {
 /// Keywords that the check skips.
 const UNCHECKED: [&str; 3] = ["pattern", "format", "x-kubernetes-validations"];
 
-/// Members that the API server keeps in any embedded object.
-const OBJECT_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
-
 fn default_size(default: &Value) -> usize {
     match default {
         Value::Object(members) => 1 + members.values().map(default_size).sum::<usize>(),
         Value::Array(items) => 1 + items.iter().map(default_size).sum::<usize>(),
         _ => 1,
     }
-}
-
-/// The schema of a member: that of its property, or that of additional properties.
-fn member_schema<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-    let named = schema.get("properties").and_then(|properties| properties.get(name));
-    named.or_else(|| schema.get("additionalProperties").filter(|others| others.is_object()))
-}
-
-fn keeps_unknown(schema: &Value) -> bool {
-    versions::is_set(schema, "x-kubernetes-preserve-unknown-fields")
-        || versions::is_set(schema, "additionalProperties")
 }
 
 fn misfit(what: &str) -> Result<(), Misfit> {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::message::{Action, CrdInstallation, LoadJob, ParametersJob};
 use super::state::ModuleState;
+use crate::held_crds::Adoption;
 use crate::machine::{Effect, Event, Rejection, RetryPolicy};
 use crate::revision::{Loaded, Revision};
 use crate::source::Digest;
@@ -65,8 +66,21 @@ impl<G: Loaded> ModuleState<G> {
             Effect::EndRollbackWindow => actions.push(Action::EndRollbackWindow),
             Effect::InstallCrds(digest) => {
                 if let Some((guest, settings)) = self.candidate_with_settings() {
-                    let installation = CrdInstallation::new(digest, guest.manifest(), settings);
+                    let mut installation = CrdInstallation::new(digest, guest.manifest(), settings);
+                    // A revision that was active becomes active again whatever is held.
+                    let adopts = settings.adopts_crds && !self.machine.is_restored(digest);
+                    let approved = self.machine.approved();
+                    installation.adoption = adopts.then_some(Adoption { approved });
                     actions.push(Action::InstallCrds(installation));
+                }
+            }
+            Effect::AdoptCrds(digest) => {
+                if let (Some(active), Some(settings)) = (self.active(), &self.settings) {
+                    let manifest = active.guest.manifest();
+                    let mut installation = CrdInstallation::new(digest, manifest, settings);
+                    let approved = self.machine.approved();
+                    installation.adoption = Some(Adoption { approved });
+                    actions.push(Action::AdoptCrds(installation));
                 }
             }
             Effect::ReinstallCrds { digest, names } => {

@@ -73,8 +73,9 @@ impl<G: Loaded> ModuleState<G> {
         let other_parameters =
             self.active().is_some_and(|active| active.settings.parameters != settings.parameters);
         let (paused, rollout) = (settings.paused, settings.rollout.clone());
+        let adopts_crds = settings.adopts_crds;
         self.settings = Some(settings);
-        let spec = Ok(Spec { other_source, paused, other_parameters, rollout });
+        let spec = Ok(Spec { other_source, paused, other_parameters, adopts_crds, rollout });
         Some(Event::Spec { generation, spec })
     }
 

@@ -10,6 +10,7 @@ use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
 
 use crate::definitions::{self, CrdRequest};
+use crate::held_crds::Adoption;
 use crate::machine::{Event, Rejection, RetryPolicy, reason};
 use crate::module::Module;
 use crate::parameters::{self, ParametersError};
@@ -136,8 +137,11 @@ pub enum Action<G = Guest> {
     /// Stop to count failures.
     EndRollbackWindow,
     /// Install these as the module's ServiceAccount, wait until they are established, and answer
-    /// with [`Event::Crds`].
+    /// with [`Event::Crds`] or [`Event::CrdsHeld`].
     InstallCrds(CrdInstallation),
+    /// Install the definitions of the active revision over those of somebody else, as
+    /// [`Action::InstallCrds`] does; answer with [`Event::CrdsAdopted`].
+    AdoptCrds(CrdInstallation),
     /// Install these definitions of the active revision, which somebody deleted, as
     /// [`Action::InstallCrds`] does; answer with [`Event::CrdsReinstalled`].
     ReinstallCrds(CrdInstallation),
@@ -168,6 +172,8 @@ pub struct CrdInstallation {
     pub digest: Digest,
     /// The definitions.
     pub crds: Vec<CrdRequest>,
+    /// Whether definitions of somebody else become the module's.
+    pub adoption: Option<Adoption>,
     /// The namespaces of the module's primaries; empty for all.
     pub namespaces: BTreeSet<String>,
     /// The account; `None` for the host's own identity (a Module of a folder).
@@ -175,11 +181,13 @@ pub struct CrdInstallation {
 }
 
 impl CrdInstallation {
-    /// All definitions of a guest, as the spec of its Module allows to install them.
+    /// All definitions of a guest, as the spec of its Module allows to install them; definitions of
+    /// somebody else stay as they are.
     pub(super) fn new(digest: Digest, manifest: &Manifest, settings: &ValidatedSpec) -> Self {
         Self {
             digest,
             crds: definitions::crd_requests(manifest, settings),
+            adoption: None,
             namespaces: settings.namespaces.clone(),
             service_account: settings.service_account.clone(),
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::message::Report;
 use super::state::ModuleState;
-use crate::machine::{Candidate, DecidedDigests, REJECTED, Rejection};
+use crate::machine::{Candidate, DecidedDigests, HeldCandidate, REJECTED, Rejection};
 use crate::module::{CandidateStatus, ExampleStatus, KindStatus, PreviewStatus};
 use crate::revision::Loaded;
 use crate::rollout::Preview;
@@ -38,7 +38,7 @@ impl<G: Loaded> ModuleState<G> {
                 (Some(rejection.reason.clone()), Some(bounded_message(rejection)));
         }
         if let Candidate::Held(_, held) = candidate {
-            let (preview, rejection) = &**held;
+            let HeldCandidate { preview, rejection, .. } = &**held;
             (status.reason, status.message) =
                 (Some(rejection.reason.clone()), Some(bounded_message(rejection)));
             let shown = PreviewStatus::of(candidate.digest()?, preview);
@@ -81,6 +81,9 @@ impl<G: Loaded> ModuleState<G> {
         }
         if let Some(candidate) = self.candidate_member() {
             members.insert("candidate".into(), candidate);
+        }
+        if let Some(change) = self.machine.held_crds() {
+            members.insert("heldCRDChange".into(), change.to_string().into());
         }
         let rejected: Vec<_> = self.machine.rejected().map(rejected).collect();
         if !rejected.is_empty() {

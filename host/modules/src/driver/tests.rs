@@ -111,6 +111,7 @@ fn show(action: &Action<Fake>) -> String {
             format!("report {} {}", report.generation, ready.reason)
         }
         Action::Notify(notice) => format!("notify {}", notice.reason),
+        Action::AdoptCrds(one) => format!("adopt CRDs of {:?}", one.digest),
         Action::ReinstallCrds(one) => format!("reinstall CRDs of {:?}", one.digest),
         Action::ReinstallLater => "reinstall later".into(),
         Action::Stop => "stop".into(),

@@ -13,6 +13,7 @@ impl Machine {
         if self.revisions.is_restored(loaded.digest) {
             effects.push(Effect::SaveSnapshot(loaded.digest));
             self.swap(loaded, effects);
+            self.adopt_crds(effects);
             return self.evaluate_source(effects);
         }
         effects.push(Effect::Commit(loaded.digest));
@@ -70,5 +71,6 @@ impl Machine {
         self.spec.accept_parameters();
         self.runs = None;
         self.missing_crds = None;
+        self.adoption = None;
     }
 }

@@ -18,8 +18,9 @@ impl Machine {
         }
         let Some(approved) = self.approvals.approved else { return };
         self.rejections.remove(approved);
+        self.on_adoption_approved(approved, effects);
         match &self.candidate {
-            Candidate::Held(loaded, _) if loaded.digest == approved => {
+            Candidate::Held(loaded, held) if held.approval == approved => {
                 let loaded = loaded.clone();
                 effects.push(Effect::notify(
                     EventType::Normal,

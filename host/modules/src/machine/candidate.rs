@@ -21,7 +21,7 @@ pub enum Candidate {
     /// The component is checked, and runs without writes while the active revision runs.
     Previewing(LoadedCandidate),
     /// It requires an approval, for this reason.
-    Held(LoadedCandidate, Box<(Preview, Rejection)>),
+    Held(LoadedCandidate, Box<HeldCandidate>),
     /// Its CustomResourceDefinitions are installed.
     InstallingCrds(LoadedCandidate),
     /// It is decided; the host writes the decision.
@@ -75,6 +75,17 @@ impl Candidate {
             Self::Teardown => "Finalizing",
         }
     }
+}
+
+/// Why a candidate is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldCandidate {
+    /// What it would change.
+    pub preview: Preview,
+    /// Why that requires an approval.
+    pub rejection: Rejection,
+    /// What the approval names: the component, or the change of definitions.
+    pub approval: Digest,
 }
 
 /// A component that is loaded and checked, and not active.

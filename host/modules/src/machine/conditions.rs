@@ -3,7 +3,7 @@
 use innkeeper_contract::{Condition, ConditionStatus};
 
 use super::rejection::Rejection;
-use super::{Candidate, LoadedCandidate, Machine, Source, condition, reason};
+use super::{Candidate, HeldCandidate, LoadedCandidate, Machine, Source, condition, reason};
 use crate::module;
 use crate::source::Digest;
 
@@ -74,7 +74,11 @@ impl Machine {
                 type_,
                 True,
                 reason::HELD,
-                format!("{} is loaded and held: {}.", name(loaded_candidate), held.1.message),
+                format!(
+                    "{} is loaded and held: {}.",
+                    name(loaded_candidate),
+                    held.rejection.message
+                ),
             ),
             (Candidate::InstallingCrds(loaded_candidate), _) => make(
                 type_,
@@ -132,17 +136,26 @@ impl Machine {
     fn held_candidate(&self) -> Condition {
         let type_ = condition::HELD_CONDITION;
         let Candidate::Held(loaded_candidate, held) = &self.candidate else {
+            if let Some(held) = self.adoption.as_ref().and_then(|adoption| adoption.held()) {
+                let message = format!(
+                    "{}. To approve it, annotate the Module with {}={}; to keep the definition, set spec.crds to Keep.",
+                    held.rejection.message,
+                    module::APPROVE_ANNOTATION,
+                    held.approval,
+                );
+                return make(type_, ConditionStatus::True, &held.rejection.reason, message);
+            }
             let message = "No candidate waits for an approval.";
             return make(type_, ConditionStatus::False, reason::NO_APPROVAL_NEEDED, message);
         };
-        let (preview, rejection) = &**held;
+        let HeldCandidate { preview, rejection, approval } = &**held;
         let message = format!(
             "{} is held: {}. It would cause: {}. To approve it, annotate the Module with {}={}; to reject it, with {}={}.",
             name(loaded_candidate),
             rejection.message,
             preview.summary(),
             module::APPROVE_ANNOTATION,
-            loaded_candidate.digest,
+            approval,
             module::REJECT_ANNOTATION,
             loaded_candidate.digest
         );
@@ -153,9 +166,14 @@ impl Machine {
     /// help.
     fn blocked(&self) -> Condition {
         let type_ = condition::BLOCKED;
-        let blocked =
-            self.refused().filter(|(_, rejection)| rejection.reason == reason::CRD_NOT_ADDITIVE);
-        let Some((digest, rejection)) = blocked else {
+        let is_blocking = |rejection: &Rejection| {
+            [reason::CRD_NOT_ADDITIVE, reason::WOULD_LOSE_DATA].contains(&&*rejection.reason)
+        };
+        let active = self.adoption.as_ref().and_then(|adoption| adoption.rejection());
+        let active = active.and_then(|refused| Some((self.revisions.active_digest()?, refused)));
+        let mut refused = self.refused().into_iter().chain(active);
+        let Some((digest, rejection)) = refused.find(|(_, rejection)| is_blocking(rejection))
+        else {
             let message = "No candidate is blocked.";
             return make(type_, ConditionStatus::False, reason::CRDS_COMPATIBLE, message);
         };
@@ -199,6 +217,13 @@ impl Machine {
             let (reason, message) = missing.describe(self.spec.is_paused);
             return make(type_, ConditionStatus::False, reason, message);
         }
+        if let Some(adoption) = &self.adoption {
+            if let Some(Rejection { reason, message, .. }) = adoption.rejection() {
+                return make(type_, ConditionStatus::False, reason, message.clone());
+            }
+            let message = "The CustomResourceDefinitions become the module's.";
+            return make(type_, ConditionStatus::Unknown, reason::ADOPTING_CRDS, message);
+        }
         if self.spec.pending_check.is_some() {
             let message = "The parameters are being checked against the schema of the guest.";
             return make(type_, ConditionStatus::Unknown, reason::CHECKING_PARAMETERS, message);
@@ -207,7 +232,8 @@ impl Machine {
             return make(type_, ConditionStatus::False, &loaded.reason, loaded.message.clone());
         }
         if let Candidate::Held(loaded_candidate, held) = &self.candidate {
-            let message = format!("{} is held: {}.", name(loaded_candidate), held.1.message);
+            let message =
+                format!("{} is held: {}.", name(loaded_candidate), held.rejection.message);
             return make(type_, ConditionStatus::False, reason::HELD, message);
         }
         if self.spec.is_paused {

@@ -1,6 +1,7 @@
 //! What happens to a module.
 
 use super::rejection::Rejection;
+use crate::held_crds::{CrdRefusal, HeldCrds};
 use crate::rollout::{Preview, Rollout};
 use crate::source::Digest;
 
@@ -76,6 +77,22 @@ pub enum Event {
         /// The result.
         result: Result<(), Rejection>,
     },
+    /// An `Effect::InstallCrds` ended: it would change definitions of somebody else, and takes
+    /// something away.
+    CrdsHeld {
+        /// The component.
+        digest: Digest,
+        /// What it would change.
+        held: Box<HeldCrds>,
+    },
+    /// An `Effect::AdoptCrds` ended: the names of the definitions that became the module's, or why
+    /// not.
+    CrdsAdopted {
+        /// The active revision.
+        digest: Digest,
+        /// The result.
+        result: Result<Vec<String>, CrdRefusal>,
+    },
     /// These CustomResourceDefinitions of the active revision do not exist any more.
     CrdsDeleted(Vec<String>),
     /// A CustomResourceDefinition of the active revision exists.
@@ -103,6 +120,7 @@ pub enum Event {
 
 /// A valid spec, as far as the machine is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Spec {
     /// The source is another one than before.
     pub other_source: bool,
@@ -110,6 +128,8 @@ pub struct Spec {
     pub paused: bool,
     /// The parameters differ from those of the active revision, if there is one.
     pub other_parameters: bool,
+    /// Definitions that somebody else installed become those of the module.
+    pub adopts_crds: bool,
     /// How a candidate becomes active.
     pub rollout: Rollout,
 }

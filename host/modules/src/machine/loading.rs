@@ -4,7 +4,7 @@ use innkeeper_contract::EventType;
 
 use super::event::ComponentInfo;
 use super::rejection::{Rejection, RetryPolicy};
-use super::{Candidate, Effect, LoadedCandidate, Machine, Source, reason};
+use super::{Candidate, Effect, HeldCandidate, LoadedCandidate, Machine, Source, reason};
 use crate::rollout::{Preview, Strategy};
 use crate::source::Digest;
 
@@ -47,6 +47,7 @@ impl Machine {
                 // Its definitions are installed since it was active.
                 _ if is_restored && !is_present => {
                     self.swap(loaded, effects);
+                    self.adopt_crds(effects);
                     self.evaluate_source(effects);
                 }
                 _ if self.is_guarded(digest) => {
@@ -106,7 +107,9 @@ impl Machine {
                     ),
                 ));
                 self.progress.retried = None;
-                self.candidate = Candidate::Held(loaded, Box::new((preview, rejection)));
+                let approval = digest;
+                let held = HeldCandidate { preview, rejection, approval };
+                self.candidate = Candidate::Held(loaded, Box::new(held));
             }
             _ => self.install(loaded, effects),
         }
@@ -172,6 +175,7 @@ impl Machine {
 
     pub(super) fn on_retry(&mut self, effects: &mut Vec<Effect>) {
         self.retry_parameters(effects);
+        self.retry_adoption(effects);
         match &self.candidate {
             Candidate::Rejected(digest, rejection) if rejection.retry == RetryPolicy::Later => {
                 let retried = Some((*digest, rejection.clone()));

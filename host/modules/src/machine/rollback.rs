@@ -39,6 +39,7 @@ impl Machine {
         self.revisions.previous = None;
         self.runs = None;
         self.missing_crds = None;
+        self.adoption = None;
         self.spec.accept_parameters();
         self.rejections.record(bad.digest, rejection);
         if !self.candidate.is_loading() {

@@ -22,14 +22,17 @@ impl Machine {
                 return;
             }
         };
+        let was_adopting = self.spec.adopts_crds;
         self.spec.validity = Ok(());
         self.spec.is_paused = spec.paused;
+        self.spec.adopts_crds = spec.adopts_crds;
         self.spec.rollout = spec.rollout;
         self.apply_settings(spec.other_parameters, spec.other_source, effects);
         self.rejections.remove_retryable(|_, retry| retry != RetryPolicy::Never);
         self.progress.reusable = None;
         // It may not be paused any more, or grant what it did not.
         self.reinstall_crds(effects);
+        self.adopt_crds_of_spec(was_adopting, effects);
         if spec.other_source || self.source == Source::Unknown {
             self.source = Source::Unknown;
             effects.push(Effect::Fetch);

@@ -16,6 +16,7 @@ pub(super) struct SpecState {
     /// A check of the parameters is under way.
     pub(super) pending_check: Option<PendingCheck>,
     pub(super) is_paused: bool,
+    pub(super) adopts_crds: bool,
     pub(super) rollout: Rollout,
 }
 
@@ -28,6 +29,7 @@ impl Default for SpecState {
             grant: Ok(()),
             pending_check: None,
             is_paused: false,
+            adopts_crds: false,
             rollout: Rollout::default(),
         }
     }

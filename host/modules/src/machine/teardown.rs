@@ -14,6 +14,7 @@ impl Machine {
     pub(super) fn on_deleting(&mut self, effects: &mut Vec<Effect>) {
         self.teardown = Some(Ok(()));
         self.missing_crds = None;
+        self.adoption = None;
         let restored = self.revisions.restored.filter(|_| self.revisions.active.is_none());
         match restored {
             Some(digest)

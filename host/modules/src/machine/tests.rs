@@ -9,6 +9,7 @@ use innkeeper_contract::Condition;
 use super::*;
 use crate::rollout::{PlannedChange, Preview, Rollout, Strategy};
 
+mod adoption;
 mod definitions;
 mod loading;
 mod missing_crds;
@@ -30,6 +31,7 @@ fn plain() -> Spec {
         other_source: false,
         paused: false,
         other_parameters: false,
+        adopts_crds: false,
         rollout: Rollout {
             strategy: Strategy::Immediate,
             rollback_window: Duration::ZERO,
@@ -40,7 +42,7 @@ fn plain() -> Spec {
 
 fn guarded(generation: i64) -> Event {
     let rollout = Rollout::default();
-    let spec = Spec { other_source: false, paused: false, other_parameters: false, rollout };
+    let spec = Spec { rollout, ..plain() };
     Event::Spec { generation, spec: Ok(spec) }
 }
 
@@ -177,6 +179,9 @@ fn event(event: &Event) -> String {
         Event::Loaded { digest, .. } => format!("refused {digest:?}"),
         Event::Crds { digest, result: Ok(()) } => format!("CRDs of {digest:?}"),
         Event::Crds { digest, .. } => format!("no CRDs of {digest:?}"),
+        Event::CrdsHeld { digest, .. } => format!("CRDs of {digest:?} held"),
+        Event::CrdsAdopted { digest, result: Ok(_) } => format!("adopted {digest:?}"),
+        Event::CrdsAdopted { digest, .. } => format!("not adopted {digest:?}"),
         Event::CrdsDeleted(names) => format!("deleted CRD {}", names.join(", ")),
         Event::CrdFound(name) => format!("found CRD {name}"),
         Event::ReinstallCrds => "time to install".to_owned(),

@@ -27,6 +27,11 @@ pub struct ModuleSpec {
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     pub allowed_crd_groups: Vec<String>,
 
+    /// What the host does with CustomResourceDefinitions of these groups that somebody else has
+    /// installed. Default: Keep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crds: Option<CrdPolicy>,
+
     /// Parameters that the host passes to the guest in every run. They must match the schema that
     /// the guest describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +141,16 @@ impl Rollout {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// What the host does with CustomResourceDefinitions that somebody else has installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CrdPolicy {
+    /// It uses them as they are.
+    Keep,
+    /// It changes them to those of the guest, and they are the module's from then on. A change that
+    /// takes something away requires an approval; the host refuses one that would lose stored data.
+    Adopt,
 }
 
 /// When a candidate becomes active.

@@ -51,6 +51,11 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateStatus>,
 
+    /// Digest of a change of CustomResourceDefinitions that somebody else installed, while it waits
+    /// for an approval (spec.crds: Adopt); the annotation innkeeper.dev/approve names it.
+    #[serde(rename = "heldCRDChange", default, skip_serializing_if = "Option::is_none")]
+    pub held_crd_change: Option<String>,
+
     /// The last 16 components that a user rejected or the host rolled back. The host does not try
     /// them again unless a user approves them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

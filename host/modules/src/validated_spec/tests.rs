@@ -25,6 +25,7 @@ fn a_whole_spec_is_understood() {
         "source": {"configMap": {"name": "podroute-1", "key": "x.wasm"}},
         "serviceAccountName": "podroute",
         "allowedCRDGroups": ["quay.io"],
+        "crds": "Adopt",
         "parameters": {"size": 3},
         "resyncPeriod": "1h30m",
         "manageStatus": false,
@@ -45,6 +46,7 @@ fn a_whole_spec_is_understood() {
     assert_eq!(
         settings,
         ValidatedSpec {
+            adopts_crds: true,
             source: SourceRef::ConfigMap { name: "podroute-1".into(), key: Some("x.wasm".into()) },
             service_account: Some("podroute".into()),
             allowed_crd_groups: ["quay.io".to_owned()].into(),

@@ -9,7 +9,8 @@ use innkeeper_contract::{Event as Notice, EventType};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
 use innkeeper_modules::driver::{CrdInstallation, Teardown};
 use innkeeper_modules::{
-    Action, Event, Input, LoadJob, ParametersJob, Rejection, RetryPolicy, SourceError,
+    Action, CrdRefusal, Event, Input, InstalledCrds, LoadJob, ParametersJob, Rejection,
+    RetryPolicy, SourceError,
 };
 
 use tokio::sync::Semaphore;
@@ -38,6 +39,7 @@ impl Supervisor {
             Action::Load(job) => self.load(name, job),
             Action::CheckParameters(job) => self.check_parameters(name, job),
             Action::InstallCrds(installation) => self.install_crds(name, installation),
+            Action::AdoptCrds(installation) => self.adopt_crds(name, installation),
             Action::ReinstallCrds(installation) => self.reinstall_crds(name, installation),
             Action::ReinstallLater => self.reinstall_later(name),
             Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
@@ -146,17 +148,29 @@ impl Supervisor {
 
     fn install_crds(&mut self, name: &str, installation: CrdInstallation) {
         let digest = installation.digest;
-        let answer = move |result: Result<_, _>| Event::Crds { digest, result: result.map(drop) };
-        self.run_installation(name, installation, answer);
+        self.run_installation(name, installation, move |result| match result {
+            Ok(_) => Event::Crds { digest, result: Ok(()) },
+            Err(CrdRefusal::Rejected(rejection)) => Event::Crds { digest, result: Err(rejection) },
+            Err(CrdRefusal::Held(held)) => Event::CrdsHeld { digest, held },
+        });
     }
 
-    /// Installs definitions as the module's account; `answer` turns the names of those that it
-    /// created, or why it failed, into the event for the driver.
+    /// Installs the definitions of the active revision over those of somebody else.
+    fn adopt_crds(&mut self, name: &str, installation: CrdInstallation) {
+        let digest = installation.digest;
+        self.run_installation(name, installation, move |result| {
+            let result = result.map(|installed| installed.adopted);
+            Event::CrdsAdopted { digest, result }
+        });
+    }
+
+    /// Installs definitions as the module's account; `answer` turns the result into the event for
+    /// the driver.
     pub(super) fn run_installation(
         &mut self,
         name: &str,
         installation: CrdInstallation,
-        answer: impl FnOnce(Result<Vec<String>, Rejection>) -> Event + Send + 'static,
+        answer: impl FnOnce(Result<InstalledCrds, CrdRefusal>) -> Event + Send + 'static,
     ) {
         let account = installation.service_account.as_deref();
         let access = self.account_result(name, account);
@@ -172,11 +186,12 @@ impl Supervisor {
                 client: &client,
                 module: &module,
                 namespaces: &installation.namespaces,
+                adoption: installation.adoption,
                 object_checks: &shared.object_checks,
             };
             let result = match access {
                 Ok(()) => installer.install(&installation.crds).await,
-                Err(rejection) => Err(rejection),
+                Err(rejection) => Err(rejection.into()),
             };
             let _ = outbox.send(SupervisorEvent::input(module, answer(result)));
         });

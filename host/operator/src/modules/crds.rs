@@ -4,6 +4,7 @@
 //! The label [`MODULE_LABEL`] names the module that installed a definition: only that module
 //! changes it.
 
+mod adoption;
 mod compatibility;
 mod live_definition;
 mod status_schema;
@@ -16,18 +17,20 @@ use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiClient, crd};
 use innkeeper_core::{Manager, Object, ObjectKey, crd_compat, foreign, in_sync};
 use innkeeper_modules::definitions::MODULE_LABEL;
-use innkeeper_modules::machine::reason::CRD_NOT_ADDITIVE;
-use innkeeper_modules::rollout::Example;
-use innkeeper_modules::{CrdRequest, PlannedChange, Rejection};
+use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA};
+use innkeeper_modules::{
+    Adoption, CrdRefusal, CrdRequest, Example, InstalledCrds, PlannedChange, Rejection,
+};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
+use self::adoption::Narrowing;
 use self::compatibility::{
     changes_additively, check_foreign, check_shared, not_granted, refuse_webhook, refused,
 };
 use self::live_definition::{DefinitionReader, LiveDefinition};
 pub use self::status_schema::StatusSchema;
-use self::stored_objects::StoredObjectCheck;
+use self::stored_objects::{LossCheck, StoredObjectCheck};
 
 /// How long a definition may take until the server serves it.
 pub const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
@@ -49,6 +52,8 @@ pub struct Installer<'a> {
     pub module: &'a str,
     /// The namespaces of its primaries; empty for all.
     pub namespaces: &'a BTreeSet<String>,
+    /// Whether definitions of somebody else become the module's.
+    pub adoption: Option<Adoption>,
     /// Held while stored objects are checked, over all modules.
     pub object_checks: &'a Mutex<()>,
 }
@@ -67,44 +72,82 @@ enum Decision {
         exists: bool,
         /// Fields of its spec that change.
         fields: Vec<String>,
+        /// The definition of somebody else that becomes the module's.
+        adopted: Option<Adopted>,
     },
 }
 
+/// A definition of somebody else.
+struct Adopted {
+    /// Its spec.
+    spec: Value,
+    /// What the module's definition takes away from it.
+    narrowing: Vec<String>,
+}
+
 impl Installer<'_> {
-    /// Installs what is granted and checks what is not; waits until all are served. Returns the
-    /// names of the definitions that did not exist before.
+    /// Installs what is granted and checks what is not; waits until all are served.
     ///
     /// # Errors
-    /// The first definition that cannot be installed or used.
-    pub async fn install(&self, requests: &[CrdRequest]) -> Result<Vec<String>, Rejection> {
+    /// The first definition that cannot be installed or used, or those that require an approval.
+    pub async fn install(&self, requests: &[CrdRequest]) -> Result<InstalledCrds, CrdRefusal> {
         // All are decided before one is written: a candidate that is held changes nothing.
         let mut decisions = Vec::new();
         for request in requests {
             decisions.push((request, self.decide(request).await?));
         }
-        let (mut awaited, mut created) = (Vec::new(), Vec::new());
+        self.check_approval(&decisions)?;
+        let (mut awaited, mut installed) = (Vec::new(), InstalledCrds::default());
         for (request, decision) in decisions {
             if !matches!(decision, Decision::KeepUnread) {
                 awaited.push(request);
             }
-            let Decision::Apply { body, exists, fields } = decision else { continue };
+            let Decision::Apply { body, exists, fields, adopted } = decision else { continue };
             match self.apply(request, &body).await {
                 // Only labels or descriptions would change: the account needs no right for that.
                 Err(rejection)
-                    if exists && fields.is_empty() && rejection.reason == "CRDForbidden" =>
+                    if exists
+                        && adopted.is_none()
+                        && fields.is_empty()
+                        && rejection.reason == "CRDForbidden" =>
                 {
                     tracing::warn!(crd = %request.name, module = self.module, "{}", rejection.message);
                 }
                 result => result?,
             }
-            if !exists {
-                created.push(request.name.clone());
+            if adopted.is_some() {
+                installed.adopted.push(request.name.clone());
+            } else if !exists {
+                installed.created.push(request.name.clone());
             }
         }
         for request in awaited {
             self.definitions().established(request).await?;
         }
-        Ok(created)
+        Ok(installed)
+    }
+
+    /// Refuses to take something away from definitions of somebody else without an approval.
+    fn check_approval(&self, decisions: &[(&CrdRequest, Decision)]) -> Result<(), CrdRefusal> {
+        let narrowings: Vec<Narrowing<'_>> = decisions
+            .iter()
+            .filter_map(|(request, decision)| match decision {
+                Decision::Apply { adopted: Some(Adopted { spec, narrowing }), .. }
+                    if !narrowing.is_empty() =>
+                {
+                    Some(Narrowing { request, installed: spec, changes: narrowing })
+                }
+                _ => None,
+            })
+            .collect();
+        if narrowings.is_empty() {
+            return Ok(());
+        }
+        let held = adoption::held(&narrowings);
+        if self.adoption.and_then(|adoption| adoption.approved) == Some(held.approval) {
+            return Ok(());
+        }
+        Err(CrdRefusal::Held(Box::new(held)))
     }
 
     /// The changes and refusals of an installation. Nothing is written.
@@ -113,12 +156,19 @@ impl Installer<'_> {
         for request in requests {
             let (change, fields) = match self.decide(request).await {
                 Ok(Decision::Apply { exists: false, .. }) => (PlannedChange::Create, Vec::new()),
+                Ok(Decision::Apply { adopted: Some(Adopted { narrowing, .. }), .. })
+                    if !narrowing.is_empty() =>
+                {
+                    (PlannedChange::Change, narrowing.into_iter().take(FIELDS_MAX).collect())
+                }
                 Ok(Decision::Apply { fields, .. }) if fields.is_empty() => continue,
                 Ok(Decision::Apply { fields, .. }) => (PlannedChange::Change, fields),
-                Err(refused) if refused.reason == CRD_NOT_ADDITIVE => (
-                    PlannedChange::Change,
-                    vec![foreign::one_line(&refused.message, REFUSAL_BYTES_MAX)],
-                ),
+                Err(refused) if [CRD_NOT_ADDITIVE, WOULD_LOSE_DATA].contains(&&*refused.reason) => {
+                    (
+                        PlannedChange::Change,
+                        vec![foreign::one_line(&refused.message, REFUSAL_BYTES_MAX)],
+                    )
+                }
                 // Installing reports the other errors.
                 Ok(Decision::Keep | Decision::KeepUnread) | Err(_) => continue,
             };
@@ -139,10 +189,18 @@ impl Installer<'_> {
             LiveDefinition::Absent if !request.granted => return Err(not_granted(request)),
             LiveDefinition::Absent => {
                 let body = with_metadata(self.body(request), "resourceVersion", "1");
-                return Ok(Decision::Apply { body, exists: false, fields: Vec::new() });
+                return Ok(Decision::Apply {
+                    body,
+                    exists: false,
+                    fields: Vec::new(),
+                    adopted: None,
+                });
             }
         };
         if !is_ours(&live) || !request.granted {
+            if self.adopts(request, &live) {
+                return self.adopt(request, &live).await;
+            }
             check_foreign(request, &live)?;
             return Ok(Decision::Keep);
         }
@@ -163,6 +221,7 @@ impl Installer<'_> {
             let check = StoredObjectCheck {
                 client: self.client,
                 namespaces: self.namespaces,
+                loss: LossCheck::First,
                 lock: self.object_checks,
             };
             check.run(request, &definition).await?;
@@ -170,7 +229,44 @@ impl Installer<'_> {
         // A definition that was changed since it was read has not been compared.
         let body = with_metadata(body, "uid", &live.uid);
         let body = with_metadata(body, "resourceVersion", &live.resource_version);
-        Ok(Decision::Apply { body, exists: true, fields })
+        Ok(Decision::Apply { body, exists: true, fields, adopted: None })
+    }
+
+    /// Whether a definition of somebody else is to become the module's.
+    fn adopts(&self, request: &CrdRequest, live: &Object) -> bool {
+        let owner = live.labels.get(MODULE_LABEL);
+        request.granted
+            && self.adoption.is_some()
+            && !is_ours(live)
+            && owner.is_none_or(|owner| owner == self.module)
+    }
+
+    async fn adopt(&self, request: &CrdRequest, live: &Object) -> Result<Decision, Rejection> {
+        refuse_webhook(request)?;
+        let definition: Value = serde_json::from_str(&live.text).unwrap_or_default();
+        adoption::check(request, live, &definition)?;
+        let narrowing = crd_compat::incompatible_changes(&definition, &request.definition);
+        let fields = crd_compat::changed_fields(&definition, &request.definition, FIELDS_MAX);
+        if !fields.is_empty() || !narrowing.is_empty() {
+            // An approval covers all objects, so all are checked.
+            let everywhere = BTreeSet::new();
+            let check = StoredObjectCheck {
+                client: self.client,
+                namespaces: if narrowing.is_empty() { self.namespaces } else { &everywhere },
+                loss: LossCheck::All,
+                lock: self.object_checks,
+            };
+            check.run(request, &definition).await?;
+        }
+        let mut body = self.body(request);
+        // Definitions of v1beta1 have it, and v1 accepts only the other value.
+        if definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true)) {
+            body["spec"]["preserveUnknownFields"] = false.into();
+        }
+        let body = with_metadata(body, "uid", &live.uid);
+        let body = with_metadata(body, "resourceVersion", &live.resource_version);
+        let adopted = Some(Adopted { spec: definition["spec"].clone(), narrowing });
+        Ok(Decision::Apply { body, exists: true, fields, adopted })
     }
 
     fn definitions(&self) -> DefinitionReader<'_> {

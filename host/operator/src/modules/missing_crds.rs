@@ -3,8 +3,8 @@
 
 use innkeeper_cluster::{ApiClient, ApiError, Backoff, Lookup, crd};
 use innkeeper_core::ObjectKey;
-use innkeeper_modules::Event;
 use innkeeper_modules::driver::CrdInstallation;
+use innkeeper_modules::{CrdRefusal, Event};
 
 use super::event::SupervisorEvent;
 use super::reinstall_wait::{ReinstallWait, WAIT_MAX, WAIT_MIN};
@@ -69,9 +69,14 @@ impl Supervisor {
     /// Installs deleted definitions of the active revision.
     pub(super) fn reinstall_crds(&mut self, name: &str, installation: CrdInstallation) {
         let digest = installation.digest;
-        self.run_installation(name, installation, move |result| Event::CrdsReinstalled {
-            digest,
-            result,
+        self.run_installation(name, installation, move |result| {
+            let result = match result {
+                Ok(installed) => Ok(installed.created),
+                Err(CrdRefusal::Rejected(rejection)) => Err(rejection),
+                // Nothing is adopted here.
+                Err(CrdRefusal::Held(held)) => Err(held.rejection),
+            };
+            Event::CrdsReinstalled { digest, result }
         });
     }
 

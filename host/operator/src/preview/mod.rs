@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::{KindState, Lookup};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
-use innkeeper_modules::{PlannedChange, Preview, Rejection, RetryPolicy, definitions};
+use innkeeper_modules::{Adoption, PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;
 
 use self::compare::{Effect, compare};
@@ -88,6 +88,7 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveM
         client: &candidate.client,
         module: candidate.name(),
         namespaces: &settings.namespaces,
+        adoption: settings.adopts_crds.then(Adoption::default),
         object_checks: &shared.object_checks,
     };
     let requests = definitions::crd_requests(candidate.guest().manifest(), settings);

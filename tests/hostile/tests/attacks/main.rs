@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+mod adopted_definitions;
 mod baseline;
 mod consent;
 mod definitions;

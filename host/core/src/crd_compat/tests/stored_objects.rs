@@ -4,15 +4,20 @@ use super::*;
 
 const STEPS: u64 = 10_000;
 
-fn check(spec: &Value, object: &Value) -> Result<(), Misfit> {
+/// A check against a definition with this schema of the spec.
+fn stored(spec: &Value) -> StoredObjects {
     let mut live = definition(&json!({"type": "object"}));
     live["spec"]["versions"][0]["storage"] = json!(true);
     let mut after = definition(spec);
     after["spec"]["versions"][0]["storage"] = json!(true);
     let objects = StoredObjects::new(&live, &after).unwrap();
     assert_eq!(objects.version(), "v1");
+    objects
+}
+
+fn check(spec: &Value, object: &Value) -> Result<(), Misfit> {
     let object = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "a", "labels": {"x": "y"}}, "spec": object});
-    objects.check(&object, STEPS)
+    stored(spec).check(&object, STEPS)
 }
 
 #[test]
@@ -151,4 +156,19 @@ fn check_ends_when_its_steps_are_used() {
     let spec = json!({"type": "object", "properties": {"a": {"type": "array", "items": item}}});
     let many: Vec<u32> = vec![5; 5_000];
     assert_eq!(check(&spec, &json!({"a": many})), Err(Misfit::TooManySteps));
+}
+
+#[test]
+fn lost_fields_are_named_once_for_all_items_of_a_list() {
+    let spec = json!({"type": "object", "properties": {
+        "items": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        "map": {"type": "object", "additionalProperties": {"type": "object"}},
+    }});
+    let object = json!({"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"},
+        "spec": {"items": [{"a": "1", "b": 2}, {"b": 3}], "free": {"x": 1}, "map": {"k": {"z": 1}},
+            "color": "red"}});
+    let lost = stored(&spec).lost_fields(&object, 1_000).unwrap();
+    assert_eq!(Vec::from_iter(lost), [".spec.color", ".spec.items[].b", ".spec.map.k.z"]);
+    assert_eq!(stored(&spec).lost_fields(&object, 3), Err(Misfit::TooManySteps));
 }

@@ -179,6 +179,7 @@ impl World {
                 | Action::Notify(_)
                 | Action::BeginRollbackWindow { .. }
                 | Action::EndRollbackWindow
+                | Action::AdoptCrds(_)
                 | Action::ReinstallCrds(_)
                 | Action::ReinstallLater
                 | Action::CheckParameters(_)

@@ -51,7 +51,7 @@ pub(super) fn changes_additively(request: &CrdRequest, live: &Value) -> Result<b
 }
 
 /// The first of some changes, and how many more there are.
-fn first(broken: &[String]) -> String {
+pub(super) fn first(broken: &[String]) -> String {
     let more = broken.len().saturating_sub(BREAKS_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named = broken.iter().take(BREAKS_MAX).cloned().collect::<Vec<_>>().join("; ");

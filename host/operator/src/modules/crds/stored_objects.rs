@@ -3,13 +3,14 @@
 //! The comparison of the schemas proves that what fits the one fits the other; objects may be older
 //! than the installed schema, so they are read too, as far as the module's account may list them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use innkeeper_cluster::{ApiClient, ApiError};
 use innkeeper_contract::{Kind, Scope};
 use innkeeper_core::crd_compat::{Misfit, StoredObjects};
 use innkeeper_core::foreign;
+use innkeeper_modules::machine::reason::WOULD_LOSE_DATA;
 use innkeeper_modules::{CrdRequest, Rejection, RetryPolicy};
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,14 +41,71 @@ const OBJECT_BYTES_MAX: usize = 3 << 20;
 /// The steps in which one object is checked.
 const STEPS_MAX: u64 = 1_000_000;
 
+/// The most lost fields that are named of one definition.
+const LOST_FIELDS_MAX: usize = 10;
+
 /// The longest description of a misfit, in bytes.
 const PLACE_BYTES_MAX: usize = 512;
+
+/// How fields are reported that stored objects would lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LossCheck {
+    /// The first one ends the check.
+    First,
+    /// All are counted.
+    All,
+}
+
+/// Objects that would lose fields.
+#[derive(Debug, Default)]
+struct Loss {
+    /// How many.
+    objects: usize,
+    /// The first one.
+    first: String,
+    /// The fields, and how many objects have each.
+    fields: BTreeMap<String, usize>,
+}
+
+impl Loss {
+    /// Counts an object that would lose these fields.
+    fn add(&mut self, name: String, fields: BTreeSet<String>) {
+        if self.objects == 0 {
+            self.first = name;
+        }
+        self.objects += 1;
+        for field in fields {
+            if self.fields.len() < LOST_FIELDS_MAX || self.fields.contains_key(&field) {
+                *self.fields.entry(field).or_default() += 1;
+            }
+        }
+    }
+
+    /// Why the definition must not change; nothing if no object would lose a field.
+    fn check(&self, request: &CrdRequest, kind: &Kind) -> Result<(), Rejection> {
+        if self.objects == 0 {
+            return Ok(());
+        }
+        let fields: Vec<String> =
+            self.fields.iter().map(|(field, count)| format!("{field} ({count})")).collect();
+        let message = format!(
+            "the CustomResourceDefinition {} would make {} stored {} lose fields that it does not have: {}; the first is {}; remove the fields from the objects, or set spec.crds to Keep",
+            request.name,
+            self.objects,
+            kind.kind,
+            fields.join(", "),
+            self.first
+        );
+        Err(Rejection::new(WOULD_LOSE_DATA, message, RetryPolicy::Later))
+    }
+}
 
 /// What has been read.
 #[derive(Default)]
 struct Read {
     objects: usize,
     bytes: usize,
+    loss: Loss,
 }
 
 impl Read {
@@ -72,6 +130,8 @@ pub(super) struct StoredObjectCheck<'a> {
     pub(super) client: &'a ApiClient,
     /// The namespaces of the module's primaries; empty for all.
     pub(super) namespaces: &'a BTreeSet<String>,
+    /// How fields are reported that the objects would lose.
+    pub(super) loss: LossCheck,
     /// Held while objects are checked, over all modules: each check holds a page and an object.
     pub(super) lock: &'a Mutex<()>,
 }
@@ -105,7 +165,7 @@ impl StoredObjectCheck<'_> {
     ) -> Result<(), Rejection> {
         let mut read = Read::default();
         match self.check_in(request, (kind, ""), stored, &mut read).await? {
-            Ok(()) => return Ok(()),
+            Ok(()) => return read.loss.check(request, kind),
             Err(ApiError::Forbidden { .. })
                 if kind.is_namespaced() && !self.namespaces.is_empty() => {}
             Err(error) => return Err(unread(request, &error)),
@@ -115,7 +175,7 @@ impl StoredObjectCheck<'_> {
                 .await?
                 .map_err(|error| unread(request, &error))?;
         }
-        Ok(())
+        read.loss.check(request, kind)
     }
 
     /// Checks the objects of one namespace, or of all; the inner error is why they cannot be read.
@@ -143,7 +203,7 @@ impl StoredObjectCheck<'_> {
             let is_within = read.add(page.items.len(), page.bytes);
             is_within.map_err(|why| unchecked(request, &why))?;
             for object in page.items {
-                check_one(request, kind, stored, &object)?;
+                self.check_one(request, kind, stored, &object, &mut read.loss)?;
                 // Other tasks of this thread run in between.
                 tokio::task::yield_now().await;
             }
@@ -153,36 +213,48 @@ impl StoredObjectCheck<'_> {
             (start, limit) = (page.next, page.limit);
         }
     }
-}
 
-fn check_one(
-    request: &CrdRequest,
-    kind: &Kind,
-    stored: &StoredObjects,
-    object: &RawValue,
-) -> Result<(), Rejection> {
-    let name = name(object);
-    if object.get().len() > OBJECT_BYTES_MAX {
-        let mebibytes = OBJECT_BYTES_MAX >> 20;
-        let why = format!("{} {name} has more than {mebibytes} MiB", kind.kind);
-        return Err(unchecked(request, &why));
-    }
-    let object: Value = serde_json::from_str(object.get()).map_err(|error| {
-        unchecked(request, &format!("{} {name} cannot be read: {error}", kind.kind))
-    })?;
-    match stored.check(&object, STEPS_MAX) {
-        Ok(()) => Ok(()),
-        Err(Misfit::At(place)) => Err(incompatible(
-            request,
-            &format!(
-                "does not fit what is stored: {} {name}: {}; change that object",
-                kind.kind,
-                foreign::one_line(place.trim_start(), PLACE_BYTES_MAX)
-            ),
-        )),
-        Err(Misfit::TooManySteps) => {
-            let why = format!("{} {name} takes more than {STEPS_MAX} steps to check", kind.kind);
-            Err(unchecked(request, &why))
+    /// Checks one object; counts it if it would only lose fields and all of these are reported.
+    fn check_one(
+        &self,
+        request: &CrdRequest,
+        kind: &Kind,
+        stored: &StoredObjects,
+        object: &RawValue,
+        loss: &mut Loss,
+    ) -> Result<(), Rejection> {
+        let name = name(object);
+        if object.get().len() > OBJECT_BYTES_MAX {
+            let mebibytes = OBJECT_BYTES_MAX >> 20;
+            let why = format!("{} {name} has more than {mebibytes} MiB", kind.kind);
+            return Err(unchecked(request, &why));
+        }
+        let object: Value = serde_json::from_str(object.get()).map_err(|error| {
+            unchecked(request, &format!("{} {name} cannot be read: {error}", kind.kind))
+        })?;
+        let checked = stored.check(&object, STEPS_MAX);
+        if matches!((&checked, self.loss), (Err(Misfit::At(_)), LossCheck::All))
+            && let Ok(fields) = stored.lost_fields(&object, STEPS_MAX)
+            && !fields.is_empty()
+        {
+            loss.add(name, fields);
+            return Ok(());
+        }
+        match checked {
+            Ok(()) => Ok(()),
+            Err(Misfit::At(place)) => Err(incompatible(
+                request,
+                &format!(
+                    "does not fit what is stored: {} {name}: {}; change that object",
+                    kind.kind,
+                    foreign::one_line(place.trim_start(), PLACE_BYTES_MAX)
+                ),
+            )),
+            Err(Misfit::TooManySteps) => {
+                let why =
+                    format!("{} {name} takes more than {STEPS_MAX} steps to check", kind.kind);
+                Err(unchecked(request, &why))
+            }
         }
     }
 }

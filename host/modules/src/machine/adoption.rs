@@ -1,0 +1,132 @@
+//! Transitions by `spec.crds`: definitions that somebody else installed become the module's.
+//!
+//! Those of a candidate are installed with it. If the Module asks for it while a revision is
+//! active, or if that revision was active before the host started, it stays active meanwhile.
+
+use innkeeper_contract::EventType;
+
+use super::rejection::RetryPolicy;
+use super::{Candidate, Effect, HeldCandidate, Machine, reason};
+use crate::held_crds::{CrdRefusal, HeldCrds};
+use crate::rollout::Preview;
+use crate::source::Digest;
+
+impl Machine {
+    /// The definitions of a candidate would take something away from those of somebody else.
+    pub(super) fn on_crds_held(
+        &mut self,
+        digest: Digest,
+        held: HeldCrds,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Candidate::InstallingCrds(loaded) = &self.candidate else { return };
+        if loaded.digest != digest {
+            return;
+        }
+        let loaded = loaded.clone();
+        // A user may have approved it in the meantime.
+        if self.approvals.approved == Some(held.approval) {
+            return self.install(loaded, effects);
+        }
+        self.progress.retried = None;
+        let message = format!(
+            "{} ({}) is held: {}{}",
+            loaded.title,
+            digest.short(),
+            held.rejection.message,
+            self.stays_active()
+        );
+        effects.push(Effect::notify(EventType::Warning, reason::HELD, message));
+        let mut preview = Preview::default();
+        for change in held.changes {
+            preview.objects += 1;
+            preview.add(change.change, change.object, change.fields);
+        }
+        let (rejection, approval) = (held.rejection, held.approval);
+        let held = HeldCandidate { preview, rejection, approval };
+        self.candidate = Candidate::Held(loaded, Box::new(held));
+    }
+
+    /// The spec changed: tries what it did not ask for before, and what was refused.
+    pub(super) fn adopt_crds_of_spec(&mut self, was_adopting: bool, effects: &mut Vec<Effect>) {
+        if !was_adopting || !self.spec.adopts_crds || self.adoption.is_some() {
+            self.adopt_crds(effects);
+        }
+    }
+
+    /// Installs the definitions of the active revision over those of somebody else, if the spec
+    /// asks for it.
+    pub(super) fn adopt_crds(&mut self, effects: &mut Vec<Effect>) {
+        if !self.spec.adopts_crds {
+            self.adoption = None;
+            return;
+        }
+        let Some(digest) = self.revisions.active_digest() else { return };
+        let adoption = self.adoption.get_or_insert_default();
+        if !adoption.is_installing {
+            adoption.is_installing = true;
+            effects.push(Effect::AdoptCrds(digest));
+        }
+    }
+
+    pub(super) fn on_adoption_approved(&mut self, approved: Digest, effects: &mut Vec<Effect>) {
+        let held = self.adoption.as_ref().and_then(|adoption| adoption.held());
+        if held.is_some_and(|held| held.approval == approved) {
+            let message = "The change of the CustomResourceDefinitions is approved.".to_owned();
+            effects.push(Effect::notify(EventType::Normal, "Approved", message));
+            self.adopt_crds(effects);
+        }
+    }
+
+    pub(super) fn retry_adoption(&mut self, effects: &mut Vec<Effect>) {
+        let rejection = self.adoption.as_ref().and_then(|adoption| adoption.rejection());
+        if rejection.is_some_and(|rejection| rejection.retry == RetryPolicy::Later) {
+            self.adopt_crds(effects);
+        }
+    }
+
+    pub(super) fn on_crds_adopted(
+        &mut self,
+        digest: Digest,
+        result: Result<Vec<String>, CrdRefusal>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.revisions.is_active(digest) {
+            return;
+        }
+        let Some(adoption) = self.adoption.as_mut().filter(|adoption| adoption.is_installing)
+        else {
+            return;
+        };
+        adoption.is_installing = false;
+        let refusal = match result {
+            Ok(names) => {
+                if !names.is_empty() {
+                    let message = format!(
+                        "The CustomResourceDefinition {} was installed by somebody else and is the module's now.",
+                        names.join(", ")
+                    );
+                    effects.push(Effect::notify(EventType::Normal, reason::CRD_ADOPTED, message));
+                }
+                self.adoption = None;
+                return;
+            }
+            Err(refusal) => Some(refusal),
+        };
+        let is_new = adoption.refusal != refusal;
+        adoption.refusal = refusal;
+        if let Some(rejection) = adoption.rejection() {
+            if is_new {
+                effects.push(Effect::warning(rejection));
+            }
+            if rejection.retry == RetryPolicy::Later {
+                effects.push(Effect::RetryLater);
+            }
+        }
+        // A user may have approved it before it was known to be held.
+        let approval = adoption.held().map(|held| held.approval);
+        if is_new && approval.is_some() && approval == self.approvals.approved {
+            self.adopt_crds(effects);
+        }
+    }
+}

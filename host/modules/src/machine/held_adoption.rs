@@ -1,0 +1,31 @@
+//! Definitions that somebody else installed, while they are to become those of the active revision.
+
+use super::rejection::Rejection;
+use crate::held_crds::{CrdRefusal, HeldCrds};
+
+/// The state of the adoption.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Adopting {
+    /// The host tries it at present.
+    pub(super) is_installing: bool,
+    /// Why the last try failed.
+    pub(super) refusal: Option<CrdRefusal>,
+}
+
+impl Adopting {
+    /// What waits for an approval.
+    pub(super) fn held(&self) -> Option<&HeldCrds> {
+        match self.refusal.as_ref()? {
+            CrdRefusal::Held(held) => Some(held),
+            CrdRefusal::Rejected(_) => None,
+        }
+    }
+
+    /// Why it is refused, or held.
+    pub(super) fn rejection(&self) -> Option<&Rejection> {
+        Some(match self.refusal.as_ref()? {
+            CrdRefusal::Held(held) => &held.rejection,
+            CrdRefusal::Rejected(rejection) => rejection,
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! Definitions of somebody else become those of the module.
+
+use expect_test::expect;
+
+use super::*;
+use crate::held_crds::{CrdRefusal, HeldCrds};
+use crate::rollout::Example;
+
+fn adopts(generation: i64, adopts_crds: bool) -> Event {
+    Event::Spec { generation, spec: Ok(Spec { adopts_crds, ..plain() }) }
+}
+
+/// A change of a definition, which the digest of `name` approves.
+fn held(name: &str) -> HeldCrds {
+    HeldCrds {
+        approval: digest(name),
+        changes: vec![Example {
+            change: PlannedChange::Change,
+            object: "CustomResourceDefinition x".to_owned(),
+            fields: vec![".spec.color is gone".to_owned()],
+        }],
+        rejection: rejection(reason::WOULD_NARROW_CRD, RetryPolicy::Never),
+    }
+}
+
+fn crds_held(name: &str, change: &str) -> Event {
+    Event::CrdsHeld { digest: digest(name), held: Box::new(held(change)) }
+}
+
+fn adopted(result: Result<&[&str], CrdRefusal>) -> Event {
+    let result = result.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+    Event::CrdsAdopted { digest: digest("a"), result }
+}
+
+fn not_adopted(reason: &str) -> Event {
+    adopted(Err(CrdRefusal::Rejected(rejection(reason, RetryPolicy::Later))))
+}
+
+#[test]
+fn candidate_is_held_until_the_change_of_its_definitions_is_approved() {
+    check(
+        [
+            adopts(1, true),
+            source("a"),
+            loaded("a", true),
+            crds_held("a", "c"),
+            // The component itself is not what waits.
+            approve("a"),
+            approve("c"),
+            // The definition has changed since.
+            crds_held("a", "b"),
+            approve("b"),
+            crds("a", Ok(())),
+        ],
+        &expect![[r#"
+            event           active  candidate             Ready                 effects
+            spec 1          -       -                     False Waiting         Fetch, Report
+            source a        -       loading a             False Loading         Load(a), Report
+            loaded a        -       installing CRDs of a  False InstallingCRDs  InstallCrds(a), Report
+            CRDs of a held  -       held a                False Held            Notify(Held), Report
+            approve a       -       held a                False Held
+            approve c       -       installing CRDs of a  False InstallingCRDs  Notify(Approved), InstallCrds(a), Report
+            CRDs of a held  -       held a                False Held            Notify(Held), Report
+            approve b       -       installing CRDs of a  False InstallingCRDs  Notify(Approved), InstallCrds(a), Report
+            CRDs of a       a       -                     True RevisionActive   Commit(a), Report, Swap(a), Notify(RevisionActive), Report
+        "#]],
+    );
+}
+
+#[test]
+fn definitions_of_the_active_revision_are_adopted_when_the_spec_asks_for_it() {
+    check_active(
+        spec(1),
+        [adopts(2, true), adopted(Ok(&["x"])), adopts(3, true), adopts(4, false)],
+        &expect![[r#"
+            event      active  candidate  Ready                 effects
+            spec 2     a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            adopted a  a       -          True RevisionActive   Notify(CRDAdopted), Report
+            spec 3     a       -          True RevisionActive   ApplySettings, Report
+            spec 4     a       -          True RevisionActive   ApplySettings, Report
+        "#]],
+    );
+}
+
+#[test]
+fn active_revision_stays_while_its_adoption_is_held_and_refused() {
+    let is_held = || adopted(Err(CrdRefusal::Held(Box::new(held("c")))));
+    check_active(
+        spec(1),
+        [
+            adopts(2, true),
+            not_adopted(reason::WOULD_LOSE_DATA),
+            Event::Retry,
+            not_adopted(reason::WOULD_LOSE_DATA),
+            Event::Retry,
+            is_held(),
+            approve("b"),
+            approve("c"),
+            adopted(Ok(&["x"])),
+        ],
+        &expect![[r#"
+            event          active  candidate  Ready                 effects
+            spec 2         a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            not adopted a  a       -          False WouldLoseData   Notify(WouldLoseData), RetryLater, Report
+            retry          a       -          False WouldLoseData   AdoptCrds(a)
+            not adopted a  a       -          False WouldLoseData   RetryLater
+            retry          a       -          False WouldLoseData   AdoptCrds(a)
+            not adopted a  a       -          False WouldNarrowCRD  Notify(WouldNarrowCRD), Report
+            approve b      a       -          False WouldNarrowCRD
+            approve c      a       -          False WouldNarrowCRD  Notify(Approved), AdoptCrds(a)
+            adopted a      a       -          True RevisionActive   Notify(CRDAdopted), Report
+        "#]],
+    );
+    check_active(
+        spec(1),
+        [adopts(2, true), is_held(), adopts(3, false), approve("c")],
+        &expect![[r#"
+            event          active  candidate  Ready                 effects
+            spec 2         a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            not adopted a  a       -          False WouldNarrowCRD  Notify(WouldNarrowCRD), Report
+            spec 3         a       -          True RevisionActive   ApplySettings, Report
+            approve c      a       -          True RevisionActive
+        "#]],
+    );
+}
+
+#[test]
+fn revision_that_was_active_before_a_restart_is_active_before_its_definitions_are_adopted() {
+    check(
+        [
+            status_loaded("a", &[]),
+            adopts(1, true),
+            source("a"),
+            loaded("a", true),
+            crds("a", Ok(())),
+            adopted(Err(CrdRefusal::Held(Box::new(held("c"))))),
+        ],
+        &expect![[r#"
+            event          active  candidate             Ready                 effects
+            status loaded  -       -                     False Waiting
+            spec 1         -       -                     False Waiting         Fetch, Report
+            source a       -       loading a             False Loading         Load(a), Report
+            loaded a       -       installing CRDs of a  False InstallingCRDs  InstallCrds(a), Report
+            CRDs of a      a       -                     Unknown AdoptingCRDs  SaveSnapshot(a), Swap(a), AdoptCrds(a), Report
+            not adopted a  a       -                     False WouldNarrowCRD  Notify(WouldNarrowCRD), Report
+        "#]],
+    );
+}
+
+#[test]
+fn conditions_say_what_is_held_and_how_to_approve_it() {
+    let mut machine = Machine::default();
+    run(&mut machine, [spec(1), source("a"), loaded("a", false), adopts(2, true)]);
+    let shown = |machine: &Machine| {
+        let conditions = machine.conditions().into_iter();
+        let lines: Vec<String> = conditions
+            .filter(|one| ["Blocked", "Held", "Ready"].contains(&&*one.type_))
+            .map(|one| {
+                format!("{}={} {}: {}", one.type_, one.status.as_str(), one.reason, one.message)
+            })
+            .collect();
+        let text = lines.join("\n");
+        text.replace(&digest("c").to_string(), "C").replace(&digest("a").short(), "a")
+    };
+    run(&mut machine, [adopted(Err(CrdRefusal::Held(Box::new(held("c")))))]);
+    assert_eq!(machine.held_crds(), Some(digest("c")));
+    expect![[r#"
+        Blocked=False CRDsCompatible: No candidate is blocked.
+        Held=True WouldNarrowCRD: because of WouldNarrowCRD. To approve it, annotate the Module with innkeeper.dev/approve=C; to keep the definition, set spec.crds to Keep.
+        Ready=False WouldNarrowCRD: because of WouldNarrowCRD"#]].assert_eq(&shown(&machine));
+    run(&mut machine, [adopts(3, true), not_adopted(reason::WOULD_LOSE_DATA)]);
+    assert_eq!(machine.held_crds(), None);
+    expect![[r#"
+        Blocked=True WouldLoseData: a is blocked, and an approval does not help: because of WouldLoseData.
+        Held=False NoApprovalNeeded: No candidate waits for an approval.
+        Ready=False WouldLoseData: because of WouldLoseData"#]].assert_eq(&shown(&machine));
+}

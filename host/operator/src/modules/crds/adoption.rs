@@ -1,0 +1,117 @@
+//! Definitions that somebody else installed, and that become the module's because its Module asks
+//! for it (`spec.crds: Adopt`). Nothing here does I/O.
+
+use innkeeper_core::{Object, crd_compat};
+use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_NARROW_CRD};
+use innkeeper_modules::{
+    CrdRequest, Digest, Example, HeldCrds, PlannedChange, Rejection, RetryPolicy,
+};
+use serde_json::{Value, json};
+
+use super::compatibility::first;
+
+/// Checks what no approval allows: the definition must stay the same kind, with the same conversion
+/// and all versions in which objects are stored.
+pub(super) fn check(
+    request: &CrdRequest,
+    live: &Object,
+    definition: &Value,
+) -> Result<(), Rejection> {
+    if live.is_terminating() {
+        return Err(blocked(request, "is being deleted", "wait until it is gone"));
+    }
+    let owner = definition.pointer("/metadata/ownerReferences/0");
+    if let Some(owner) = owner {
+        let text = |name: &str| owner[name].as_str().unwrap_or_default();
+        let why = format!("is deleted together with its owner {} {}", text("kind"), text("name"));
+        return Err(blocked(request, &why, "remove the owner reference"));
+    }
+    if definition.pointer("/spec/conversion/strategy").is_some_and(|strategy| strategy == "Webhook")
+    {
+        let next = "set spec.crds to Keep, or remove the conversion";
+        return Err(blocked(request, "is converted by a webhook", next));
+    }
+    let changes = crd_compat::identity_changes(definition, &request.definition);
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let why = format!("would become another kind: {}", first(&changes));
+    Err(blocked(
+        request,
+        &why,
+        "set spec.crds to Keep, or change the installed definition yourself",
+    ))
+}
+
+fn blocked(request: &CrdRequest, why: &str, next: &str) -> Rejection {
+    let message = format!(
+        "the CustomResourceDefinition {} was installed by somebody else and {why}; {next}",
+        request.name
+    );
+    Rejection::new(CRD_NOT_ADDITIVE, message, RetryPolicy::Later)
+}
+
+/// A definition that takes something away from the one of somebody else.
+pub(super) struct Narrowing<'a> {
+    /// The definition of the guest.
+    pub(super) request: &'a CrdRequest,
+    /// The spec of the installed one.
+    pub(super) installed: &'a Value,
+    /// What it takes away.
+    pub(super) changes: &'a [String],
+}
+
+/// What an approval is to allow. Its digest covers both specs of each definition, so it is of no
+/// use for another change.
+pub(super) fn held(narrowings: &[Narrowing<'_>]) -> HeldCrds {
+    let specs: Vec<Value> = narrowings
+        .iter()
+        .map(|one| json!([one.request.name, one.installed, one.request.definition["spec"]]))
+        .collect();
+    let described: Vec<String> = narrowings
+        .iter()
+        .map(|one| format!("{}: {}", one.request.name, first(one.changes)))
+        .collect();
+    let changes = narrowings.iter().map(|one| Example {
+        change: PlannedChange::Change,
+        object: format!("CustomResourceDefinition {}", one.request.name),
+        fields: one.changes.to_vec(),
+    });
+    HeldCrds {
+        approval: Digest::of(Value::from(specs).to_string().as_bytes()),
+        changes: changes.collect(),
+        rejection: Rejection::new(
+            WOULD_NARROW_CRD,
+            format!(
+                "it would change a CustomResourceDefinition that somebody else installed to one that takes less ({}); no stored object would lose data",
+                described.join("; ")
+            ),
+            RetryPolicy::Later,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digest_of_a_held_change_depends_on_both_definitions() {
+        let request = |spec: Value| CrdRequest {
+            name: "things.example.com".into(),
+            group: "example.com".into(),
+            granted: true,
+            definition: json!({ "spec": spec }),
+            dropped: Vec::new(),
+        };
+        let of = |installed: Value, spec: Value| {
+            let (request, changes) = (request(spec), [".spec.color is gone".to_owned()]);
+            held(&[Narrowing { request: &request, installed: &installed, changes: &changes }])
+        };
+        let one = of(json!({"a": 1}), json!({"a": 2}));
+        assert_eq!(one, of(json!({"a": 1}), json!({"a": 2})));
+        assert_ne!(one.approval, of(json!({"a": 0}), json!({"a": 2})).approval);
+        assert_ne!(one.approval, of(json!({"a": 1}), json!({"a": 3})).approval);
+        assert!(one.rejection.message.contains("things.example.com: .spec.color is gone"));
+    }
+}
