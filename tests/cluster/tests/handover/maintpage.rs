@@ -123,7 +123,7 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     }
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
 
-    // The module beside the original: what has no reference waits for the user's word.
+    // The module next to the original: what has no reference waits for the user's word.
     takeover.run_block("maintpage", 0).await?;
     for ns in [&running, &orphaned] {
         let message = stage.says((MAINTPAGE, ns, NAME), ("Synced", "False", "Conflict")).await?;

@@ -1,5 +1,5 @@
-//! An original operator, as far as it disturbs whoever takes over: it creates what is missing, and
-//! updates the fields that it compares.
+//! An original operator, as far as it disturbs the guest that takes over: it creates what is
+//! missing, and updates the fields that it compares.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -90,7 +90,7 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     let original = Original::start(admin, "podroute", wanted(owned(3))).await?;
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
 
-    // The module beside the original: the objects that the original controls are the guest's too.
+    // The module next to the original: the objects that the original controls are the guest's too.
     takeover.run_block("podroute", 0).await?;
     stage.synced((Kind::PODROUTE, &running, NAME)).await?;
     let left = (Kind::PODROUTE, &*orphaned, NAME);
