@@ -9,11 +9,13 @@
 # the newest of each of the last 7 days that have one.
 #
 # Variables: PGHOST, PGUSER, PGPASSWORD, PGDATABASE as for the programs of PostgreSQL; KEEP; BACKUPS
-# as in common.sh
+# and OWNER as in common.sh
 
 . "$(dirname "$0")/common.sh"
+check_owner "$BACKUPS"
 become_postgres "$BACKUPS"
 hold "$BACKUPS"
+take "$BACKUPS"
 cd "$BACKUPS"
 
 # Remove the files of an interrupted run.
@@ -22,12 +24,6 @@ for roles in *.roles.sql; do
 	[ -e "${roles%.roles.sql}.dump" ] || rm -f -- "$roles"
 done
 trap 'rm -f -- *.tmp' EXIT
-
-# Returns 0 if a dump has tables, 1 if it has none, 2 if it cannot be read.
-has_tables() {
-	pg_restore --list "$1" >list.tmp || return 2
-	grep -q '^[0-9][0-9]*; [0-9][0-9]* [0-9][0-9]* TABLE ' list.tmp
-}
 
 last=$(backups | head -n 1)
 number=$(expr "${last%%-*}" + 1 2>/dev/null || echo 1)

@@ -3,6 +3,8 @@
 #
 # DATA     the volume of the database: the lock, and the directory pgdata when it is complete
 # BACKUPS  the volume of the backups
+# OWNER    the PostgreSQL whose volumes these are: group, kind, namespace and name
+# EPHEMERAL  yes if DATA is a directory of the pod, which no other pod shares
 
 set -eu
 umask 077
@@ -14,8 +16,11 @@ say() {
 	printf '%s: %s\n' "$me" "$*" >&2
 }
 
+# Ends the script. The kubelet puts the text into the status of the pod.
 die() {
 	say "$*"
+	log=${TERMINATION_LOG:-/dev/termination-log}
+	[ ! -w "$log" ] || printf '%s: %s\n' "$me" "$*" >"$log" || true
 	exit 1
 }
 
@@ -27,7 +32,8 @@ die() {
 become_postgres() {
 	[ "$(id -u)" = 0 ] || return 0
 	for folder in "$@"; do
-		find "$folder" -maxdepth 1 ! -user postgres -exec chown postgres: {} + ||
+		# The volume of the original may be mounted read-only at backup.
+		find "$folder" -maxdepth 1 ! -user postgres ! -name backup -exec chown -h postgres: {} + ||
 			say "cannot change the owner of all files in $folder to postgres"
 	done
 	if command -v gosu >/dev/null; then
@@ -41,14 +47,53 @@ become_postgres() {
 }
 
 # Takes the lock of a volume and holds it until this shell and all its child processes have ended:
-# each of them keeps the file open. Waits while another pod holds the lock.
+# each of them keeps the file open. Waits while another pod holds the lock. $2: another file
 hold() {
-	exec 9>"$1/lock"
+	exec 9>"$1/${2:-lock}"
 	flock -n 9 && return 0
 	say "waiting for the process that holds the lock of $1"
 	# A lock belongs to the open file, not to the process; and a signal ends this wait.
 	flock 9 &
 	wait "$!"
+}
+
+# Takes the lock of the data. Data in the pod is locked on the volume of the backups: two pods at
+# once would each have a database, and the backups of one would replace those of the other.
+hold_data() {
+	if [ -n "${EPHEMERAL:-}" ]; then
+		hold "$BACKUPS" server.lock
+	else
+		hold "$DATA"
+	fi
+}
+
+# Returns whether no other pod has prepared its data after this one. Needs the lock of the data.
+is_newest() {
+	[ -s "$DATA/turn" ] && [ "$(cat "$DATA/turn")" = "$(cat "$BACKUPS/turn" 2>/dev/null)" ]
+}
+
+# Fails if a volume belongs to another PostgreSQL. Changes nothing.
+check_owner() {
+	[ -n "${OWNER:-}" ] || return 0
+	for entry in lock server.lock owner owner.lock owner.new pgdata turn; do
+		[ ! -L "$1/$entry" ] || die "$1/$entry is a symbolic link: nothing is changed; remove it"
+	done
+	[ -e "$1/owner" ] || return 0
+	[ -f "$1/owner" ] || die "$1/owner is not a file: nothing is changed; remove it"
+	owner=$(head -c 500 "$1/owner" | tr -cd '[:alnum:]./-')
+	[ "$owner" = "$OWNER" ] ||
+		die "the volume at $1 belongs to '$owner', and this is '$OWNER': give each PostgreSQL a claim of its own; to hand the volume over, stop the other one and delete the file owner in it"
+}
+
+# Writes to a volume that it belongs to this PostgreSQL, unless it belongs to another one.
+take() {
+	check_owner "$1"
+	[ -n "${OWNER:-}" ] || return 0
+	(
+		flock 8
+		[ -e "$1/owner" ] || { printf '%s\n' "$OWNER" >"$1/owner.new" && mv "$1/owner.new" "$1/owner"; }
+	) 8>"$1/owner.lock"
+	check_owner "$1"
 }
 
 # Flushes a volume's file system to its disk.
@@ -59,5 +104,12 @@ settle() {
 # Lists the complete backups, newest first. Their names begin with a sequence number, because a
 # clock may be set back and an older backup must not become the newest.
 backups() {
-	ls -r "$BACKUPS" | grep '^[0-9]\{10\}-[0-9]\{8\}T[0-9]\{6\}Z\.dump$' || true
+	files=$(ls -r "$BACKUPS") || return 1
+	printf '%s\n' "$files" | grep '^[0-9]\{10\}-[0-9]\{8\}T[0-9]\{6\}Z\.dump$' || true
+}
+
+# Returns 0 if a dump has tables, 1 if it has none, 2 if it cannot be read.
+has_tables() {
+	list=$(pg_restore --list "$1") || return 2
+	printf '%s\n' "$list" | grep -q '^[0-9][0-9]*; [0-9][0-9]* [0-9][0-9]* TABLE '
 }

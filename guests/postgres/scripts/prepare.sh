@@ -1,27 +1,69 @@
 #!/bin/sh
 # Creates or restores the database before the server starts:
 #
-#   data exists                       keeps it
+#   data exists                       keeps it; data in the pod only if no other pod served since
 #   no data, no backup                creates a new database
-#   no data, backups                  restores the newest backup that can be restored
+#   no data, backups                  restores the newest backup that can be restored; a backup of
+#                                     the original operator counts too, see original.sh
 #   no data, no backup restorable     fails, and creates no empty database
 #
 # The script creates the database in a temporary directory with a server on a unix socket, and
 # renames the directory when it is complete. An interrupted run starts again from the beginning.
 # In each case the script sets the password of the role POSTGRES_USER to POSTGRES_PASSWORD.
 #
-# Variables: POSTGRES_DB, POSTGRES_USER, POSTGRES_PASSWORD; DATA and BACKUPS as in common.sh
+# Variables: POSTGRES_DB, POSTGRES_USER, POSTGRES_PASSWORD; NAME, the name of the PostgreSQL;
+# EXISTING, yes if DATA is a claim of the user; HAS_LOCK, yes if serve.sh runs this script; DATA,
+# BACKUPS, OWNER and EPHEMERAL as in common.sh
 
 . "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/origin.sh"
+. "$(dirname "$0")/original.sh"
+
+# Fails if a claim of the user holds files that are not of these scripts, for example the database
+# of a server that does not take the lock.
+check_existing() {
+	[ -n "${EXISTING:-}" ] && [ ! -e "$DATA/owner" ] || return 0
+	known='lost+found lock owner.lock owner.new pgdata.new'
+	[ ! -e "$DATA/lock" ] || known="$known pgdata"
+	for entry in "$DATA"/*; do
+		name=${entry##*/}
+		[ -e "$entry" ] || continue
+		case " $known " in
+		*" $name "*) ;;
+		*) die "the volume of the data has '$(printf %s "$name" | tr -cd '[:alnum:]._-')', which is not of this database: nothing is changed; name an empty claim" ;;
+		esac
+	done
+}
+
+check_existing
+check_owner "$DATA"
+check_owner "$BACKUPS"
+own_originals
 become_postgres "$DATA" "$BACKUPS"
 [ -n "$POSTGRES_PASSWORD" ] || die "the password is empty: set it in the Secret"
-hold "$DATA"
-. "$(dirname "$0")/origin.sh"
+[ -n "${HAS_LOCK:-}" ] || hold_data
+take "$DATA"
+take "$BACKUPS"
+if [ -n "${EPHEMERAL:-}" ] && ! is_newest; then
+	# Another pod has served since, or this pod is new: the newest backup counts.
+	rm -rf "$DATA/pgdata"
+	cat /proc/sys/kernel/random/uuid >"$DATA/turn"
+	cp "$DATA/turn" "$BACKUPS/turn.new"
+	mv "$BACKUPS/turn.new" "$BACKUPS/turn"
+	# A backup of the pod before may still be checked.
+	flock "$BACKUPS/lock" true &
+	wait "$!"
+fi
 
 pgdata=$DATA/pgdata
 new=$DATA/pgdata.new
 sockets=$(mktemp -d)
 started=
+
+# The major version of the image.
+version() {
+	postgres -V | sed 's/^[^0-9]*\([0-9]*\).*/\1/'
+}
 
 # Starts a server on a directory that only this script can reach.
 start() {
@@ -87,8 +129,14 @@ make_new() {
 }
 
 restore() {
-	make_new "${1%.dump}.roles.sql" || return 1
-	pg_restore --exit-on-error -h "$sockets" -p 5432 -U postgres -d "$POSTGRES_DB" "$1" >&2 || return 1
+	case "$1" in
+	*.sql)
+		restore_original "$1"
+		return
+		;;
+	esac
+	make_new "$BACKUPS/${1%.dump}.roles.sql" || return 1
+	pg_restore --exit-on-error -h "$sockets" -p 5432 -U postgres -d "$POSTGRES_DB" "$BACKUPS/$1" >&2 || return 1
 	stop fast
 }
 
@@ -104,7 +152,7 @@ publish() {
 if [ -e "$pgdata" ]; then
 	[ -s "$pgdata/PG_VERSION" ] || die "$pgdata exists and is not a database: nothing is changed"
 	has=$(cat "$pgdata/PG_VERSION")
-	is=$(postgres -V | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
+	is=$(version)
 	[ "$has" = "$is" ] ||
 		die "the data is of PostgreSQL $has and the image is of $is: set spec.image to version $has"
 	start "$pgdata"
@@ -115,22 +163,23 @@ if [ -e "$pgdata" ]; then
 	exit 0
 fi
 
-found=$(backups)
+found=$(candidates)
 if [ -z "$found" ]; then
+	wait_for_originals
 	make_new ""
 	publish
 	say "there was neither data nor a backup: a new database"
 	exit 0
 fi
 
-for dump in $found; do
-	if restore "$BACKUPS/$dump"; then
-		keep_origin "$new" "$BACKUPS/$dump"
+for backup in $found; do
+	if restore "$backup"; then
+		keep_origin "$new" "$BACKUPS/$backup"
 		publish
-		say "there was no data: restored from $dump"
+		say "there was no data: restored from $backup"
 		exit 0
 	fi
-	say "$dump cannot be restored"
+	say "$backup cannot be restored"
 	stop immediate || true
 	rm -rf "$new"
 done

@@ -4,11 +4,16 @@
 # `kubectl delete pod` starts the next pod during the grace period of this one, and the server's
 # postmaster.pid does not protect across containers.
 #
-# Variables: DATA as in common.sh; PORT (default 5432); SOCKETS (default /var/run/postgresql)
+# Variables: DATA, BACKUPS and EPHEMERAL as in common.sh; those of prepare.sh if EPHEMERAL; PORT (default 5432); SOCKETS (default /var/run/postgresql)
 
 . "$(dirname "$0")/common.sh"
 become_postgres "$DATA"
-hold "$DATA"
+hold_data
+if [ -n "${EPHEMERAL:-}" ] && ! is_newest; then
+	say "another pod has prepared its data since: restoring the newest backup"
+	HAS_LOCK=yes sh "$(dirname "$0")/prepare.sh" &
+	wait "$!"
+fi
 [ -s "$DATA/pgdata/PG_VERSION" ] || die "there is no database in $DATA: run prepare first"
 
 postgres -D "$DATA/pgdata" -c listen_addresses='*' -p "${PORT:-5432}" \

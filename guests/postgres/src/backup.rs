@@ -5,7 +5,7 @@ use innkeeper_sdk::labels;
 
 use crate::password::SECRET_KEY;
 use crate::server::{PORT, pod_labels};
-use crate::volumes::{BACKUPS, BACKUPS_FOLDER};
+use crate::volumes::{BACKUPS_FOLDER, Volumes};
 use crate::{Names, PostgreSQL, scripts};
 
 /// Deadline of a backup in seconds, so that one that hangs does not prevent later ones.
@@ -15,7 +15,7 @@ const DEADLINE_SECONDS: i64 = 3600;
 const LABEL: &str = "postgresql-backup";
 
 /// Returns the `CronJob` that dumps the database through the Service.
-pub(crate) fn cron_job(postgres: &PostgreSQL, names: &Names) -> CronJob {
+pub(crate) fn cron_job(postgres: &PostgreSQL, names: &Names, volumes: &Volumes) -> CronJob {
     let spec = &postgres.spec;
     let container = Container::new("backup", &spec.image)
         .command(scripts::command("backup"))
@@ -26,13 +26,14 @@ pub(crate) fn cron_job(postgres: &PostgreSQL, names: &Names) -> CronJob {
         .env("PGUSER", &spec.user)
         .env("PGDATABASE", &spec.db)
         .env_from_secret("PGPASSWORD", &spec.password, SECRET_KEY)
-        .mount(BACKUPS, BACKUPS_FOLDER)
+        .env("OWNER", names.identity.as_str())
+        .volume_mount(volumes.backups_mount(names))
         .mount_read_only(scripts::VOLUME, scripts::FOLDER);
     let template = PodTemplate::new(&labels([(LABEL, &names.server)]))
         .container(container)
-        .volume(Volume::of_claim(BACKUPS, &names.backups))
+        .volume(volumes.backups())
         .volume(Volume::of_config_map(scripts::VOLUME, scripts::name(&names.server)))
-        // The volume is ReadWriteOnce, and the pod of the server has mounted it.
+        // The volume may be ReadWriteOnce, and the pod of the server has mounted it.
         .affinity(Affinity::same_node_as(&pod_labels(names)))
         .restart_policy(RestartPolicy::Never)
         .isolated();

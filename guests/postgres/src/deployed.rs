@@ -1,12 +1,90 @@
-use innkeeper_sdk::{Context, Observed, read};
+use innkeeper_sdk::{Context, Labels, Observed, Resource, read};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::PostgreSQL;
 use crate::password::DIGEST_ANNOTATION;
 
-/// Returns the digest of the password that the Deployment's pods have; `None` without Deployment.
-pub(crate) fn password_digest(observed: &Observed<PostgreSQL>) -> Option<String> {
-    let deployed = observed.owned::<read::Deployment>(observed.name())?;
-    deployed.object.spec.template.metadata.annotations.get(DIGEST_ANNOTATION).cloned()
+/// The template of the Deployment's pods, as the guest reads it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Deployed {
+    spec: Spec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    template: Template,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Template {
+    metadata: TemplateMetadata,
+    spec: TemplateSpec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct TemplateMetadata {
+    annotations: Labels,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct TemplateSpec {
+    volumes: Vec<TemplateVolume>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TemplateVolume {
+    name: String,
+    persistent_volume_claim: Option<ClaimSource>,
+    empty_dir: Option<IgnoredAny>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ClaimSource {
+    claim_name: String,
+}
+
+/// The source of a volume of the deployed pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeployedVolume {
+    /// The claim of this name.
+    Claim(String),
+    /// An emptyDir.
+    Ephemeral,
+}
+
+impl Deployed {
+    /// Returns the Deployment; `None` if the primary has none.
+    pub(crate) fn of(observed: &Observed<PostgreSQL>) -> Option<Self> {
+        Some(observed.owned::<Self>(observed.name())?.object)
+    }
+
+    /// Returns the digest of the password that the pods have.
+    pub(crate) fn password_digest(&self) -> Option<&str> {
+        self.spec.template.metadata.annotations.get(DIGEST_ANNOTATION).map(String::as_str)
+    }
+
+    /// Returns the source of the volume of this name.
+    pub(crate) fn volume(&self, name: &str) -> Option<DeployedVolume> {
+        let volume = self.spec.template.spec.volumes.iter().find(|volume| volume.name == name)?;
+        if let Some(claim) = &volume.persistent_volume_claim {
+            return Some(DeployedVolume::Claim(claim.claim_name.clone()));
+        }
+        volume.empty_dir.as_ref().map(|_| DeployedVolume::Ephemeral)
+    }
+}
+
+impl Resource for Deployed {
+    const API_VERSION: &'static str = "apps/v1";
+    const KIND: &'static str = "Deployment";
+    const PLURAL: &'static str = "deployments";
 }
 
 /// Returns whether an existing Deployment has the strategy `RollingUpdate`, because the original

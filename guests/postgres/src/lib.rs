@@ -5,7 +5,10 @@
 //! | `primary` | the `PostgreSQL` |
 //! | `names` | names of the desired objects |
 //! | `password` | the Secret, of which the guest sees only digests |
-//! | `deployed` | the observed Deployment |
+//! | `parameters` | the Module's parameters |
+//! | `placement` | where a volume is to be, by spec and parameters |
+//! | `storage`, `problem` | the volumes, by that and the observed claims |
+//! | `claim`, `deployed` | observed claims, the observed Deployment |
 //! | `scripts` | the scripts of the containers: `scripts/*.sh` |
 //! | `volumes`, `server`, `backup` | the desired objects |
 //! | `ready_pods` | the label `appReady`, merged onto pods |
@@ -14,10 +17,14 @@
 //! | `reconcile` | desired state from observed state |
 
 mod backup;
+mod claim;
 mod deployed;
 mod names;
+mod parameters;
 mod password;
+mod placement;
 mod primary;
+mod problem;
 mod ready_pods;
 mod reconcile;
 mod report;
@@ -25,13 +32,16 @@ mod restored;
 mod restored_from;
 mod scripts;
 mod server;
+mod storage;
 mod volumes;
 
 pub use names::Names;
+pub use parameters::{Parameters, Placement};
 pub use password::{DIGEST_ANNOTATION, SECRET_KEY};
 pub use primary::{Backup, DeletionPolicy, PostgreSQL, PostgreSQLSpec, PostgreSQLStatus, Storage};
 pub use reconcile::Guest;
 pub use restored_from::{ReportedStatus, RestoredFrom};
+pub use storage::LEAVE_ANNOTATION;
 
 #[cfg(feature = "component")]
 innkeeper_sdk::export!(Guest);

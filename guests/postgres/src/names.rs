@@ -16,6 +16,8 @@ pub struct Names {
     pub backups: String,
     /// `CronJob` of the backups.
     pub backup_job: String,
+    /// The `PostgreSQL` itself, as its volumes name it: group, kind, namespace and name.
+    pub identity: String,
 }
 
 impl Names {
@@ -27,6 +29,7 @@ impl Names {
             data: format!("{name}-data"),
             backups: format!("{name}-backups"),
             backup_job: shortened(name, "-backup"),
+            identity: format!("exp.wheel.jp/PostgreSQL/{}/{name}", postgres.metadata.namespace),
         }
     }
 }

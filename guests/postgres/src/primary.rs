@@ -68,13 +68,6 @@ pub struct PostgreSQLSpec {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
-#[cfg_attr(
-    not(target_arch = "wasm32"),
-    schemars(extend("x-kubernetes-validations" = [{
-        "rule": "has(self.className) == has(oldSelf.className) && (!has(self.className) || self.className == oldSelf.className)",
-        "message": "the storage class of a volume cannot be changed",
-    }]))
-)]
 pub struct Storage {
     /// Size, a quantity. It can grow if the storage class allows volume expansion, and cannot
     /// shrink.
@@ -91,14 +84,31 @@ pub struct Storage {
         )
     )]
     pub size: String,
-    /// Storage class of the volumes of data and backups; the cluster's default if left out.
+    /// Storage class of the volume of the data, and of the backups unless `spec.backup` says
+    /// otherwise; the cluster's default if left out. The class of an existing claim cannot change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1, max = 253)))]
     pub class_name: Option<String>,
+    /// Existing `PersistentVolumeClaim` in the same namespace, in place of one that is created.
+    /// It is only mounted, never changed or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(
+            length(min = 1, max = 253),
+            regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+        )
+    )]
+    pub claim_name: Option<String>,
+    /// Keeps the data in the pod (emptyDir), as the original operator did. A new pod restores the
+    /// newest backup; later rows are lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ephemeral: Option<bool>,
 }
 
 /// The schedule and retention of the backups.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct Backup {
     /// Schedule in the five fields of cron.
@@ -128,6 +138,21 @@ pub struct Backup {
         )
     )]
     pub size: String,
+    /// Storage class of the volume of the backups; `spec.storage.className` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1, max = 253)))]
+    pub class_name: Option<String>,
+    /// Existing `PersistentVolumeClaim` in the same namespace, in place of one that is created.
+    /// Several databases may share it: each has the directory `<name>.backups` there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        not(target_arch = "wasm32"),
+        schemars(
+            length(min = 1, max = 253),
+            regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+        )
+    )]
+    pub claim_name: Option<String>,
 }
 
 /// Whether data and backups outlive a deleted `PostgreSQL`.
@@ -162,13 +187,19 @@ pub struct PostgreSQLStatus {
 
 impl Default for Storage {
     fn default() -> Self {
-        Self { size: one_gib(), class_name: None }
+        Self { size: one_gib(), class_name: None, claim_name: None, ephemeral: None }
     }
 }
 
 impl Default for Backup {
     fn default() -> Self {
-        Self { schedule: every_minute(), keep: ten(), size: one_gib() }
+        Self {
+            schedule: every_minute(),
+            keep: ten(),
+            size: one_gib(),
+            class_name: None,
+            claim_name: None,
+        }
     }
 }
 

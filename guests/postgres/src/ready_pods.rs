@@ -7,6 +7,9 @@ use crate::server::PREPARE;
 /// The label that the original operator put on a pod after restoring its data.
 const LABEL: (&str, &str) = ("appReady", "ok");
 
+/// Maximum length of the shown message of a failed init container, in characters.
+const MESSAGE_MAX: usize = 1000;
+
 /// The pods of the server that are not being deleted.
 pub(crate) struct Pods(Vec<read::Pod>);
 
@@ -37,6 +40,23 @@ impl Pods {
     /// prepared.
     pub(crate) fn prepare_message(&self) -> Option<&str> {
         self.0.iter().find(|pod| is_prepared(pod))?.init_message(PREPARE)
+    }
+
+    /// Returns what the init container wrote when it failed; `None` if a pod is prepared.
+    pub(crate) fn failure(&self) -> Option<String> {
+        if self.0.iter().any(is_prepared) {
+            return None;
+        }
+        let statuses = self.0.iter().flat_map(|pod| &pod.status.init_container_statuses);
+        let ended = statuses
+            .filter(|status| status.name == PREPARE)
+            .flat_map(|status| [&status.state.terminated, &status.last_state.terminated]);
+        let messages = ended.flatten().filter(|ended| ended.exit_code != 0);
+        let shown = |message: &str| -> String {
+            let line = message.trim().chars().map(|one| if one.is_control() { ' ' } else { one });
+            line.take(MESSAGE_MAX).collect()
+        };
+        messages.map(|ended| shown(&ended.message)).find(|message| !message.is_empty())
     }
 
     /// Desires the label on each pod whose data has been prepared. The label is only information,

@@ -3,10 +3,11 @@ use innkeeper_sdk::kinds::ConfigMap;
 use crate::names::digest;
 
 /// The scripts of the containers.
-const SCRIPTS: [(&str, &str); 5] = [
+const SCRIPTS: [(&str, &str); 6] = [
     ("backup.sh", include_str!("../scripts/backup.sh")),
     ("common.sh", include_str!("../scripts/common.sh")),
     ("origin.sh", include_str!("../scripts/origin.sh")),
+    ("original.sh", include_str!("../scripts/original.sh")),
     ("prepare.sh", include_str!("../scripts/prepare.sh")),
     ("serve.sh", include_str!("../scripts/serve.sh")),
 ];

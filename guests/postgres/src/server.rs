@@ -4,7 +4,7 @@ use innkeeper_sdk::kinds::{
 use innkeeper_sdk::{Labels, labels};
 
 use crate::password::{DIGEST_ANNOTATION, SECRET_KEY};
-use crate::volumes::{BACKUPS, BACKUPS_FOLDER, DATA, DATA_FOLDER};
+use crate::volumes::{BACKUPS_FOLDER, DATA, DATA_FOLDER, Source, Volumes};
 use crate::{Names, PostgreSQL, scripts};
 
 /// The init container, which creates or restores the data before the server starts.
@@ -36,16 +36,17 @@ pub(crate) fn strategy(is_rolling: bool) -> DeploymentStrategy {
 pub(crate) fn deployment(
     postgres: &PostgreSQL,
     names: &Names,
+    volumes: &Volumes,
     strategy: DeploymentStrategy,
     password_digest: &str,
 ) -> Deployment {
     let labels = pod_labels(names);
     let template = PodTemplate::new(&labels)
         .annotation(DIGEST_ANNOTATION, password_digest)
-        .init_container(prepare(postgres))
-        .container(serve(postgres))
-        .volume(Volume::of_claim(DATA, &names.data))
-        .volume(Volume::of_claim(BACKUPS, &names.backups))
+        .init_container(prepare(postgres, names, volumes))
+        .container(serve(postgres, names, volumes))
+        .volume(volumes.data())
+        .volume(volumes.backups())
         .volume(Volume::of_config_map(scripts::VOLUME, scripts::name(&names.server)))
         .grace_seconds(GRACE_SECONDS)
         .isolated();
@@ -53,22 +54,46 @@ pub(crate) fn deployment(
 }
 
 /// Returns the init container, the only one that needs the password: it writes it to the data.
-fn prepare(postgres: &PostgreSQL) -> Container {
-    let spec = &postgres.spec;
-    Container::new(PREPARE, &spec.image)
+fn prepare(postgres: &PostgreSQL, names: &Names, volumes: &Volumes) -> Container {
+    let container = Container::new(PREPARE, &postgres.spec.image)
         .command(scripts::command("prepare"))
         .env("DATA", DATA_FOLDER)
-        .env("BACKUPS", BACKUPS_FOLDER)
-        .env("POSTGRES_DB", &spec.db)
-        .env("POSTGRES_USER", &spec.user)
-        .env_from_secret("POSTGRES_PASSWORD", &spec.password, SECRET_KEY)
-        .mount(DATA, DATA_FOLDER)
-        .mount(BACKUPS, BACKUPS_FOLDER)
+        .env("BACKUPS", BACKUPS_FOLDER);
+    let container = preparing(container, postgres, names, volumes);
+    let container = match &volumes.data {
+        Source::Existing(_) => container.env("EXISTING", "yes"),
+        _ => container,
+    };
+    with_backups(container.mount(DATA, DATA_FOLDER), names, volumes)
         .mount_read_only(scripts::VOLUME, scripts::FOLDER)
 }
 
-fn serve(postgres: &PostgreSQL) -> Container {
-    Container::new("postgres", &postgres.spec.image)
+/// Adds the variables of the script `prepare`.
+fn preparing(
+    container: Container,
+    postgres: &PostgreSQL,
+    names: &Names,
+    volumes: &Volumes,
+) -> Container {
+    let spec = &postgres.spec;
+    let container = container
+        .env("POSTGRES_DB", &spec.db)
+        .env("POSTGRES_USER", &spec.user)
+        .env_from_secret("POSTGRES_PASSWORD", &spec.password, SECRET_KEY)
+        // The original operator named its backup after the primary.
+        .env("NAME", &names.server)
+        .env("OWNER", names.identity.as_str());
+    if volumes.is_ephemeral() { container.env("EPHEMERAL", "yes") } else { container }
+}
+
+/// Mounts the backups, and those of the original operator.
+fn with_backups(container: Container, names: &Names, volumes: &Volumes) -> Container {
+    let container = container.volume_mount(volumes.backups_mount(names));
+    volumes.originals_mount().into_iter().fold(container, Container::volume_mount)
+}
+
+fn serve(postgres: &PostgreSQL, names: &Names, volumes: &Volumes) -> Container {
+    let mut container = Container::new("postgres", &postgres.spec.image)
         .command(scripts::command("serve"))
         .env("DATA", DATA_FOLDER)
         .port("postgres", PORT)
@@ -78,5 +103,11 @@ fn serve(postgres: &PostgreSQL) -> Container {
             Probe::exec(["pg_isready", "-q", "-h", "127.0.0.1", "-p", &PORT.to_string()])
                 .period_seconds(5)
                 .timeout_seconds(5),
-        )
+        );
+    if volumes.is_ephemeral() {
+        // The lock is on the volume of the backups, and old data is restored again.
+        container = preparing(container.env("BACKUPS", BACKUPS_FOLDER), postgres, names, volumes);
+        container = with_backups(container, names, volumes);
+    }
+    container
 }

@@ -1,6 +1,7 @@
-use innkeeper_sdk::kinds::PersistentVolumeClaim;
-use innkeeper_sdk::{Desired, Policy};
+use innkeeper_sdk::kinds::{PersistentVolumeClaim, Volume, VolumeMount};
+use innkeeper_sdk::{Desired, Observed, Policy};
 
+use crate::claim::Claim;
 use crate::{DeletionPolicy, Names, PostgreSQL};
 
 /// The volume of the data.
@@ -12,20 +13,132 @@ pub(crate) const BACKUPS: &str = "backups";
 /// The directory at which containers mount the backups.
 pub(crate) const BACKUPS_FOLDER: &str = "/backups";
 
-/// Desires the claims of data and backups.
-pub(crate) fn desire(desired: Desired, postgres: &PostgreSQL, names: &Names) -> Desired {
-    let spec = &postgres.spec;
-    let claims = [(&names.data, &spec.storage.size), (&names.backups, &spec.backup.size)];
-    claims.into_iter().fold(desired, |desired, (name, size)| {
-        let mut claim = PersistentVolumeClaim::new(name, size);
-        if let Some(class) = &spec.storage.class_name {
-            claim = claim.storage_class(class);
+/// The volumes of a `PostgreSQL`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Volumes {
+    /// The volume of the data.
+    pub(crate) data: Source,
+    /// The volume of the backups, never ephemeral.
+    pub(crate) backups: Source,
+}
+
+/// The source of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A claim that the guest creates.
+    Own {
+        /// Name of the claim.
+        name: String,
+        /// Storage class; the cluster's default if `None`.
+        class: Option<String>,
+    },
+    /// A claim of this name that the guest only mounts.
+    Existing(String),
+    /// An emptyDir.
+    Ephemeral,
+}
+
+impl Source {
+    /// Returns the name of the claim.
+    pub(crate) fn claim(&self) -> Option<&str> {
+        match self {
+            Self::Own { name, .. } | Self::Existing(name) => Some(name),
+            Self::Ephemeral => None,
         }
-        let policy = match spec.deletion_policy {
-            // The host labels them with the primary that may adopt them.
-            DeletionPolicy::Retain => Policy::Orphan,
-            DeletionPolicy::Delete => Policy::Deletable,
+    }
+
+    /// Returns the volume of a pod.
+    fn volume(&self, name: &str) -> Volume {
+        match self.claim() {
+            Some(claim) => Volume::of_claim(name, claim),
+            None => Volume::empty(name),
+        }
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.claim() {
+            Some(claim) => write!(f, "on PersistentVolumeClaim {claim}"),
+            None => f.write_str("in the pod"),
+        }
+    }
+}
+
+impl Volumes {
+    /// Returns the volume of the data, for a pod.
+    pub(crate) fn data(&self) -> Volume {
+        self.data.volume(DATA)
+    }
+
+    /// Returns the volume of the backups, for a pod.
+    pub(crate) fn backups(&self) -> Volume {
+        self.backups.volume(BACKUPS)
+    }
+
+    /// Returns the mount of the backups. Several databases may share an existing claim, so each
+    /// has a directory of its own there. No name of a database contains a dot.
+    pub(crate) fn backups_mount(&self, names: &Names) -> VolumeMount {
+        let sub_path = match &self.backups {
+            Source::Existing(_) => Some(format!("{}.backups", names.server)),
+            _ => None,
         };
-        desired.object_with(claim, [policy])
-    })
+        VolumeMount {
+            name: BACKUPS.to_owned(),
+            mount_path: BACKUPS_FOLDER.to_owned(),
+            read_only: false,
+            sub_path,
+        }
+    }
+
+    /// Returns the mount of an existing claim's root, where the original operator wrote its backups
+    /// of all databases. The scripts look for `backup/<name>.sql` there.
+    pub(crate) fn originals_mount(&self) -> Option<VolumeMount> {
+        matches!(self.backups, Source::Existing(_)).then(|| VolumeMount {
+            name: BACKUPS.to_owned(),
+            mount_path: format!("{BACKUPS_FOLDER}/backup"),
+            read_only: true,
+            sub_path: None,
+        })
+    }
+
+    /// Returns whether the data is in the pod.
+    pub(crate) fn is_ephemeral(&self) -> bool {
+        self.data == Source::Ephemeral
+    }
+
+    /// Desires the claims that the guest creates, and keeps those that it has created before.
+    pub(crate) fn desire(
+        &self,
+        desired: Desired,
+        observed: &Observed<PostgreSQL>,
+        names: &Names,
+    ) -> Desired {
+        let spec = &observed.primary().spec;
+        let claims = [
+            (&self.data, &names.data, &spec.storage.size),
+            (&self.backups, &names.backups, &spec.backup.size),
+        ];
+        claims.into_iter().fold(desired, |desired, (source, own, size)| {
+            let Source::Own { name, class } = source else {
+                // The volume has been elsewhere: also with the policy Delete its content stays.
+                let has_own = observed.owned::<Claim>(own).is_some();
+                return if has_own {
+                    desired.keep::<PersistentVolumeClaim>("", own)
+                } else {
+                    desired
+                };
+            };
+            let mut claim = PersistentVolumeClaim::new(name, size);
+            if let Some(class) = class {
+                claim = claim.storage_class(class);
+            }
+            let policy = match spec.deletion_policy {
+                // The host labels them with the primary that may adopt them.
+                DeletionPolicy::Retain => Policy::Orphan,
+                DeletionPolicy::Delete => Policy::Deletable,
+            };
+            desired.object_with(claim, [policy])
+        })
+    }
 }

@@ -43,7 +43,7 @@ fn scenarios_of_maintpage_hold() {
 
 #[test]
 fn scenarios_of_postgres_hold() {
-    hold("postgres", 4);
+    hold("postgres", 5);
 }
 
 #[test]

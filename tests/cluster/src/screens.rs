@@ -98,6 +98,7 @@ fn without_chance(text: &str) -> Result<String> {
     let rules = [
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID"),
         (r"\d{10}-\d{8}T\d{6}Z", "BACKUP"),
+        (r"PostgreSQL \d+\.\d+ .*", "PostgreSQL VERSION"),
         (r"Module [a-z]+ is gone", "Module NAME is gone"),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
         (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "TIME"),
@@ -135,6 +136,7 @@ mod tests {
             ("5432:31234/TCP", "5432:30001/TCP"),
             ("at 2026-11-22T04:00:00Z", "at 2027-01-02T14:10:01.123456Z"),
             ("10.96.0.12", "10.96.112.1"),
+            ("PostgreSQL 15.18 (Debian) on x86_64", "PostgreSQL 15.9 on aarch64"),
         ] {
             assert!(same(one, two).unwrap(), "{one} and {two}");
         }

@@ -1,6 +1,6 @@
 //! The story of postgres with real containers, checked with psql at the Service's NodePort: what
-//! was written is there after the pod is deleted, and from a backup after the volume is lost;
-//! where no backup can be restored, nothing is served. Needs root; `cargo xtask test` runs it.
+//! was written is there after the pod is deleted, and from a scheduled backup after the volume is
+//! lost; where no backup can be restored, nothing is served. Needs root; `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -11,7 +11,7 @@ use innkeeper_cluster_tests::database::{
     APPLY, Database, LONG, NAME, NAMESPACE, POSTGRESQL, Writer,
 };
 use innkeeper_cluster_tests::screens::Screens;
-use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::stage::{SOON, root};
 use innkeeper_cluster_tests::{Kind, condition, eventually, name_of};
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -30,15 +30,19 @@ async fn rows_survive_a_deleted_pod_and_a_lost_volume_and_no_empty_database_repl
     screens.shown(APPLY, &database.applied);
     screens.say("A client that knows the Service by a port of the node.");
     rows_are_written(&database, &mut screens).await?;
+    screens.say("Within a minute there is a backup, which nobody has asked for.");
+    schedule_makes_a_backup(&database, &mut screens).await?;
     screens.say("The pod is deleted: another one has the rows.");
     rows_survive_a_deleted_pod(&database, &mut screens).await?;
-    screens.say("A backup, and then a row that is in none.");
-    backup_is_made_before_a_late_row(&database, &mut screens).await?;
+    screens.say("A row that is in no backup.");
+    late_row_is_in_no_backup(&database, &mut screens).await?;
     screens.say("The volume is lost, and the pod with it: what the backup had is there.");
     backup_replaces_a_lost_volume(&database, &mut screens).await?;
     screens
         .say("No backup can be read, and the volume is lost: there is no empty database instead.");
     no_empty_database_replaces_the_rows(&database, &mut screens).await?;
+    screens.say("The original operator has left a backup of its own: its rows are there.");
+    original_backup_is_restored(&database, &mut screens).await?;
     screens.end()
 }
 
@@ -49,11 +53,14 @@ fn psql(database: &Database) -> String {
 
 /// The command that shows the rows.
 fn ask(database: &Database) -> String {
-    format!("{} -c 'SELECT name FROM hoge ORDER BY name'", psql(database))
+    format!("{} -c 'SELECT * FROM hoge'", psql(database))
 }
 
 async fn rows_are_written(database: &Database, screens: &mut Screens<'_>) -> Result<()> {
-    let rows = "CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo'), ('bar')";
+    let version = screens.show(&format!("{} -c 'SELECT version()'", psql(database))).await?;
+    assert!(version.contains("PostgreSQL 15."), "{version}");
+    let rows = "CREATE TABLE hoge (id SERIAL, name text); \
+        INSERT INTO hoge (name) VALUES ('foo'), ('bar')";
     screens.show(&format!("{} -c \"{rows}\"", psql(database))).await?;
     database.until_has(&["bar", "foo"]).await?;
     let is_ready =
@@ -77,18 +84,44 @@ async fn rows_survive_a_deleted_pod(database: &Database, screens: &mut Screens<'
     Ok(())
 }
 
-async fn backup_is_made_before_a_late_row(
-    database: &Database,
-    screens: &mut Screens<'_>,
-) -> Result<()> {
-    database.seldom(10).await?;
-    screens.show("kubectl create job first --from=cronjob/foodb-backup").await?;
-    assert!(database.ended_backup("first").await?);
+/// The Jobs of backups, each of which the schedule has made: its uid, and whether it has succeeded.
+async fn scheduled(database: &Database) -> Result<Vec<(String, bool)>> {
+    const AT: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+    let jobs = database.stage.admin.list(Kind::JOB, NAMESPACE).await?;
+    jobs.iter()
+        .map(|job| {
+            let metadata = &job["metadata"];
+            anyhow::ensure!(metadata["ownerReferences"][0]["name"] == "foodb-backup", "{job:#}");
+            anyhow::ensure!(metadata["annotations"][AT].is_string(), "{job:#}");
+            let uid = metadata["uid"].as_str().unwrap_or_default();
+            Ok((uid.to_owned(), job["status"]["succeeded"] == 1))
+        })
+        .collect()
+}
+
+/// Waits for a backup that began after the rows were written, without starting one.
+async fn schedule_makes_a_backup(database: &Database, screens: &mut Screens<'_>) -> Result<()> {
+    let before = scheduled(database).await?;
+    eventually("the schedule of each minute has made a backup", SOON, async || {
+        let now = scheduled(database).await?;
+        let is_new = |uid: &str| before.iter().all(|(known, _)| known != uid);
+        Ok(if now.iter().any(|(uid, succeeded)| *succeeded && is_new(uid)) {
+            Ok(())
+        } else {
+            Err(format!("before {before:?}, now {now:?}"))
+        })
+    })
+    .await?;
     let is_reported = |one: &Value| condition(one, "BackedUp") == Some("True");
     let at = (POSTGRESQL, NAMESPACE, NAME);
     database.stage.admin.until("the backup is reported", SOON, at, is_reported).await?;
     screens.show("kubectl get postgresql").await?;
-    let late = "INSERT INTO hoge VALUES ('late')";
+    Ok(())
+}
+
+async fn late_row_is_in_no_backup(database: &Database, screens: &mut Screens<'_>) -> Result<()> {
+    database.seldom(10).await?;
+    let late = "INSERT INTO hoge (name) VALUES ('late')";
     screens.show(&format!("{} -c \"{late}\"", psql(database))).await?;
     database.until_has(&["bar", "foo", "late"]).await
 }
@@ -119,6 +152,44 @@ async fn no_empty_database_replaces_the_rows(
     let pod = database.until_prepare_says(refused, &["--previous"]).await?;
     screens.show(&format!("kubectl logs {pod} -c prepare --previous | tail -n 1")).await?;
     assert!(database.sql("SELECT 1").await.is_err());
+    Ok(())
+}
+
+/// A backup as the original operator wrote it.
+const ORIGINAL: &str = "guests/postgres/tests/scripts/original.sql";
+/// The commands of guests/postgres/README.md that restore it, after the one that creates a pod.
+const COMMANDS: [&str; 7] = [
+    "kubectl wait pod foodb-copy --for condition=Ready --timeout 5m",
+    "kubectl exec -i foodb-copy -- sh -c 'cat >/backups/foodb.sql' <backup/foodb.sql",
+    "kubectl delete persistentvolumeclaim foodb-data --wait=false",
+    "kubectl delete pod -l name=foodb",
+    "kubectl wait pod -l name=foodb --for condition=Ready --timeout 5m",
+    "kubectl logs deployment/foodb -c prepare | grep prepare:",
+    "kubectl delete pod foodb-copy",
+];
+
+/// Runs the commands of the README with the original's file.
+async fn original_backup_is_restored(database: &Database, screens: &mut Screens<'_>) -> Result<()> {
+    let readme = std::fs::read_to_string(root().join("guests/postgres/README.md"))?;
+    let pod = readme
+        .split("```")
+        .find_map(|block| block.split_once("kubectl apply -f - <<'EOF'\n")?.1.split_once("\nEOF\n"))
+        .map(|(pod, _)| pod.to_owned());
+    let pod = pod.ok_or_else(|| anyhow::anyhow!("the README has no pod for the copy"))?;
+    for command in COMMANDS {
+        assert!(readme.contains(&format!("\n{command}\n")), "the README lacks `{command}`");
+    }
+    let folder = database.stage.folder().join("backup");
+    std::fs::create_dir(&folder)?;
+    std::fs::copy(root().join(ORIGINAL), folder.join("foodb.sql"))?;
+    screens.show(&format!("kubectl apply -f - <<'EOF'\n{pod}\nEOF")).await?;
+    for command in COMMANDS {
+        let printed = screens.show(command).await?;
+        let restores = command.contains("kubectl logs");
+        assert_eq!(printed.contains("restored from foodb.sql"), restores, "{printed}");
+    }
+    database.until_has(&["bar", "foo"]).await?;
+    screens.show(&ask(database)).await?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The volumes of one `PostgreSQL`, and its containers.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
@@ -12,6 +13,8 @@ use tempfile::TempDir;
 
 use crate::programs;
 
+/// The name of the sample.
+pub(crate) const NAME: &str = "foodb";
 /// Values of the sample's `spec` and Secret.
 pub(crate) const DB: &str = "foo";
 pub(crate) const USER: &str = "foo";
@@ -27,6 +30,8 @@ pub(crate) struct Cluster {
     pub(crate) keep: u32,
     /// The server's port.
     pub(crate) port: u16,
+    /// More variables of the containers.
+    pub(crate) variables: BTreeMap<&'static str, OsString>,
     /// The first directory of the search path, with programs that replace those of PostgreSQL.
     fakes: PathBuf,
 }
@@ -62,6 +67,7 @@ impl Cluster {
             password: PASSWORD.to_owned(),
             keep: 10,
             port,
+            variables: BTreeMap::new(),
         }
     }
 
@@ -79,6 +85,7 @@ impl Cluster {
             .env("PATH", self.search_path())
             .env("DATA", self.path("data"))
             .env("BACKUPS", self.path("backups"))
+            .env("NAME", NAME)
             .env("POSTGRES_DB", &self.db)
             .env("POSTGRES_USER", &self.user)
             .env("POSTGRES_PASSWORD", &self.password)
@@ -91,6 +98,7 @@ impl Cluster {
             .env("PGDATABASE", &self.db)
             .env("KEEP", self.keep.to_string())
             .env("TERMINATION_LOG", self.folder.path().join("termination-log"))
+            .envs(&self.variables)
             .current_dir("/")
             .stdin(Stdio::null());
         command

@@ -9,6 +9,9 @@ mod programs;
 mod server;
 
 mod backing_up;
+mod ephemeral;
 mod locking;
 mod preparing;
+mod restoring_originals;
 mod serving;
+mod sharing;

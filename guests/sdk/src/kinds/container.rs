@@ -105,6 +105,7 @@ impl Container {
             name: volume.to_owned(),
             mount_path: path.to_owned(),
             read_only: false,
+            sub_path: None,
         });
         self
     }
@@ -115,7 +116,14 @@ impl Container {
             name: volume.to_owned(),
             mount_path: path.to_owned(),
             read_only: true,
+            sub_path: None,
         });
+        self
+    }
+
+    /// Mounts a volume of the pod as given.
+    pub fn volume_mount(mut self, mount: VolumeMount) -> Self {
+        self.volume_mounts.push(mount);
         self
     }
 

@@ -47,6 +47,9 @@ pub struct VolumeMount {
     /// Whether the mount is read-only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
+    /// Directory of the volume to mount, in place of its root; the kubelet creates it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sub_path: Option<String>,
 }
 
 impl Volume {

@@ -67,12 +67,14 @@ pub enum PodPhase {
 
 /// The state of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ContainerStatus {
     /// Name.
     pub name: String,
     /// State.
     pub state: ContainerState,
+    /// State before the container was last restarted.
+    pub last_state: ContainerState,
 }
 
 /// The current state of a container.
@@ -89,7 +91,7 @@ pub struct ContainerState {
 pub struct Terminated {
     /// Exit code.
     pub exit_code: i32,
-    /// The termination message that the container wrote.
+    /// What the container wrote to its termination log.
     pub message: String,
 }
 

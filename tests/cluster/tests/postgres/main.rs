@@ -6,4 +6,5 @@
 mod objects;
 mod secret;
 mod stage;
+mod storage;
 mod volumes;

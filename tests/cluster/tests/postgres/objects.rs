@@ -146,11 +146,8 @@ async fn crd_refuses_specs_that_are_invalid_or_would_lose_data() -> Result<()> {
     for (from, to, expected) in [
         ("db: foo\n", "db: bar\n", "the database cannot be renamed"),
         ("user: foo\n", "user: bar\n", "the user cannot be renamed"),
-        (
-            "db: foo\n",
-            "db: foo\n  storage: {className: other}\n",
-            "the storage class of a volume cannot be changed",
-        ),
+        ("db: foo\n", "db: foo\n  storage: {claimName: ../other}\n", "spec.storage.claimName"),
+        ("db: foo\n", "db: foo\n  backup: {claimName: a/b}\n", "spec.backup.claimName"),
     ] {
         let why = refused(&OLD.replace(from, to)).await;
         assert!(why.contains(expected), "{to}: {why}");
