@@ -67,9 +67,16 @@ hold_data() {
 	fi
 }
 
-# Returns whether no other pod has prepared its data after this one. Needs the lock of the data.
+# Returns whether no other pod has prepared its data after this one. Needs the lock of the data. On
+# a volume that has been emptied, the data of this pod may be the only copy.
 is_newest() {
-	[ -s "$DATA/turn" ] && [ "$(cat "$DATA/turn")" = "$(cat "$BACKUPS/turn" 2>/dev/null)" ]
+	[ -s "$DATA/turn" ] || return 1
+	if [ ! -e "$BACKUPS/turn" ]; then
+		ls "$BACKUPS" >/dev/null || die "$BACKUPS cannot be read: nothing is changed"
+		return 0
+	fi
+	newest=$(cat "$BACKUPS/turn") || die "$BACKUPS/turn cannot be read: nothing is changed"
+	[ "$(cat "$DATA/turn")" = "$newest" ]
 }
 
 # Fails if a volume belongs to another PostgreSQL. Changes nothing.

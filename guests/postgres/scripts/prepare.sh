@@ -46,7 +46,8 @@ take "$DATA"
 take "$BACKUPS"
 if [ -n "${EPHEMERAL:-}" ] && ! is_newest; then
 	# Another pod has served since, or this pod is new: the newest backup counts.
-	rm -rf "$DATA/pgdata"
+	rm -rf "$DATA/pgdata.old"
+	[ ! -e "$DATA/pgdata" ] || mv "$DATA/pgdata" "$DATA/pgdata.old"
 	cat /proc/sys/kernel/random/uuid >"$DATA/turn"
 	cp "$DATA/turn" "$BACKUPS/turn.new"
 	mv "$BACKUPS/turn.new" "$BACKUPS/turn"

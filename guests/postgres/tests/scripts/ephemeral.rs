@@ -150,6 +150,23 @@ fn new_pod_waits_for_a_backup_of_the_former_one_that_is_still_checked() {
 }
 
 #[test]
+fn restarted_container_keeps_its_rows_when_the_backups_are_gone() {
+    let mut cluster = Cluster::ephemeral();
+    cluster.in_pod(FIRST);
+    cluster.prepares();
+    let server = cluster.serve();
+    cluster.creates_rows();
+    server.stop();
+    for name in cluster.files("backups") {
+        fs::remove_file(cluster.path("backups").join(name)).unwrap();
+    }
+    let server = cluster.serve();
+    assert_eq!(cluster.rows(), "foo bar");
+    server.stop();
+    assert!(cluster.prepares().contains("the data is there"));
+}
+
+#[test]
 fn new_pod_does_not_start_empty_when_no_backup_can_be_restored() {
     let mut cluster = Cluster::ephemeral();
     cluster.in_pod(FIRST);
