@@ -1,6 +1,7 @@
 //! The control plane itself: what is run with which flags, in which order.
 
 use std::env;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -90,6 +91,17 @@ impl ControlPlane {
         match &self.own {
             Some(own) => Ok(AuditLog::at(&own.folder.join("audit.log"))),
             None => Err(not_ours("the audit log of the API server")),
+        }
+    }
+
+    /// The address of etcd, to write there what an API server of today does not accept.
+    ///
+    /// # Errors
+    /// If the control plane is an existing one.
+    pub fn etcd(&self) -> Result<SocketAddr, Error> {
+        match &self.own {
+            Some(own) => Ok(own.etcd),
+            None => Err(not_ours("the address of etcd")),
         }
     }
 
