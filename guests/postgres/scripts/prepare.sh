@@ -16,7 +16,6 @@
 # BACKUPS, OWNER and EPHEMERAL as in common.sh
 
 . "$(dirname "$0")/common.sh"
-. "$(dirname "$0")/origin.sh"
 . "$(dirname "$0")/original.sh"
 . "$(dirname "$0")/origin.sh"
 
