@@ -4,12 +4,13 @@ use innkeeper_sdk::{Desired, Observed, Policy};
 use crate::claim::Claim;
 use crate::{DeletionPolicy, Names, PostgreSQL};
 
-/// The volume of the data.
-pub(crate) const DATA: &str = "data";
+/// The volume of the data. A Deployment that is adopted keeps the volumes of others, which may be
+/// named `data`, and no volume may be of two types.
+pub(crate) const DATA: &str = "server-data";
 /// The directory at which containers mount the data.
 pub(crate) const DATA_FOLDER: &str = "/data";
 /// The volume of the backups.
-pub(crate) const BACKUPS: &str = "backups";
+pub(crate) const BACKUPS: &str = "server-backups";
 /// The directory at which containers mount the backups.
 pub(crate) const BACKUPS_FOLDER: &str = "/backups";
 

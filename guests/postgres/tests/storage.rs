@@ -112,9 +112,10 @@ fn existing_claims_are_mounted_and_never_desired() {
 fn shared_claim_of_backups_has_one_directory_for_each_postgresql() {
     let spec = primary(&json!({}), &json!({ "claimName": "shared" }));
     let run = given(spec).with_object(claim("shared")).run();
-    let own = json!({ "name": "backups", "mountPath": "/backups", "subPath": "foodb.backups" });
+    let own =
+        json!({ "name": "server-backups", "mountPath": "/backups", "subPath": "foodb.backups" });
     // Where the original operator wrote `<name>.sql`.
-    let root = json!({ "name": "backups", "mountPath": "/backups/backup" });
+    let root = json!({ "name": "server-backups", "mountPath": "/backups/backup" });
     run.desires::<Deployment>(NAME)
         .with("/spec/template/spec/initContainers/0/volumeMounts/1", own.clone())
         .with("/spec/template/spec/initContainers/0/volumeMounts/2", root);
@@ -126,7 +127,8 @@ fn shared_claim_of_backups_has_one_directory_for_each_postgresql() {
 fn server_of_ephemeral_data_cannot_write_the_backups_of_others() {
     let spec = primary(&json!({ "ephemeral": true }), &json!({ "claimName": "shared" }));
     let run = given(spec).with_object(claim("shared")).run();
-    let root = json!({ "name": "backups", "mountPath": "/backups/backup", "readOnly": true });
+    let root =
+        json!({ "name": "server-backups", "mountPath": "/backups/backup", "readOnly": true });
     let deployment = run.desires::<Deployment>(NAME).object();
     let mounts = &deployment["spec"]["template"]["spec"]["containers"][0]["volumeMounts"];
     assert!(mounts.as_array().unwrap().contains(&root), "{mounts}");
@@ -158,7 +160,7 @@ fn ephemeral_data_is_in_the_pod_and_the_condition_says_what_is_lost() {
     let deployment = run.desires::<Deployment>(NAME);
     let deployment = deployment
         .with("/spec/strategy/type", "Recreate")
-        .with(&format!("{pod}/volumes/0"), json!({ "name": "data", "emptyDir": {} }));
+        .with(&format!("{pod}/volumes/0"), json!({ "name": "server-data", "emptyDir": {} }));
     // Both lock the volume of the backups, and the server may have to restore again.
     let spec = &deployment.object()["spec"]["template"]["spec"];
     for container in [&spec["initContainers"][0], &spec["containers"][0]] {
