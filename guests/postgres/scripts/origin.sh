@@ -17,6 +17,6 @@ keep_origin() {
 # Reports the record of the directory $1, if there is one.
 report_origin() {
 	[ -s "$1/innkeeper-origin" ] || return 0
-	cat "$1/innkeeper-origin" >"${TERMINATION_LOG:-/dev/termination-log}" ||
-		say "cannot write the termination message"
+	log=${TERMINATION_LOG:-/dev/termination-log}
+	[ ! -w "$log" ] || cat "$1/innkeeper-origin" >"$log" || true
 }

@@ -64,7 +64,7 @@ fn prepare(postgres: &PostgreSQL, names: &Names, volumes: &Volumes) -> Container
         Source::Existing(_) => container.env("EXISTING", "yes"),
         _ => container,
     };
-    with_backups(container.mount(DATA, DATA_FOLDER), names, volumes)
+    with_backups(container.mount(DATA, DATA_FOLDER), names, volumes, false)
         .mount_read_only(scripts::VOLUME, scripts::FOLDER)
 }
 
@@ -87,9 +87,14 @@ fn preparing(
 }
 
 /// Mounts the backups, and those of the original operator.
-fn with_backups(container: Container, names: &Names, volumes: &Volumes) -> Container {
+fn with_backups(
+    container: Container,
+    names: &Names,
+    volumes: &Volumes,
+    read_only: bool,
+) -> Container {
     let container = container.volume_mount(volumes.backups_mount(names));
-    volumes.originals_mount().into_iter().fold(container, Container::volume_mount)
+    volumes.originals_mount(read_only).into_iter().fold(container, Container::volume_mount)
 }
 
 fn serve(postgres: &PostgreSQL, names: &Names, volumes: &Volumes) -> Container {
@@ -107,7 +112,7 @@ fn serve(postgres: &PostgreSQL, names: &Names, volumes: &Volumes) -> Container {
     if volumes.is_ephemeral() {
         // The lock is on the volume of the backups, and old data is restored again.
         container = preparing(container.env("BACKUPS", BACKUPS_FOLDER), postgres, names, volumes);
-        container = with_backups(container, names, volumes);
+        container = with_backups(container, names, volumes, true);
     }
     container
 }

@@ -92,12 +92,13 @@ impl Volumes {
     }
 
     /// Returns the mount of an existing claim's root, where the original operator wrote its backups
-    /// of all databases. The scripts look for `backup/<name>.sql` there.
-    pub(crate) fn originals_mount(&self) -> Option<VolumeMount> {
+    /// of all databases. The scripts look for `backup/<name>.sql` there. `prepare` has to make a
+    /// folder of root readable for the user postgres; the server must not write there.
+    pub(crate) fn originals_mount(&self, read_only: bool) -> Option<VolumeMount> {
         matches!(self.backups, Source::Existing(_)).then(|| VolumeMount {
             name: BACKUPS.to_owned(),
             mount_path: format!("{BACKUPS_FOLDER}/backup"),
-            read_only: true,
+            read_only,
             sub_path: None,
         })
     }

@@ -114,12 +114,22 @@ fn shared_claim_of_backups_has_one_directory_for_each_postgresql() {
     let run = given(spec).with_object(claim("shared")).run();
     let own = json!({ "name": "backups", "mountPath": "/backups", "subPath": "foodb.backups" });
     // Where the original operator wrote `<name>.sql`.
-    let root = json!({ "name": "backups", "mountPath": "/backups/backup", "readOnly": true });
+    let root = json!({ "name": "backups", "mountPath": "/backups/backup" });
     run.desires::<Deployment>(NAME)
         .with("/spec/template/spec/initContainers/0/volumeMounts/1", own.clone())
         .with("/spec/template/spec/initContainers/0/volumeMounts/2", root);
     run.desires::<CronJob>(JOB)
         .with("/spec/jobTemplate/spec/template/spec/containers/0/volumeMounts/0", own);
+}
+
+#[test]
+fn server_of_ephemeral_data_cannot_write_the_backups_of_others() {
+    let spec = primary(&json!({ "ephemeral": true }), &json!({ "claimName": "shared" }));
+    let run = given(spec).with_object(claim("shared")).run();
+    let root = json!({ "name": "backups", "mountPath": "/backups/backup", "readOnly": true });
+    let deployment = run.desires::<Deployment>(NAME).object();
+    let mounts = &deployment["spec"]["template"]["spec"]["containers"][0]["volumeMounts"];
+    assert!(mounts.as_array().unwrap().contains(&root), "{mounts}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use innkeeper_cluster::{ApiClient, ApiError, Force};
 use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::Module;
-use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA};
+use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA, WOULD_NARROW_CRD};
 use innkeeper_modules::module::{
     self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
     SOURCE_KEY,
@@ -78,7 +78,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             Command::Approve { name, digest } => {
                 let module = get(&client, name).await?;
-                let digest = resolve_digest(&module, digest.as_deref())?;
+                let change = if digest.is_none() { held_change(&module)? } else { None };
+                let digest = match change {
+                    Some(change) => change,
+                    None => resolve_digest(&module, digest.as_deref())?,
+                };
                 check_approvable(&module, &digest)?;
                 decide(&client, name, &digest, "").await?;
                 out::line(format_args!("module.innkeeper.dev/{name} approved {digest}"))
@@ -197,15 +201,28 @@ pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
     }
 }
 
+/// The change of definitions that is held, unless a candidate is held for another reason.
+fn held_change(module: &Module) -> anyhow::Result<Option<String>> {
+    let Some(status) = &module.status else { return Ok(None) };
+    let is_other = |candidate: &&CandidateStatus| {
+        candidate.state == "Held" && candidate.reason.as_deref() != Some(WOULD_NARROW_CRD)
+    };
+    match (&status.held_crd_change, status.candidate.as_ref().filter(is_other)) {
+        (Some(change), Some(candidate)) => bail!(
+            "a revision and a change of definitions of {} are held; give all 64 digits of the one that you approve, {} or {change}",
+            module.metadata.name,
+            candidate.digest
+        ),
+        (change, _) => Ok(change.clone()),
+    }
+}
+
 /// The revision that the user means.
 fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<String> {
     let name = &module.metadata.name;
     let status = module.status.clone().unwrap_or_default();
     let held = status.candidate.as_ref().filter(|candidate| candidate.state == "Held");
     let Some(digest) = digest else {
-        if let Some(change) = status.held_crd_change {
-            return Ok(change);
-        }
         return match held {
             Some(held) => Ok(held.digest.clone()),
             None => bail!(
@@ -379,6 +396,19 @@ mod tests {
         assert_eq!(resolve(Some("DDDDDDDDDDDD")), Ok("d".repeat(64)));
         let nothing = resolve_digest(&module(&json!({})), None).unwrap_err();
         assert!(nothing.to_string().contains("no revision of web is held"));
+    }
+
+    #[test]
+    fn held_change_of_definitions_is_what_is_approved_unless_a_revision_is_held_too() {
+        let change = "f".repeat(64);
+        let of = |reason: &str| {
+            held_change(&module(&json!({"heldCRDChange": change,
+                "candidate": {"digest": "c".repeat(64), "state": "Held", "reason": reason}})))
+        };
+        assert_eq!(of("WouldNarrowCRD").unwrap(), Some(change.clone()));
+        let error = of("WouldDelete").unwrap_err().to_string();
+        assert!(error.contains(&change) && error.contains(&"c".repeat(64)), "{error}");
+        assert_eq!(held_change(&held()).unwrap(), None);
     }
 
     #[test]

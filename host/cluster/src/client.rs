@@ -1,8 +1,8 @@
 //! Requests as one identity: [`ApiClient`].
 //!
 //! One file per request: `read`, `apply`, `delete`, `create`, `pages` (lists in pages), `access`
-//! (rights of this identity), `openapi` (published schemas) and `reviews` (tokens and rights of other users). `guard` has the
-//! requests that a client of a module refuses.
+//! (rights of this identity), `openapi` (published schemas) and `reviews` (tokens and rights of
+//! other users). `guard` has the requests that a client of a module refuses.
 
 mod access;
 mod apply;

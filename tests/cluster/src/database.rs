@@ -231,8 +231,13 @@ impl Database {
     /// What a script prints in a pod of this name that has the backups and the programs of
     /// PostgreSQL.
     pub async fn in_backups(&self, name: &str, script: &str) -> Result<String> {
-        let claim =
-            json!({"name": "backups", "persistentVolumeClaim": {"claimName": "foodb-backups"}});
+        self.in_claim("foodb-backups", name, script).await
+    }
+
+    /// What a script prints in a pod of this name that has a claim at `/backups` and the programs
+    /// of PostgreSQL.
+    pub async fn in_claim(&self, claim: &str, name: &str, script: &str) -> Result<String> {
+        let claim = json!({"name": "backups", "persistentVolumeClaim": {"claimName": claim}});
         let yaml = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": {"restartPolicy": "Never", "volumes": [claim], "containers": [

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use innkeeper_controlplane::{ControlPlane, Options, Programs};
 use innkeeper_images::recipes;
 use innkeeper_node::{Cluster, Node};

@@ -3,6 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+#[path = "crds/adoption.rs"]
+mod adoption;
+#[path = "crds/etcd.rs"]
+mod etcd;
+
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{SOON, message, output, output_with, says};
 use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};
@@ -263,6 +268,33 @@ async fn approving_annotation_changes_nothing(stage: &Stage, version: &Version) 
     })
     .await?;
     until_refused(stage, "CRDIncompatible", ".spec.color is gone").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn crd_that_is_deleted_is_installed_again_and_new_primaries_are_reconciled() -> Result<()> {
+    let first = Version::with_spec(1, &size());
+    let (stage, _host, namespace) = stage(&first, &[GROUP]).await?;
+    first.until_serving(&stage).await?;
+    served_by(&stage, &namespace, "a", 1).await?;
+    let (before, uid) = installed(&stage).await?;
+
+    stage.admin.delete(Kind::CRD, "", CRD).await?;
+    eventually("the definition is installed again", SOON, async || {
+        let live = stage.admin.get(Kind::CRD, "", CRD).await?;
+        let is_another = live.as_ref().is_some_and(|live| live["metadata"]["uid"] != uid);
+        Ok(if is_another { Ok(()) } else { Err(format!("it is {live:?}")) })
+    })
+    .await?;
+    assert_eq!(installed(&stage).await?.0, before);
+    first.until_serving(&stage).await?;
+    served_by(&stage, &namespace, "b", 1).await?;
+    assert!(stage.admin.get(WIDGET, &namespace, "a").await?.is_none());
+    let reasons = ["CRDDeleted", "CRDReinstalled"];
+    let events = stage.admin.list(Kind::EVENT, "default").await?;
+    for reason in reasons {
+        assert!(events.iter().any(|event| event["reason"] == reason), "{reason}: {events:#?}");
+    }
     Ok(())
 }
 

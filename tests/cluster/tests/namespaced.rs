@@ -338,16 +338,16 @@ async fn host_with_roles_only_reconciles_its_namespaces_and_asks_for_nothing_els
     let events = Kind::new("events.k8s.io/v1", "Event");
     eventually("an Event about the Pod names the module", SOON, async || {
         let notes = admin.list(events, OWN).await?;
-        let is_told = |one: &Value| {
+        let is_reported = |one: &Value| {
             one["regarding"]["kind"] == "Pod"
                 && one["reason"] == "InvalidParameters"
                 && one["note"].as_str().is_some_and(|note| note.starts_with("module labels: "))
         };
-        Ok(if notes.iter().any(is_told) { Ok(()) } else { Err(format!("{notes:#?}")) })
+        Ok(if notes.iter().any(is_reported) { Ok(()) } else { Err(format!("{notes:#?}")) })
     })
     .await?;
 
-    // A guest with a cluster-scoped kind is told which one, and how.
+    // The condition of a guest with a cluster-scoped kind names the kind and the remedy.
     let mut labels: Value = serde_json::from_slice(&module("labels"))?;
     labels["spec"]["parameters"] = json!({"labels": {"team": "a"}});
     files.insert("labels.yaml", labels.to_string().into_bytes());

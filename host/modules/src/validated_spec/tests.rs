@@ -182,7 +182,7 @@ fn the_shape_is_checked_with_the_field() {
         &json!({"source": {"file": "g"}, "rollOut": {"strategy": "Manual"}}),
         SourceKind::Directory,
         &expect![
-            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `parameters`, `resyncPeriod`, `manageStatus`, `runResult`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `paused`, `rollout`"
+            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `crds`, `parameters`, `resyncPeriod`, `manageStatus`, `runResult`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `paused`, `rollout`"
         ],
     );
     refused(&json!({}), SourceKind::Directory, &expect!["spec: missing field `source`"]);

@@ -11,7 +11,6 @@ mod status_schema;
 mod stored_objects;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiClient, crd};
@@ -31,9 +30,6 @@ use self::compatibility::{
 use self::live_definition::{DefinitionReader, LiveDefinition};
 pub use self::status_schema::StatusSchema;
 use self::stored_objects::{LossCheck, StoredObjectCheck};
-
-/// How long a definition may take until the server serves it.
-pub const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The most changed fields that are named of one definition.
 const FIELDS_MAX: usize = 5;

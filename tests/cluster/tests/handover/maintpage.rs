@@ -152,5 +152,14 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     }
     let toggled = |one: &Value| one["spec"]["selector"] == json!({"app": NAME});
     admin.until("the page is published", SOON, (Kind::SERVICE, &running, APP), toggled).await?;
+
+    // The definition is replaced on request.
+    takeover.run_block("maintpage", 3).await?;
+    let definition = admin.must_get(Kind::CRD, "", "maintpages.maintpage.example.com").await?;
+    assert_ne!(definition["spec"]["preserveUnknownFields"], true, "{definition:#}");
+    assert_eq!(definition["metadata"]["labels"]["innkeeper.dev/module"], "maintpage");
+    for ns in [&running, &orphaned] {
+        stage.synced((MAINTPAGE, ns, NAME)).await?;
+    }
     Ok(())
 }

@@ -1,1 +1,111 @@
-//! From the original postgres operator.
+//! From the original shell operator of postgres.
+
+use anyhow::Result;
+use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::{Admin, Kind, kubelet};
+use serde_json::{Value, json};
+
+use crate::definitions::v1beta1;
+use crate::takeover::{Takeover, controlled_by, uids};
+
+const POSTGRESQL: Kind = Kind::new("exp.wheel.jp/v1", "PostgreSQL");
+/// The one that the README's commands name, in the namespace `default`.
+const NAME: &str = "foodb";
+/// One whose objects have a controller reference.
+const OWNED: &str = "bardb";
+
+/// As the original's shell script installed it: no schema, no status subresource.
+fn definition() -> Value {
+    let names = ("PostgreSQL", "postgresqls", "postgresql");
+    v1beta1(("exp.wheel.jp", "v1"), names, &Value::Null, false)
+}
+
+fn postgresql(name: &str) -> Value {
+    json!({"apiVersion": POSTGRESQL.api_version, "kind": POSTGRESQL.kind,
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"db": "foo", "user": "foo", "password": "foodb-password"}})
+}
+
+fn objects(name: &str) -> [Value; 2] {
+    let labels = json!({ "name": name });
+    [
+        json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"type": "NodePort", "selector": labels, "ports": [{"port": 5432}]}}),
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": "postgres", "image": "postgres:latest",
+                            "ports": [{"containerPort": 5432}],
+                            "volumeMounts": [
+                                {"name": "data", "mountPath": "/var/lib/postgresql/data"}]}],
+                        "volumes": [{"name": "data", "emptyDir": {}}]}}}}),
+    ]
+}
+
+fn at(name: &str) -> [(Kind, &str, &str); 2] {
+    [(Kind::SERVICE, "default", name), (Kind::DEPLOYMENT, "default", name)]
+}
+
+/// A default class with volumes, which the controller manager binds.
+async fn volumes(admin: &Admin) -> Result<()> {
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+        "metadata": {"name": "standard", "annotations": {
+            "storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate"});
+    admin.apply(&class.to_string()).await?;
+    for number in 0..4 {
+        let name = format!("volume-{number}");
+        let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": {"name": name},
+            "spec": {"capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "standard", "hostPath": {"path": format!("/nowhere/{name}")}}});
+        admin.apply(&volume.to_string()).await?;
+    }
+    Ok(())
+}
+
+/// The rows themselves: `acceptance_postgres.rs`, and `tests/scripts` of the guest.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgresqls_are_handed_over_with_their_definition_and_objects() -> Result<()> {
+    let takeover = Takeover::new(&["postgres"], &[definition()]).await?;
+    let (stage, admin) = (&takeover.stage, takeover.admin());
+    let pods = tokio::spawn(kubelet::run_all(admin.clone()));
+    let account = (Kind::SERVICE_ACCOUNT, "default", "default");
+    admin.until("the namespace has its account", SOON, account, |_| true).await?;
+    volumes(admin).await?;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "foodb-password", "namespace": "default"},
+        "data": {"postgresql_password": "bXlwYXNzd29yZA=="}});
+    admin.apply(&secret.to_string()).await?;
+    let owner = admin.create(&postgresql(OWNED).to_string()).await?;
+    for object in objects(OWNED) {
+        admin.create(&controlled_by(object, &owner).to_string()).await?;
+    }
+    admin.create(&postgresql(NAME).to_string()).await?;
+    for object in objects(NAME) {
+        admin.create(&object.to_string()).await?;
+    }
+    let before = [uids(admin, &at(OWNED)).await?, uids(admin, &at(NAME)).await?];
+    takeover.write("foodb.yaml", &postgresql(NAME))?;
+
+    // Nothing changes before the user approves the definition: no candidate is active.
+    let shown = takeover.run_block("postgres", 0).await?;
+    assert!(shown.contains("preserveUnknownFields"), "{shown}");
+    assert!(admin.list(Kind::CLAIM, "default").await?.is_empty());
+    takeover.run_block("postgres", 1).await?;
+    let definition = admin.must_get(Kind::CRD, "", "postgresqls.exp.wheel.jp").await?;
+    let version = &definition["spec"]["versions"][0];
+    assert!(version["subresources"]["status"].is_object(), "{version:#}");
+    stage.synced((POSTGRESQL, "default", OWNED)).await?;
+    stage.says((POSTGRESQL, "default", NAME), ("Synced", "False", "Conflict")).await?;
+
+    takeover.run_block("postgres", 2).await?;
+    for (name, before) in [OWNED, NAME].into_iter().zip(before) {
+        stage.synced((POSTGRESQL, "default", name)).await?;
+        assert_eq!(uids(admin, &at(name)).await?, before, "the same objects");
+    }
+    pods.abort();
+    Ok(())
+}

@@ -142,7 +142,7 @@ fn a_module_that_may_not_write_a_definition_that_stays_serves_all_the_same() {
 }
 
 /// A guest that describes things, without any right to definitions.
-fn without_rights(name: &str, definition: Value) -> Attack {
+fn without_rights(name: &str, definition: &Value) -> Attack {
     let mut manifest = manifest(&[]);
     manifest["crds"] = json!([definition]);
     Attack::new(name, &guest(&manifest, &json!({}))).spec(json!({"allowedCRDGroups": [DEFINED]}))
@@ -153,12 +153,12 @@ fn a_module_without_rights_to_definitions_uses_the_installed_one_and_asks_for_on
     block_on(async {
         let arena = arena().await;
         let before = arena.get(CRD).await.unwrap();
-        arena.install(&without_rights("reader", things(&size_and_color()))).await;
+        arena.install(&without_rights("reader", &things(&size_and_color()))).await;
         arena.module_says("reader", "Ready", "True", "RevisionActive").await;
         let mut other = things(&size_and_color());
         other["metadata"]["name"] = json!(format!("others.{DEFINED}"));
         other["spec"]["names"] = json!({"kind": "Other", "plural": "others"});
-        arena.install(&without_rights("asker", other)).await;
+        arena.install(&without_rights("asker", &other)).await;
         let message = arena.module_says("asker", "Ready", "False", "CRDForbidden").await;
         assert!(message.contains("may not patch customresourcedefinitions"), "{message}");
         assert!(

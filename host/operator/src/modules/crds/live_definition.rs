@@ -9,9 +9,11 @@ use innkeeper_cluster::{ApiClient, ApiError, ServedKind, crd};
 use innkeeper_core::{Object, ObjectKey};
 use innkeeper_modules::{CrdRequest, Rejection, RetryPolicy};
 
-use super::ESTABLISHED_WITHIN;
 use super::compatibility::{refused, served_versions, version_missing};
 use super::stored_objects::kind;
+
+/// How long a definition may take until the server serves it.
+const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The maximum age of the answer of discovery in place of a definition that nobody may read.
 const DISCOVERY_AGE_MAX: Duration = Duration::from_secs(5);
