@@ -293,6 +293,23 @@ fn the_finalizer_is_the_originals() {
 }
 
 #[test]
+fn crd_has_the_names_and_fields_of_the_original() {
+    let crd = schema::crd::<Kabocha>();
+    assert_eq!(crd["spec"]["group"], "kabocha.example.com");
+    assert_eq!(crd["spec"]["names"]["kind"], "Kabocha");
+    assert_eq!(crd["spec"]["scope"], "Namespaced");
+    let version = &crd["spec"]["versions"][0];
+    assert_eq!(version["name"], "v1alpha1");
+    assert_eq!(version["subresources"], json!({ "status": {} }));
+    let schema = &version["schema"]["openAPIV3Schema"]["properties"];
+    for (field, type_) in
+        [("/spec/properties/dummy/type", "string"), ("/status/properties/phase/type", "string")]
+    {
+        assert_eq!(schema.pointer(field), Some(&json!(type_)), "{field}");
+    }
+}
+
+#[test]
 fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Kabocha>());
 }

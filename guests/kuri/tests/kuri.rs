@@ -180,6 +180,19 @@ fn resync_period_is_30_seconds() {
 }
 
 #[test]
+fn crd_has_the_names_and_fields_of_the_original() {
+    let crd = schema::crd::<Kuri>();
+    assert_eq!(crd["spec"]["group"], "kuri.example.com");
+    assert_eq!(crd["spec"]["names"]["kind"], "Kuri");
+    assert_eq!(crd["spec"]["scope"], "Namespaced");
+    let version = &crd["spec"]["versions"][0];
+    assert_eq!(version["name"], "v1alpha1");
+    assert_eq!(version["subresources"], json!({ "status": {} }));
+    let schema = &version["schema"]["openAPIV3Schema"]["properties"];
+    assert_eq!(schema.pointer("/status/properties/phase/type"), Some(&json!("string")));
+}
+
+#[test]
 fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Kuri>());
 }

@@ -3,8 +3,8 @@
 use expect_test::expect_file;
 use innkeeper_sdk::ConditionStatus::{False, True};
 use innkeeper_sdk::kinds::{Deployment, Pod, Service};
-use innkeeper_sdk::{Policy, Reference, Unapplied, schema};
-use maintpage::MaintPage;
+use innkeeper_sdk::{Policy, Reconciler as _, Reference, Unapplied, schema};
+use maintpage::{Guest, MaintPage};
 use serde_json::json;
 
 mod support;
@@ -31,6 +31,7 @@ fn a_maintpage_becomes_a_pod_a_deployment_and_a_service() {
         .with("/spec/containers/0/image", "maintenance:1");
     run.desires::<Service>(APP)
         .with("/spec/ports/0/name", "8080-tcp")
+        .with("/spec/ports/0/protocol", "TCP")
         .with("/spec/ports/0/port", 8080)
         .with("/spec/ports/0/targetPort", 8080);
 }
@@ -338,6 +339,39 @@ fn pod_of_the_original_operator_is_adopted_and_recreated_with_a_probe_when_not_p
         changed(|page| page["spec"]["maintpageconfig"]["maintpagetoggle"] = json!(true));
     let ours = given(published).owns_ready(original).owns_ready(service("shop")).run();
     ours.desires::<Pod>(PAGE).without(probe);
+}
+
+#[test]
+fn crd_has_the_names_and_fields_of_the_original() {
+    let crd = schema::crd::<MaintPage>();
+    assert_eq!(crd["spec"]["group"], "maintpage.example.com");
+    assert_eq!(crd["spec"]["names"]["kind"], "MaintPage");
+    assert_eq!(crd["spec"]["scope"], "Namespaced");
+    let version = &crd["spec"]["versions"][0];
+    assert_eq!(version["name"], "v1alpha1");
+    assert_eq!(version["subresources"], json!({ "status": {} }));
+    let schema = &version["schema"]["openAPIV3Schema"]["properties"];
+    for (field, type_) in [
+        ("/spec/properties/maintpageconfig/properties/maintpagetoggle/type", "boolean"),
+        ("/spec/properties/maintpageconfig/properties/maintpageimage/type", "string"),
+        ("/spec/properties/appconfig/properties/appname/type", "string"),
+        ("/spec/properties/appconfig/properties/appimage/type", "string"),
+        ("/status/properties/maintpublishstatus/type", "string"),
+    ] {
+        assert_eq!(schema.pointer(field), Some(&json!(type_)), "{field}");
+    }
+    assert_eq!(
+        schema.pointer("/status/properties/maintpublishstatus/enum"),
+        Some(&json!(["Published", "Not Published"]))
+    );
+    let spec = &schema["spec"]["properties"];
+    assert_eq!(spec["maintpageconfig"]["required"], json!(["maintpageimage"]));
+    assert_eq!(spec["appconfig"]["required"], json!(["appname", "appimage"]));
+}
+
+#[test]
+fn guest_runs_on_changes_only() {
+    assert_eq!(Guest::describe().resync_seconds, None);
 }
 
 #[test]

@@ -268,6 +268,43 @@ fn only_the_route_kind_is_optional() {
 }
 
 #[test]
+fn crd_has_the_names_and_fields_of_the_original() {
+    let crd = schema::crd::<Podroute>();
+    assert_eq!(crd["spec"]["group"], "quay.io");
+    assert_eq!(crd["spec"]["names"]["kind"], "Podroute");
+    assert_eq!(crd["spec"]["scope"], "Namespaced");
+    let version = &crd["spec"]["versions"][0];
+    assert_eq!(version["name"], "v1alpha1");
+    assert_eq!(version["subresources"], json!({ "status": {} }));
+    let schema = &version["schema"]["openAPIV3Schema"]["properties"];
+    for (field, type_) in [
+        ("/spec/properties/image/type", "string"),
+        ("/spec/properties/replicas/type", "integer"),
+        ("/spec/properties/replicas/format", "int32"),
+    ] {
+        assert_eq!(schema.pointer(field), Some(&json!(type_)), "{field}");
+    }
+    assert_eq!(schema["spec"].get("required"), None);
+    assert_eq!(schema["spec"]["properties"]["replicas"]["minimum"], 0);
+}
+
+#[test]
+fn objects_have_the_names_and_ports_of_the_original() {
+    let run = given(sample()).run();
+    let container = "/spec/template/spec/containers/0";
+    run.desires::<Deployment>("pod-route")
+        .with(&format!("{container}/name"), "podroute-pod")
+        .with(&format!("{container}/image"), "quay.io/austincunningham/always200:latest")
+        .with(&format!("{container}/ports/0/containerPort"), 8080)
+        .with(&format!("{container}/ports/0/name"), "podroute");
+    run.desires::<Service>("podroute-service")
+        .with("/spec/ports", json!([{ "port": 8080, "targetPort": 8080, "protocol": "TCP" }]));
+    run.desires::<Route>("podroute-route")
+        .with("/spec/to", json!({ "kind": "Service", "name": "podroute-service" }))
+        .with("/spec/port/targetPort", 8080);
+}
+
+#[test]
 fn crd_file_is_what_the_types_generate() {
     expect_file!["../crd.json"].assert_eq(&schema::crd_text::<Podroute>());
 }

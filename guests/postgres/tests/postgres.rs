@@ -452,6 +452,18 @@ fn the_crd_has_the_names_of_the_original() {
     assert_eq!(crd["spec"]["names"]["singular"], "postgresql");
     assert_eq!(crd["spec"]["names"]["shortNames"], json!(["pg"]));
     assert_eq!(Guest::describe().primary.version(), "v1");
+    assert_eq!(crd["spec"]["names"]["kind"], "PostgreSQL");
+    assert_eq!(crd["spec"]["scope"], "Namespaced");
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    for field in ["db", "user", "password"] {
+        assert_eq!(schema["spec"]["properties"][field]["type"], "string", "{field}");
+    }
+    assert_eq!(schema["spec"]["required"], json!(["db", "user", "password"]));
+}
+
+#[test]
+fn guest_runs_on_changes_only() {
+    assert_eq!(Guest::describe().resync_seconds, None);
 }
 
 #[test]

@@ -21,6 +21,18 @@ fn backup_writes_a_dump_and_its_roles_and_no_other_file() {
 }
 
 #[test]
+fn dump_converts_to_the_plain_sql_of_the_original() {
+    let (cluster, _server) = Cluster::with_rows();
+    cluster.backs_up();
+    let dump = cluster.path("backups").join(&cluster.dumps()[0]);
+    let sql = cluster.path("sockets").join("foodb.sql");
+    succeeds(&cluster.program("pg_restore").arg("-f").arg(&sql).arg(dump).output().unwrap());
+    let sql = fs::read_to_string(sql).unwrap();
+    assert!(sql.contains("COPY public.hoge"), "{sql}");
+    assert!(sql.contains("-- PostgreSQL database dump complete"), "{sql}");
+}
+
+#[test]
 fn database_without_tables_is_backed_up_unless_a_backup_has_tables() {
     let cluster = Cluster::new();
     cluster.prepares();

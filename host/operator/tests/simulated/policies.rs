@@ -1,9 +1,11 @@
 //! Policies of desired objects: recreate, create once, retain, merge.
 
+use innkeeper_lab::Content;
 use serde_json::{Value, json};
 
 use crate::support::{
     Script, Setup, Stage, block_on, complete, config_map, config_map_path, desired, desired_with,
+    primary_path,
 };
 
 fn immutable(value: &str) -> Value {
@@ -107,6 +109,30 @@ fn orphan_outlives_its_primary_and_belongs_to_the_next_one_of_its_name() {
         let retaken = stage.config_map("a").await.unwrap();
         assert_eq!(retaken["metadata"]["uid"], object["metadata"]["uid"]);
         assert_eq!(retaken["data"]["value"], "3");
+    });
+}
+
+#[test]
+fn objects_of_a_primary_that_is_deleted_without_its_dependents_stay_without_an_owner() {
+    block_on(async {
+        // Given a primary with an object.
+        let stage = Stage::start(Script::new()).await;
+        stage.create("one", &complete(&desired(&[config_map("a", "1")]))).await;
+        stage.settle().await;
+        let before = stage.config_map("a").await.unwrap();
+
+        // When a user deletes the primary as with `kubectl delete --cascade=orphan`.
+        let path = primary_path("one");
+        let options = json!({"propagationPolicy": "Orphan"});
+        stage.api().send("DELETE", &path, Content::Json, &options).await.unwrap();
+        stage.until_gone(&path).await;
+        stage.pass(60).await;
+
+        // Then the object stays, without an owner.
+        let after = stage.config_map("a").await.unwrap();
+        assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+        assert_eq!(after["metadata"]["ownerReferences"], Value::Null);
+        assert_eq!(after["data"], before["data"]);
     });
 }
 
