@@ -208,7 +208,7 @@ fn unowned(input: &Input<'_>, desired_object: &DesiredObject, object: &Object) -
 /// Labels that a guest merged do not count.
 fn missing_labels(object: &Object, desired_object: &DesiredObject) -> Vec<String> {
     let labels = desired_object.labels.iter().filter(|(name, value)| {
-        object.labels.get(*name) != Some(*value) || consent::is_merged_label(object, name)
+        object.labels.get(name) != Some(value) || consent::is_merged_label(object, name)
     });
     labels.map(|(name, value)| format!("{name}={value}")).collect()
 }

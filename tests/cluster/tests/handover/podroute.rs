@@ -86,8 +86,9 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     for object in objects(&orphaned, 3) {
         admin.create(&object.to_string()).await?;
     }
-    let owned = |replicas| objects(&running, replicas).map(|object| controlled_by(object, &owner));
-    let original = Original::start(admin, "podroute", wanted(owned(3))).await?;
+    let of_running =
+        |replicas| objects(&running, replicas).map(|object| controlled_by(object, &owner));
+    let original = Original::start(admin, "podroute", wanted(of_running(3))).await?;
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
 
     // The module next to the original: the objects that the original controls are the guest's too.
@@ -97,7 +98,7 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     let message = stage.says(left, ("Synced", "False", "Conflict")).await?;
     assert!(message.contains("innkeeper.dev/adopt"), "{message}");
     let scaled = json!({"spec": {"replicas": 5}});
-    original.wants(wanted(owned(5)));
+    original.wants(wanted(of_running(5)));
     admin.edit((Kind::PODROUTE, &running, NAME), &scaled).await?;
     kubelet::runs_all(admin, &running, ("podroute_cr", NAME), 5).await?;
     stage.synced((Kind::PODROUTE, &running, NAME)).await?;
