@@ -1,7 +1,8 @@
-//! Objects as an older API server has left them in etcd.
+//! Definitions as an API server of the past has left them in etcd.
 
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client;
@@ -20,17 +21,39 @@ const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefiniti
 /// If etcd does not answer, or refuses.
 pub async fn put_crd(plane: &ControlPlane, definition: &Value) -> Result<()> {
     let name = definition["metadata"]["name"].as_str().context("a definition has a name")?;
-    let encoded = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
-    let body = json!({
-        "key": encoded(format!("{DEFINITIONS}/{name}").as_bytes()),
-        "value": encoded(definition.to_string().as_bytes()),
-    });
-    let request = http::Request::post(format!("http://{}/v3/kv/put", plane.etcd()?))
-        .body(Full::new(Bytes::from(body.to_string())))?;
+    let value = BASE64.encode(definition.to_string());
+    call(plane, "put", &json!({ "key": key(name), "value": value })).await?;
+    Ok(())
+}
+
+/// Changes a stored `CustomResourceDefinition` past the API server.
+///
+/// # Errors
+/// If it is not there, or etcd does not answer.
+pub async fn change_crd(
+    plane: &ControlPlane,
+    name: &str,
+    change: impl FnOnce(&mut Value),
+) -> Result<()> {
+    let range = call(plane, "range", &json!({ "key": key(name) })).await?;
+    let stored = range["kvs"][0]["value"].as_str().context("etcd does not have the definition")?;
+    let mut definition: Value = serde_json::from_slice(&BASE64.decode(stored)?)?;
+    change(&mut definition);
+    put_crd(plane, &definition).await
+}
+
+fn key(name: &str) -> String {
+    BASE64.encode(format!("{DEFINITIONS}/{name}"))
+}
+
+async fn call(plane: &ControlPlane, method: &str, body: &Value) -> Result<Value> {
+    let body: Full<Bytes> = Full::from(body.to_string());
+    let uri = format!("http://{}/v3/kv/{method}", plane.etcd()?);
+    let request = http::Request::post(uri).body(body)?;
     let client = Client::builder(TokioExecutor::new()).build_http();
-    let answer = client.request(request).await.context("writing to etcd")?;
+    let answer = client.request(request).await.with_context(|| format!("{method} of etcd"))?;
     let status = answer.status();
     let text = answer.into_body().collect().await?.to_bytes();
     ensure!(status.is_success(), "etcd: {status}: {}", String::from_utf8_lossy(&text));
-    Ok(())
+    Ok(serde_json::from_slice(&text)?)
 }

@@ -5,9 +5,6 @@
 
 #[path = "crds/adoption.rs"]
 mod adoption;
-#[path = "crds/etcd.rs"]
-mod etcd;
-
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{SOON, message, output, output_with, says};
 use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage, eventually};

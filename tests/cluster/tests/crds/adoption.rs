@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::{SOON, message, output_with, says};
-use innkeeper_cluster_tests::{Kind, Stage, eventually};
+use innkeeper_cluster_tests::{Kind, Stage, etcd, eventually};
 use serde_json::{Value, json};
 
-use super::{CRD, GROUP, MODULE, Version, WIDGET, definition, etcd, size, size_and_color};
+use super::{CRD, GROUP, MODULE, Version, WIDGET, definition, size, size_and_color};
 
 /// The definition of the earlier operator: as operator-sdk generated it for `v1beta1`, without the
 /// status subresource and with an empty status.
@@ -30,7 +30,7 @@ fn original() -> Value {
 async fn stage_of_the_original(namespace: &mut String) -> Result<Stage> {
     let stage = Stage::new().await?;
     stage.admin.apply(&original().to_string()).await?;
-    etcd::change_definition(&stage, CRD, |definition| {
+    etcd::change_crd(&stage.plane, CRD, |definition| {
         definition["spec"]["preserveUnknownFields"] = true.into();
     })
     .await?;
