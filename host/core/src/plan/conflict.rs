@@ -32,7 +32,7 @@ impl fmt::Display for Conflict {
             ),
             Self::LabelsMissing(labels) => write!(
                 f,
-                "it exists, has no controller, and is not adopted without the labels {}; set them, or delete the object",
+                "it exists, has no controller, and lacks the labels {}; add them to let this primary adopt it",
                 labels.join(", ")
             ),
             Self::OfAnother => {

@@ -89,12 +89,12 @@ fn merged_object_is_unmerged_before_its_labels_decide_about_adoption() {
     // Without the merged label it lacks the labels of the desired object.
     case.live.clear();
     case.put("ConfigMap", &object(&json!({}), &json!([])));
-    case.check(&expect!["skip ConfigMap web/theirs: it exists, has no controller, and is not adopted without the labels app=x; set them, or delete the object"]);
+    case.check(&expect!["skip ConfigMap web/theirs: it exists, has no controller, and lacks the labels app=x; add them to let this primary adopt it"]);
     // The same holds if another primary of the module, or another module, merged the label.
     for manager in ["innkeeper/podroute/u7/merge", "innkeeper/other/u1/merge"] {
         case.live.clear();
         case.put("ConfigMap", &object(&json!({"app": "x"}), &merged(manager)));
-        case.check(&expect!["skip ConfigMap web/theirs: it exists, has no controller, and is not adopted without the labels app=x; set them, or delete the object"]);
+        case.check(&expect!["skip ConfigMap web/theirs: it exists, has no controller, and lacks the labels app=x; add them to let this primary adopt it"]);
     }
 }
 

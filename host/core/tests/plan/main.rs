@@ -127,7 +127,7 @@ fn object_without_controller_is_not_adopted_without_the_labels() {
         &json!({"metadata": {"name": "a", "namespace": "web", "uid": "x", "labels": {"app": "y"}}}),
     );
     case.adopt = true;
-    case.check(&expect!["skip Deployment web/a: it exists, has no controller, and is not adopted without the labels app=x; set them, or delete the object"]);
+    case.check(&expect!["skip Deployment web/a: it exists, has no controller, and lacks the labels app=x; add them to let this primary adopt it"]);
 }
 
 #[test]

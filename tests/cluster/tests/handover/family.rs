@@ -1,13 +1,13 @@
 //! From the original Ansible operators imo, kuri and kabocha.
 
 use anyhow::Result;
-use innkeeper_cluster_tests::Kind;
 use innkeeper_cluster_tests::stage::SOON;
+use innkeeper_cluster_tests::{Kind, kubelet};
 use serde_json::{Value, json};
 
 use crate::definitions::ansible;
 use crate::original::{Original, Wanted};
-use crate::takeover::{Takeover, controlled_by, uids};
+use crate::takeover::{Takeover, owned_by, uids};
 
 const IMO: Kind = Kind::new("imo.example.com/v1alpha1", "Imo");
 const KURI: Kind = Kind::new("kuri.example.com/v1alpha1", "Kuri");
@@ -37,11 +37,22 @@ fn deployment(ns: &str) -> Value {
                 {"name": "imo", "image": "nginx", "ports": [{"containerPort": 80}]}]}}}})
 }
 
+/// As the source's role deploys it.
+fn job() -> Value {
+    json!({"apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": "example-kuri", "namespace": "default"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never",
+            "containers": [{"name": "kuri", "image": "busybox", "command": ["date"]}]}}}})
+}
+
 /// The status that an Ansible operator writes, and the finalizer that its watches.yaml names.
 #[tokio::test(flavor = "multi_thread")]
 async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Result<()> {
     let takeover = Takeover::new(&GUESTS, &definitions()).await?;
     let (stage, admin) = (&takeover.stage, takeover.admin());
+    let pods = tokio::spawn(kubelet::run_all(admin.clone()));
+    let account = (Kind::SERVICE_ACCOUNT, "default", "default");
+    admin.until("the namespace has its account", SOON, account, |_| true).await?;
     let (running, orphaned) =
         (takeover.namespace("running").await?, takeover.namespace("left").await?);
     let owner = admin.apply(&imo(&running)).await?.remove(0);
@@ -59,9 +70,10 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
             "completion": "2021-06-01T12:00:00.000000"}}]}});
     admin.merge_status(IMO, &running, "example-imo", &written).await?;
     let kuri = json!({"apiVersion": KURI.api_version, "kind": KURI.kind,
-        "metadata": {"name": "example-kuri", "namespace": running}, "spec": {}});
-    admin.apply(&kuri.to_string()).await?;
-    let wanted = Wanted::new(controlled_by(deployment(&running), &owner), &["/spec/replicas"]);
+        "metadata": {"name": "example-kuri", "namespace": "default"}, "spec": {}});
+    let kuri = admin.apply(&kuri.to_string()).await?.remove(0);
+    admin.create(&owned_by(job(), &kuri).to_string()).await?;
+    let wanted = Wanted::new(owned_by(deployment(&running), &owner), &["/spec/replicas"]);
     let original = Original::start(admin, "imo", vec![wanted]).await?;
     let before = uids(
         admin,
@@ -75,14 +87,17 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
     for guest in GUESTS {
         takeover.run_block(guest, 0).await?;
     }
-    stage.synced((IMO, &running, "example-imo")).await?;
-    let left = (IMO, &*orphaned, "example-imo");
-    stage.says(left, ("Synced", "False", "Conflict")).await?;
+    let imos = [(IMO, &*running, "example-imo"), (IMO, &*orphaned, "example-imo")];
+    for imo in imos {
+        stage.says(imo, ("Synced", "False", "Conflict")).await?;
+    }
     takeover.run_block("imo", 1).await?;
     let writes = original.writes().await?;
     assert!(writes.is_empty(), "the two undo each other's writes: {writes:#?}");
     takeover.run_block("imo", 2).await?;
-    stage.synced(left).await?;
+    for imo in imos {
+        stage.synced(imo).await?;
+    }
     let now = uids(
         admin,
         &[
@@ -92,9 +107,18 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
     )
     .await?;
     assert_eq!(now, before, "the same Deployments");
-    admin
-        .until("the Kuri has its Job", SOON, (Kind::JOB, &running, "example-kuri"), |_| true)
-        .await?;
+    let adopted = admin.must_get(Kind::DEPLOYMENT, &running, "example-imo").await?;
+    let owners = adopted["metadata"]["ownerReferences"].as_array().unwrap();
+    assert!(owners.len() == 1 && owners[0]["controller"] == true, "{owners:?}");
+
+    // The original's Job stays until the user deletes it.
+    let at_job = (Kind::JOB, "default", "example-kuri");
+    stage.says((KURI, "default", "example-kuri"), ("Synced", "False", "Conflict")).await?;
+    let job = admin.must_get(at_job.0, at_job.1, at_job.2).await?;
+    takeover.run_block("kuri", 1).await?;
+    let is_another = |one: &Value| one["metadata"]["uid"] != job["metadata"]["uid"];
+    admin.until("the Kuri has a Job of its own", SOON, at_job, is_another).await?;
+    stage.synced((KURI, "default", "example-kuri")).await?;
 
     // The original's finalizer is the guest's.
     let at = (KABOCHA, &*running, "example-kabocha");
@@ -102,5 +126,7 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
         .until("the Kabocha is reconciled", SOON, at, |one| one["status"]["phase"].is_string())
         .await?;
     admin.delete(at.0, at.1, at.2).await?;
-    admin.until_gone(SOON, at).await
+    admin.until_gone(SOON, at).await?;
+    pods.abort();
+    Ok(())
 }

@@ -68,6 +68,15 @@ pub(crate) fn controlled_by(mut object: Value, owner: &Value) -> Value {
     object
 }
 
+/// An object as an Ansible operator creates it: the reference names no controller.
+pub(crate) fn owned_by(mut object: Value, owner: &Value) -> Value {
+    object["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"],
+        "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+    }]);
+    object
+}
+
 /// The uids of objects, to see that they are the same later.
 pub(crate) async fn uids(admin: &Admin, objects: &[(Kind, &str, &str)]) -> Result<Vec<Value>> {
     let mut uids = Vec::new();
