@@ -11,8 +11,7 @@ use crate::safety::{Danger, Safety};
 use crate::volumes::{BACKUPS, DATA, Source};
 
 /// How the data comes to a claim.
-const NOT_EPHEMERAL: &str =
-    "set ephemeral to false in spec.storage or in the Module's spec.parameters.storage";
+const NOT_EPHEMERAL: &str = "wait for a backup, set ephemeral to false in spec.storage or in the Module's spec.parameters.storage";
 
 /// One volume.
 pub(crate) struct Resolved {
@@ -219,7 +218,7 @@ impl Resolver<'_> {
             );
         }
         let why = if volume == DATA {
-            "a new pod elsewhere would have the rows of the newest backup only"
+            "a new pod elsewhere would have the rows of the newest backup on the present claim of the backups only"
         } else {
             "the existing backups would not be found elsewhere"
         };

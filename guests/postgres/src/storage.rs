@@ -99,7 +99,7 @@ impl Storage {
             Some(Volumes { data: Source::Ephemeral, .. }) => condition::is_false(
                 "DataPersistent",
                 "InPod",
-                "the data is in the pod and is deleted with it: a new pod restores the newest backup, and the rows written since that backup are lost; to keep them, set ephemeral to false in spec.storage or in the Module's spec.parameters.storage",
+                "the data is in the pod and is deleted with it: a new pod restores the newest backup, and the rows written since that backup are lost; to change that, wait for a backup and set ephemeral to false in spec.storage or in the Module's spec.parameters.storage",
             ),
             Some(Volumes { data, .. }) => {
                 condition::is_true("DataPersistent", "OnClaim", format!("the data is {data}"))

@@ -50,9 +50,9 @@ fn moves(cluster: &mut FakeCluster<Guest>, field: &str, to: &Value) {
 fn message(cluster: &mut FakeCluster<Guest>) -> String {
     let mut conditions = Value::Null;
     cluster.edit(|one| conditions = one["status"]["conditions"].clone());
-    let conditions = conditions.as_array().unwrap();
-    let ready = conditions.iter().find(|one| one["type"] == READY).unwrap();
-    ready["message"].as_str().unwrap().to_owned()
+    let ready = conditions.as_array().into_iter().flatten().find(|one| one["type"] == READY);
+    let message = ready.and_then(|one| one["message"].as_str());
+    message.unwrap_or_default().to_owned()
 }
 
 #[track_caller]
