@@ -10,7 +10,7 @@ use crate::problem::Problem;
 use crate::safety::{Danger, Safety};
 use crate::volumes::{BACKUPS, DATA, Source};
 
-/// How the data comes to a claim.
+/// How a user puts the data on a claim.
 const NOT_EPHEMERAL: &str = "wait for a backup, set ephemeral to false in spec.storage or in the Module's spec.parameters.storage";
 
 /// One volume.
