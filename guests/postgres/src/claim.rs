@@ -28,6 +28,7 @@ struct ClaimMetadata {
 struct Owner {
     kind: String,
     name: String,
+    uid: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -92,10 +93,24 @@ impl Claim {
     /// Returns whose the claim is, if it has an owner or outlives its primary.
     pub(crate) fn owner(&self) -> Option<String> {
         let owner = self.metadata.owner_references.first();
-        let is_retained = || RETAINED.iter().any(|label| self.metadata.labels.contains_key(*label));
-        owner
-            .map(|owner| format!("{} {}", owner.kind, owner.name))
-            .or_else(|| is_retained().then(|| "the custom resource that created it".to_owned()))
+        owner.map(|owner| format!("{} {}", owner.kind, owner.name)).or_else(|| {
+            self.is_retained().then(|| "the custom resource that created it".to_owned())
+        })
+    }
+
+    /// Returns whether the claim belongs to the primary of this uid, or to nobody since it outlives
+    /// its primary. The claim of a `StatefulSet` may have the same name.
+    pub(crate) fn is_made_by(&self, uid: &str) -> bool {
+        let owners = &self.metadata.owner_references;
+        if owners.is_empty() {
+            self.is_retained()
+        } else {
+            !uid.is_empty() && owners.iter().any(|owner| owner.uid == uid)
+        }
+    }
+
+    fn is_retained(&self) -> bool {
+        RETAINED.iter().any(|label| self.metadata.labels.contains_key(*label))
     }
 }
 

@@ -9,7 +9,14 @@ use crate::password::DIGEST_ANNOTATION;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Deployed {
+    metadata: DeployedMetadata,
     spec: Spec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct DeployedMetadata {
+    annotations: Labels,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -64,6 +71,11 @@ impl Deployed {
     /// Returns the Deployment; `None` if the primary has none.
     pub(crate) fn of(observed: &Observed<PostgreSQL>) -> Option<Self> {
         Some(observed.owned::<Self>(observed.name())?.object)
+    }
+
+    /// Returns the value of this annotation of the Deployment.
+    pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.get(key).map(String::as_str)
     }
 
     /// Returns the digest of the password that the pods have.

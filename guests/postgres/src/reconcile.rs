@@ -2,10 +2,11 @@ use innkeeper_sdk::kinds::{
     ConfigMap, CronJob, Deployment, DeploymentStrategy, PersistentVolumeClaim, Pod, Service,
 };
 use innkeeper_sdk::{
-    Context, Describe, Desired, Manifest, Observed, Outcome, ReadError, Reconciler, condition,
-    event, read,
+    Apply as _, Context, Describe, Desired, Manifest, Observed, Outcome, ReadError, Reconciler,
+    condition, event, read,
 };
 
+use crate::consent::LEFT_ANNOTATION;
 use crate::deployed::Deployed;
 use crate::password::Password;
 use crate::ready_pods::Pods;
@@ -75,6 +76,7 @@ impl Reconciler for Guest {
             observed,
             names: &names,
             volumes,
+            left: storage.consent.left(),
             strategy: server::strategy(deployed::is_rolling(context, observed)),
         };
         match &password {
@@ -139,6 +141,8 @@ struct Workload<'a> {
     observed: &'a Observed<'a, PostgreSQL>,
     names: &'a Names,
     volumes: &'a Volumes,
+    /// The claims that the volumes have left by the consent of the user.
+    left: Option<String>,
     strategy: DeploymentStrategy,
 }
 
@@ -147,9 +151,15 @@ impl Workload<'_> {
     fn add(&self, desired: Desired, password_digest: &str) -> Desired {
         let (postgres, names, volumes) = (self.observed.primary(), self.names, self.volumes);
         let strategy = self.strategy;
+        let server = server::deployment(postgres, names, volumes, strategy, password_digest);
+        // On the Deployment and not on its pods, so that it rolls out no new pod.
+        let server = match &self.left {
+            Some(left) => server.annotation(LEFT_ANNOTATION, left),
+            None => server,
+        };
         desired
             .object(scripts::config_map(&names.server))
-            .object(server::deployment(postgres, names, volumes, strategy, password_digest))
+            .object(server)
             .object(server::service(names))
             .object(backup::cron_job(postgres, names, volumes))
     }

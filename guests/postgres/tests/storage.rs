@@ -7,6 +7,9 @@ use innkeeper_sdk::{Policy, Reconciler as _};
 use postgres::{Guest, LEAVE_ANNOTATION};
 use serde_json::{Value, json};
 
+#[path = "storage/leaving.rs"]
+mod leaving;
+
 const NAME: &str = "foodb";
 const DATA: &str = "foodb-data";
 const BACKUPS: &str = "foodb-backups";
@@ -339,12 +342,13 @@ fn data_stays_on_its_claim_until_the_user_allows_leaving_it() {
         assert_eq!(deployed(&cluster), [DATA, BACKUPS]);
     }
 
+    // Data that leaves its claim comes back from the backups, so these stay.
     cluster.edit(|one| {
         one["spec"]["storage"] = json!({ "ephemeral": true });
         one["metadata"]["annotations"] = json!({ LEAVE_ANNOTATION: format!("{DATA}, {BACKUPS}") });
     });
-    cluster.settle().condition(PERSISTENT, False, "InPod");
-    assert_eq!(deployed(&cluster), [Value::Null, json!("shared")]);
+    cluster.settle().condition(PERSISTENT, False, "InPod").condition(READY, False, "ClaimInUse");
+    assert_eq!(deployed(&cluster), [Value::Null, json!(BACKUPS)]);
     assert!(cluster.has::<PersistentVolumeClaim>(DATA), "the claim that is left stays");
     assert!(cluster.has::<PersistentVolumeClaim>(BACKUPS));
 }
@@ -382,6 +386,26 @@ fn retained_claim_of_the_same_identity_is_not_passed_over() {
     let run = given(primary(&json!({ "ephemeral": true }), &json!({}))).with_object(retained).run();
     run.condition(READY, False, "ClaimInUse").desires::<PersistentVolumeClaim>(DATA);
     assert_eq!(claims_of(&run), [DATA, BACKUPS]);
+}
+
+#[test]
+fn claim_of_another_owner_with_the_name_of_its_own_is_not_made_by_the_guest() {
+    let owner = |kind: &str, uid: &str| {
+        let mut claim = claim(DATA);
+        claim["metadata"]["ownerReferences"] =
+            json!([{ "apiVersion": "v1", "kind": kind, "name": NAME, "uid": uid }]);
+        claim
+    };
+    let run = |claim: Value| {
+        let mut spec = primary(&json!({ "ephemeral": true }), &json!({}));
+        spec["metadata"]["uid"] = json!("0a");
+        given(spec).with_object(claim).run()
+    };
+    for (kind, uid) in [("StatefulSet", "0b"), ("PostgreSQL", "0b"), ("StatefulSet", "")] {
+        let run = run(owner(kind, uid));
+        run.condition(PERSISTENT, False, "InPod").does_not_desire::<PersistentVolumeClaim>(DATA);
+    }
+    run(owner("PostgreSQL", "0a")).condition(READY, False, "ClaimInUse");
 }
 
 #[test]
