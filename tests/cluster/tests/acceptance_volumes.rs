@@ -27,16 +27,19 @@ async fn data_in_the_pod_comes_back_from_a_claim_that_holds_the_originals_file()
     let dump = format!("pg_dump --table hoge '{}' >/backups/foodb.sql", database.url);
     database.in_claim(SHARED, "original", &dump).await?;
 
-    // The user leaves both claims for the original's choice of volumes.
-    let change = json!({
-        "metadata": {"annotations": {"exp.wheel.jp/leave-claim": "foodb-data,foodb-backups"}},
-        "spec": {"storage": {"ephemeral": true}, "backup": {"claimName": SHARED}},
-    });
-    let before = database.pod().await?;
-    admin.merge(POSTGRESQL, NAMESPACE, NAME, "kubectl-edit", &change).await?;
-    let at = (Kind::POD, NAMESPACE, before["metadata"]["name"].as_str().unwrap());
-    admin.until_gone(LONG, at).await?;
-    database.pod().await?;
+    // The user leaves both claims for the original's choice of volumes, the backups first.
+    for (claim, spec) in [
+        ("foodb-backups", json!({"backup": {"claimName": SHARED}})),
+        ("foodb-data", json!({"storage": {"ephemeral": true}})),
+    ] {
+        let change =
+            json!({"metadata": {"annotations": {"exp.wheel.jp/leave-claim": claim}}, "spec": spec});
+        let before = database.pod().await?;
+        admin.merge(POSTGRESQL, NAMESPACE, NAME, "kubectl-edit", &change).await?;
+        let at = (Kind::POD, NAMESPACE, before["metadata"]["name"].as_str().unwrap());
+        admin.until_gone(LONG, at).await?;
+        database.pod().await?;
+    }
     database.until_prepare_says("restored from backup/foodb.sql", &[]).await?;
     database.until_has(&["bar", "foo"]).await?;
     let says = |type_: &'static str, status: &'static str| {
