@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::Backoff;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_contract::{Event as Notice, EventType};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
@@ -18,6 +17,7 @@ use tokio::sync::Semaphore;
 use super::crds::Installer;
 use super::declared;
 use super::event::{HOST_MODULE, SupervisorEvent};
+use super::retry_wait::RetryWait;
 use super::supervisor::Supervisor;
 use crate::execution::Execution;
 use crate::modules::teardown;
@@ -56,21 +56,27 @@ impl Supervisor {
             Action::RemoveFinalizer => {
                 let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
             }
-            Action::RetryLater => {
-                let env = self.shared.env.clone();
-                let wait = self
-                    .retries
-                    .entry(name.to_owned())
-                    .or_insert_with(|| Backoff::new(&env, RETRY_MIN, RETRY_MAX))
-                    .advance();
-                self.send_after(name, wait, Event::Retry);
-            }
+            Action::RetryLater => self.retry_later(name),
             Action::Report(_) => {
                 self.write_status(name).await;
             }
             Action::Notify(event) => self.publish_event(name, &event).await,
             Action::Stop => self.forget(name),
         }
+    }
+
+    /// Hands in [`Event::Retry`] after a backoff. One retry tries all that failed, so at most one
+    /// wait is under way.
+    pub(super) fn retry_later(&mut self, name: &str) {
+        if self.retries.get(name).is_some_and(RetryWait::is_pending) {
+            return;
+        }
+        let before = self.retries.remove(name);
+        let (outbox, module) = (self.outbox.clone(), name.to_owned());
+        let wait = RetryWait::begin(&self.shared.env, (RETRY_MIN, RETRY_MAX), before, move || {
+            let _ = outbox.send(SupervisorEvent::RetryDue(module));
+        });
+        self.retries.insert(name.to_owned(), wait);
     }
 
     /// Reads a module's source. The result of an earlier read is dropped.

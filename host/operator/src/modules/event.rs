@@ -49,6 +49,8 @@ pub enum SupervisorEvent {
     SourcesChanged,
     /// A module's source could not be read and is to be read again.
     Refetch(String),
+    /// The wait before a module's next retry is over.
+    RetryDue(String),
     /// The API server serves kinds otherwise than a module's candidate declares them.
     Mismatched {
         /// The module's name.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use innkeeper_cluster::{Backoff, Caches, Namespaces, Task, View, crd};
+use innkeeper_cluster::{Caches, Namespaces, Task, View, crd};
 use innkeeper_modules::{Action, Digest, Driver, Event, Input, Rejection, RetryPolicy};
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -20,7 +20,7 @@ use super::active_module::ActiveModule;
 use super::event::{HOST_MODULE, SupervisorEvent};
 use super::health::{HealthChange, RunHealth};
 use super::liveness::WAKE_PERIOD;
-use super::reinstall_wait::ReinstallWait;
+use super::retry_wait::RetryWait;
 use super::source::ModuleSource;
 use super::status::ConditionHistory;
 use crate::shared::Shared;
@@ -48,9 +48,9 @@ pub struct Supervisor {
     /// The accounts that modules act as.
     pub(super) accounts: AccountStates,
     /// The waits before a module's next retry.
-    pub(super) retries: BTreeMap<String, Backoff>,
+    pub(super) retries: BTreeMap<String, RetryWait>,
     /// The waits before deleted definitions of a module are installed again.
-    pub(super) reinstalls: BTreeMap<String, ReinstallWait>,
+    pub(super) reinstalls: BTreeMap<String, RetryWait>,
     /// The host's view of CustomResourceDefinitions.
     pub(super) definitions: Option<View>,
     /// The API groups with kinds that each module's last candidate declares otherwise than the API
@@ -184,6 +184,12 @@ impl Supervisor {
             SupervisorEvent::Definition { name, owner } => {
                 self.definition_changed(&name).await;
                 self.crd_changed(&name, owner.as_deref()).await;
+            }
+            SupervisorEvent::RetryDue(module) => {
+                if let Some(wait) = self.retries.get_mut(&module) {
+                    wait.end();
+                }
+                self.handle(&module, Event::Retry).await;
             }
             SupervisorEvent::Refetch(module) => self.read_source(&module),
             SupervisorEvent::Mismatched { module, groups } => {
