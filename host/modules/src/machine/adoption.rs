@@ -49,7 +49,9 @@ impl Machine {
 
     /// The spec changed: tries what it did not ask for before, and what was refused.
     pub(super) fn adopt_crds_of_spec(&mut self, was_adopting: bool, effects: &mut Vec<Effect>) {
-        if !was_adopting || !self.spec.adopts_crds || self.adoption.is_some() {
+        if let Some(adoption) = self.adoption.as_mut().filter(|adoption| adoption.is_installing) {
+            adoption.is_outdated = true;
+        } else if !was_adopting || !self.spec.adopts_crds || self.adoption.is_some() {
             self.adopt_crds(effects);
         }
     }
@@ -58,20 +60,25 @@ impl Machine {
     /// asks for it.
     pub(super) fn adopt_crds(&mut self, effects: &mut Vec<Effect>) {
         if !self.spec.adopts_crds {
-            self.adoption = None;
+            // A try that is under way ends first: its result must not pass for that of a later one.
+            self.adoption.take_if(|adoption| !adoption.is_installing);
             return;
         }
         let Some(digest) = self.revisions.active_digest() else { return };
         let adoption = self.adoption.get_or_insert_default();
         if !adoption.is_installing {
             adoption.is_installing = true;
+            adoption.is_outdated = false;
             effects.push(Effect::AdoptCrds(digest));
         }
     }
 
     pub(super) fn on_adoption_approved(&mut self, approved: Digest, effects: &mut Vec<Effect>) {
-        let held = self.adoption.as_ref().and_then(|adoption| adoption.held());
-        if held.is_some_and(|held| held.approval == approved) {
+        let Some(adoption) = self.adoption.as_mut().filter(|_| self.spec.adopts_crds) else {
+            return;
+        };
+        if adoption.held().is_some_and(|held| held.approval == approved) {
+            adoption.is_outdated = adoption.is_installing;
             let message = "The change of the CustomResourceDefinitions is approved.".to_owned();
             effects.push(Effect::notify(EventType::Normal, "Approved", message));
             self.adopt_crds(effects);
@@ -99,6 +106,7 @@ impl Machine {
             return;
         };
         adoption.is_installing = false;
+        let is_outdated = std::mem::take(&mut adoption.is_outdated);
         let refusal = match result {
             Ok(names) => {
                 if !names.is_empty() {
@@ -109,8 +117,13 @@ impl Machine {
                     effects.push(Effect::notify(EventType::Normal, reason::CRD_ADOPTED, message));
                 }
                 self.adoption = None;
+                if is_outdated {
+                    self.adopt_crds(effects);
+                }
                 return;
             }
+            // The next try says whether this still holds.
+            Err(_) if is_outdated => return self.adopt_crds(effects),
             Err(refusal) => Some(refusal),
         };
         let is_new = adoption.refusal != refusal;

@@ -8,6 +8,8 @@ use crate::held_crds::{CrdRefusal, HeldCrds};
 pub(super) struct Adopting {
     /// The host tries it at present.
     pub(super) is_installing: bool,
+    /// The spec or the approval changed during the try: its result is about the old ones.
+    pub(super) is_outdated: bool,
     /// Why the last try failed.
     pub(super) refusal: Option<CrdRefusal>,
 }
