@@ -1,6 +1,7 @@
 //! Carries out the actions of the driver.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use innkeeper_cluster::events::Regarding;
@@ -18,7 +19,7 @@ use super::crds::Installer;
 use super::declared;
 use super::event::{HOST_MODULE, SupervisorEvent};
 use super::retry_wait::RetryWait;
-use super::supervisor::Supervisor;
+use super::supervisor::{Installations, Supervisor};
 use crate::execution::Execution;
 use crate::modules::teardown;
 
@@ -184,7 +185,12 @@ impl Supervisor {
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         // One after the other: the candidate and the active revision may bring the same definition.
         let turns = self.limits.installations.entry(name.to_owned());
-        let turn = turns.or_insert_with(|| Arc::new(Semaphore::new(1))).clone();
+        let adopts = self.driver.adopts_crds(name);
+        let turns = turns.or_insert_with(|| Installations {
+            turn: Arc::new(Semaphore::new(1)),
+            adopts: Arc::new(AtomicBool::new(adopts)),
+        });
+        let (turn, adopts) = (turns.turn.clone(), turns.adopts.clone());
         self.spawn("install", async move {
             let _permit = turn.acquire_owned().await;
             let installer = Installer {
@@ -193,6 +199,7 @@ impl Supervisor {
                 module: &module,
                 namespaces: &installation.namespaces,
                 adoption: installation.adoption,
+                adopts: &adopts,
                 object_checks: &shared.object_checks,
             };
             let result = match access {
@@ -268,7 +275,9 @@ impl Supervisor {
         self.rollback.previous.remove(name);
         self.retries.remove(name);
         self.reinstalls.remove(name);
-        self.limits.installations.remove(name);
+        if let Some(installations) = self.limits.installations.remove(name) {
+            installations.adopts.store(false, Ordering::SeqCst);
+        }
         self.mismatched.remove(name);
         self.history.remove(name);
         self.accounts.forget(name);

@@ -11,6 +11,7 @@ mod status_schema;
 mod stored_objects;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiClient, crd};
@@ -18,7 +19,7 @@ use innkeeper_core::{Manager, Object, ObjectKey, crd_compat, foreign, in_sync};
 use innkeeper_modules::definitions::MODULE_LABEL;
 use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA};
 use innkeeper_modules::{
-    Adoption, CrdRefusal, CrdRequest, Example, InstalledCrds, PlannedChange, Rejection,
+    Adoption, CrdRefusal, CrdRequest, Example, InstalledCrds, PlannedChange, Rejection, RetryPolicy,
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -50,6 +51,8 @@ pub struct Installer<'a> {
     pub namespaces: &'a BTreeSet<String>,
     /// Whether definitions of somebody else become the module's.
     pub adoption: Option<Adoption>,
+    /// Whether the spec still asks for the adoption; it may change meanwhile.
+    pub adopts: &'a AtomicBool,
     /// Held while stored objects are checked, over all modules.
     pub object_checks: &'a Mutex<()>,
 }
@@ -99,6 +102,9 @@ impl Installer<'_> {
                 awaited.push(request);
             }
             let Decision::Apply { body, exists, fields, adopted } = decision else { continue };
+            if adopted.is_some() && !self.adopts.load(Ordering::SeqCst) {
+                return Err(withdrawn(request).into());
+            }
             match self.apply(request, &body).await {
                 // Only labels or descriptions would change: the account needs no right for that.
                 Err(rejection)
@@ -233,6 +239,7 @@ impl Installer<'_> {
         let owner = live.labels.get(MODULE_LABEL);
         request.granted
             && self.adoption.is_some()
+            && self.adopts.load(Ordering::SeqCst)
             && !is_ours(live)
             && owner.is_none_or(|owner| owner == self.module)
     }
@@ -293,6 +300,15 @@ impl Installer<'_> {
             Err(error) => Err(refused(request, &error)),
         }
     }
+}
+
+/// The Module asked for the adoption of a definition, and does not any more.
+fn withdrawn(request: &CrdRequest) -> Rejection {
+    let message = format!(
+        "the CustomResourceDefinition {} is not changed: the Module does not ask for it any more; set spec.crds to Adopt",
+        request.name
+    );
+    Rejection::new("AdoptionWithdrawn", message, RetryPolicy::Later)
 }
 
 /// Whether the host installed it: ours are applied by the host's manager.

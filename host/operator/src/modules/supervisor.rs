@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -66,8 +67,16 @@ pub(super) struct TaskLimits {
     pub(super) loads: Arc<Semaphore>,
     /// Checks of parameters; their own permit, so that they do not wait for compilations.
     pub(super) parameter_checks: Arc<Semaphore>,
-    /// Installations of definitions, by module: one at a time.
-    pub(super) installations: BTreeMap<String, Arc<Semaphore>>,
+    /// Installations of definitions, by module.
+    pub(super) installations: BTreeMap<String, Installations>,
+}
+
+/// The installations of definitions of one module.
+pub(super) struct Installations {
+    /// One at a time.
+    pub(super) turn: Arc<Semaphore>,
+    /// Whether the present spec lets definitions of somebody else become the module's.
+    pub(super) adopts: Arc<AtomicBool>,
 }
 
 /// The latest task of each kind and module. Dropping a task aborts it.
@@ -246,6 +255,10 @@ impl Supervisor {
         self.shared.liveness.begin(format!("handling an input of the module {name}"));
         let Some(input) = self.check_account(name, input) else { return };
         let actions = self.driver.handle(name, input);
+        // Before the next action: an installation may be about to write by the old spec.
+        if let Some(installations) = self.limits.installations.get(name) {
+            installations.adopts.store(self.driver.adopts_crds(name), Ordering::SeqCst);
+        }
         let has_report = actions.iter().any(|action| matches!(action, Action::Report(_)));
         for action in actions {
             self.shared.liveness.begin(format!("carrying out an action for the module {name}"));
