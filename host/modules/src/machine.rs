@@ -234,6 +234,7 @@ impl Machine {
                 self.on_crds_adopted(digest, result, &mut effects);
             }
             Event::CrdsDeleted(names) => self.on_crds_deleted(names, &mut effects),
+            Event::CrdChanged => self.on_crd_changed(&mut effects),
             Event::CrdFound(name) => self.on_crd_found(&name),
             Event::ReinstallCrds => self.reinstall_crds(&mut effects),
             Event::CrdsReinstalled { digest, result } => {

@@ -5,7 +5,7 @@
 
 use innkeeper_contract::EventType;
 
-use super::rejection::RetryPolicy;
+use super::rejection::{Rejection, RetryPolicy};
 use super::{Candidate, Effect, HeldCandidate, Machine, reason};
 use crate::held_crds::{CrdRefusal, HeldCrds};
 use crate::rollout::Preview;
@@ -69,6 +69,7 @@ impl Machine {
         if !adoption.is_installing {
             adoption.is_installing = true;
             adoption.is_outdated = false;
+            adoption.is_crd_changed = false;
             effects.push(Effect::AdoptCrds(digest));
         }
     }
@@ -86,9 +87,20 @@ impl Machine {
     }
 
     pub(super) fn retry_adoption(&mut self, effects: &mut Vec<Effect>) {
-        let rejection = self.adoption.as_ref().and_then(|adoption| adoption.rejection());
-        if rejection.is_some_and(|rejection| rejection.retry == RetryPolicy::Later) {
+        let Some(adoption) = &self.adoption else { return };
+        let is_later = |rejection: &Rejection| rejection.retry == RetryPolicy::Later;
+        if adoption.is_crd_changed || adoption.rejection().is_some_and(is_later) {
             self.adopt_crds(effects);
+        }
+    }
+
+    /// A definition of the active revision changed: what is held may be so no more. The backoff
+    /// limits how often stored objects are read for somebody who keeps changing it.
+    pub(super) fn on_crd_changed(&mut self, effects: &mut Vec<Effect>) {
+        let Some(adoption) = &mut self.adoption else { return };
+        adoption.is_crd_changed = true;
+        if !adoption.is_installing && adoption.held().is_some() {
+            effects.push(Effect::RetryLater);
         }
     }
 
@@ -132,7 +144,7 @@ impl Machine {
             if is_new {
                 effects.push(Effect::warning(rejection));
             }
-            if rejection.retry == RetryPolicy::Later {
+            if rejection.retry == RetryPolicy::Later || adoption.is_crd_changed {
                 effects.push(Effect::RetryLater);
             }
         }

@@ -95,6 +95,8 @@ pub enum Event {
     },
     /// These CustomResourceDefinitions of the active revision do not exist any more.
     CrdsDeleted(Vec<String>),
+    /// A CustomResourceDefinition of the active revision may have another spec.
+    CrdChanged,
     /// A CustomResourceDefinition of the active revision exists.
     CrdFound(String),
     /// The wait of an `Effect::ReinstallLater` is over.

@@ -183,6 +183,7 @@ fn event(event: &Event) -> String {
         Event::CrdsAdopted { digest, result: Ok(_) } => format!("adopted {digest:?}"),
         Event::CrdsAdopted { digest, .. } => format!("not adopted {digest:?}"),
         Event::CrdsDeleted(names) => format!("deleted CRD {}", names.join(", ")),
+        Event::CrdChanged => "changed CRD".to_owned(),
         Event::CrdFound(name) => format!("found CRD {name}"),
         Event::ReinstallCrds => "time to install".to_owned(),
         Event::CrdsReinstalled { digest, result: Ok(_) } => format!("reinstalled {digest:?}"),

@@ -20,8 +20,8 @@ const WAIT_MAX: Duration = Duration::from_mins(5);
 
 impl Supervisor {
     /// A CustomResourceDefinition was created, changed or deleted; `owner` is the module that
-    /// installed it.
-    pub(super) async fn crd_changed(&mut self, name: &str, owner: Option<&str>) {
+    /// installed it, and `is_changed` says whether its spec may be another one.
+    pub(super) async fn crd_changed(&mut self, name: &str, owner: Option<&str>, is_changed: bool) {
         let describes = |module: &&str| {
             let described = self.driver.described_crds(module);
             described.iter().any(|crd| crd == name)
@@ -30,6 +30,9 @@ impl Supervisor {
         // The module that had installed it installs it again; the others use it then.
         let owner = owner.filter(|owner| modules.iter().any(|module| module == owner));
         for module in modules {
+            if is_changed {
+                self.handle(&module, Event::CrdChanged).await;
+            }
             match self.crd(name) {
                 Some(Lookup::Found(_)) if self.driver.is_crd_missing(&module) => {
                     self.handle(&module, Event::CrdFound(name.to_owned())).await;

@@ -190,9 +190,9 @@ impl Supervisor {
                     self.read_source(&name);
                 }
             }
-            SupervisorEvent::Definition { name, owner } => {
+            SupervisorEvent::Definition { name, owner, is_changed } => {
                 self.definition_changed(&name).await;
-                self.crd_changed(&name, owner.as_deref()).await;
+                self.crd_changed(&name, owner.as_deref(), is_changed).await;
             }
             SupervisorEvent::RetryDue(module) => {
                 if let Some(wait) = self.retries.get_mut(&module) {
@@ -208,6 +208,7 @@ impl Supervisor {
                 for active in self.shared.modules() {
                     self.read_status_schema(&active.primary.resource());
                     self.check_crds(active.name());
+                    self.handle(active.name(), Event::CrdChanged).await;
                 }
             }
             SupervisorEvent::StatusSchema { kind, schema } => {

@@ -254,3 +254,43 @@ fn approval_during_a_try_is_acted_on_when_the_try_ends() {
         "#]],
     );
 }
+
+#[test]
+fn held_adoption_is_tried_again_only_after_a_change_of_the_definition() {
+    let rests = || {
+        let mut held = held("c");
+        held.rejection.retry = RetryPolicy::WhenSpecChanges;
+        adopted(Err(CrdRefusal::Held(Box::new(held))))
+    };
+    check_active(
+        spec(1),
+        [
+            adopts(2, true),
+            rests(),
+            Event::Retry,
+            Event::CrdChanged,
+            Event::Retry,
+            // It changes again while it is compared.
+            Event::CrdChanged,
+            Event::Retry,
+            rests(),
+            Event::Retry,
+            rests(),
+            Event::Retry,
+        ],
+        &expect![[r#"
+            event          active  candidate  Ready                 effects
+            spec 2         a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            not adopted a  a       -          False WouldNarrowCRD  Notify(WouldNarrowCRD), Report
+            retry          a       -          False WouldNarrowCRD
+            changed CRD    a       -          False WouldNarrowCRD  RetryLater
+            retry          a       -          False WouldNarrowCRD  AdoptCrds(a)
+            changed CRD    a       -          False WouldNarrowCRD
+            retry          a       -          False WouldNarrowCRD
+            not adopted a  a       -          False WouldNarrowCRD  RetryLater
+            retry          a       -          False WouldNarrowCRD  AdoptCrds(a)
+            not adopted a  a       -          False WouldNarrowCRD
+            retry          a       -          False WouldNarrowCRD
+        "#]],
+    );
+}
