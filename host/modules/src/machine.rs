@@ -233,6 +233,9 @@ impl Machine {
             Event::CrdsAdopted { digest, result } => {
                 self.on_crds_adopted(digest, result, &mut effects);
             }
+            Event::CrdsPartlyInstalled(installed) => {
+                self.on_crds_partly_installed(&installed, &mut effects);
+            }
             Event::CrdsDeleted(names) => self.on_crds_deleted(names, &mut effects),
             Event::CrdChanged => self.on_crd_changed(&mut effects),
             Event::CrdFound(name) => self.on_crd_found(&name),

@@ -5,9 +5,10 @@
 
 use innkeeper_contract::EventType;
 
+use super::reinstallation::notify_reinstalled;
 use super::rejection::{Rejection, RetryPolicy};
 use super::{Candidate, Effect, HeldCandidate, Machine, reason};
-use crate::held_crds::{CrdRefusal, HeldCrds};
+use crate::held_crds::{CrdRefusal, HeldCrds, InstalledCrds};
 use crate::rollout::Preview;
 use crate::source::Digest;
 
@@ -104,6 +105,20 @@ impl Machine {
         }
     }
 
+    /// Definitions are written although the installation failed: another try does not name them.
+    pub(super) fn on_crds_partly_installed(
+        &self,
+        installed: &InstalledCrds,
+        effects: &mut Vec<Effect>,
+    ) {
+        notify_adopted(&installed.adopted, effects);
+        if let Some(missing) = &self.missing_crds {
+            let is_missing = |name: &&String| missing.names.contains(*name);
+            let names: Vec<_> = installed.created.iter().filter(is_missing).cloned().collect();
+            notify_reinstalled(&names, effects);
+        }
+    }
+
     pub(super) fn on_crds_adopted(
         &mut self,
         digest: Digest,
@@ -121,13 +136,7 @@ impl Machine {
         let is_outdated = std::mem::take(&mut adoption.is_outdated);
         let refusal = match result {
             Ok(names) => {
-                if !names.is_empty() {
-                    let message = format!(
-                        "The CustomResourceDefinition {} was installed by somebody else and is the module's now.",
-                        names.join(", ")
-                    );
-                    effects.push(Effect::notify(EventType::Normal, reason::CRD_ADOPTED, message));
-                }
+                notify_adopted(&names, effects);
                 self.adoption = None;
                 if is_outdated {
                     self.adopt_crds(effects);
@@ -153,5 +162,15 @@ impl Machine {
         if is_new && approval.is_some() && approval == self.approvals.approved {
             self.adopt_crds(effects);
         }
+    }
+}
+
+fn notify_adopted(names: &[String], effects: &mut Vec<Effect>) {
+    if !names.is_empty() {
+        let message = format!(
+            "The CustomResourceDefinition {} was installed by somebody else and is the module's now.",
+            names.join(", ")
+        );
+        effects.push(Effect::notify(EventType::Normal, reason::CRD_ADOPTED, message));
     }
 }

@@ -206,6 +206,13 @@ impl Supervisor {
                 Ok(()) => installer.install(&installation.crds).await,
                 Err(rejection) => Err(rejection.into()),
             };
+            let result = result.map_err(|failed| {
+                if failed.installed != InstalledCrds::default() {
+                    let event = Event::CrdsPartlyInstalled(failed.installed);
+                    let _ = outbox.send(SupervisorEvent::input(&*module, event));
+                }
+                failed.refusal
+            });
             let _ = outbox.send(SupervisorEvent::input(module, answer(result)));
         });
     }

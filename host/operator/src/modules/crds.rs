@@ -57,6 +57,21 @@ pub struct Installer<'a> {
     pub object_checks: &'a Mutex<()>,
 }
 
+/// An installation that failed, and what it wrote before.
+#[derive(Debug)]
+pub struct FailedInstallation {
+    /// The definitions that it wrote.
+    pub installed: InstalledCrds,
+    /// Why it failed.
+    pub refusal: CrdRefusal,
+}
+
+impl From<Rejection> for FailedInstallation {
+    fn from(rejection: Rejection) -> Self {
+        Self { installed: InstalledCrds::default(), refusal: rejection.into() }
+    }
+}
+
 /// The decision about one definition.
 enum Decision {
     /// The installed one is used as it is.
@@ -89,14 +104,30 @@ impl Installer<'_> {
     ///
     /// # Errors
     /// The first definition that cannot be installed or used, or those that require an approval.
-    pub async fn install(&self, requests: &[CrdRequest]) -> Result<InstalledCrds, CrdRefusal> {
+    pub async fn install(
+        &self,
+        requests: &[CrdRequest],
+    ) -> Result<InstalledCrds, FailedInstallation> {
+        let mut installed = InstalledCrds::default();
+        match self.install_into(requests, &mut installed).await {
+            Ok(()) => Ok(installed),
+            Err(refusal) => Err(FailedInstallation { installed, refusal }),
+        }
+    }
+
+    /// Installs, and adds each definition that it wrote to `installed`.
+    async fn install_into(
+        &self,
+        requests: &[CrdRequest],
+        installed: &mut InstalledCrds,
+    ) -> Result<(), CrdRefusal> {
         // All are decided before one is written: a candidate that is held changes nothing.
         let mut decisions = Vec::new();
         for request in requests {
             decisions.push((request, self.decide(request).await?));
         }
         self.check_approval(&decisions)?;
-        let (mut awaited, mut installed) = (Vec::new(), InstalledCrds::default());
+        let mut awaited = Vec::new();
         for (request, decision) in decisions {
             if !matches!(decision, Decision::KeepUnread) {
                 awaited.push(request);
@@ -126,7 +157,7 @@ impl Installer<'_> {
         for request in awaited {
             self.definitions().established(request).await?;
         }
-        Ok(installed)
+        Ok(())
     }
 
     /// Refuses to take something away from definitions of somebody else without an approval.
@@ -320,3 +351,6 @@ fn with_metadata(mut body: Value, name: &str, value: &str) -> Value {
     body["metadata"][name] = value.into();
     body
 }
+
+#[cfg(test)]
+mod tests;

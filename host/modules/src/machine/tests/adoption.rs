@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::*;
-use crate::held_crds::{CrdRefusal, HeldCrds};
+use crate::held_crds::{CrdRefusal, HeldCrds, InstalledCrds};
 use crate::rollout::Example;
 
 fn adopts(generation: i64, adopts_crds: bool) -> Event {
@@ -291,6 +291,34 @@ fn held_adoption_is_tried_again_only_after_a_change_of_the_definition() {
             retry          a       -          False WouldNarrowCRD  AdoptCrds(a)
             not adopted a  a       -          False WouldNarrowCRD
             retry          a       -          False WouldNarrowCRD
+        "#]],
+    );
+}
+
+#[test]
+fn definitions_that_were_written_before_a_failure_are_named_in_events() {
+    let partly = || {
+        let (created, adopted) = (vec!["y".to_owned(), "z".to_owned()], vec!["x".to_owned()]);
+        Event::CrdsPartlyInstalled(InstalledCrds { created, adopted })
+    };
+    check_active(
+        spec(1),
+        [
+            adopts(2, true),
+            partly(),
+            not_adopted("CRDForbidden"),
+            Event::CrdsDeleted(vec!["y".to_owned()]),
+            Event::ReinstallCrds,
+            partly(),
+        ],
+        &expect![[r#"
+            event             active  candidate  Ready                 effects
+            spec 2            a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            partly installed  a       -          Unknown AdoptingCRDs  Notify(CRDAdopted)
+            not adopted a     a       -          False CRDForbidden    Notify(CRDForbidden), RetryLater, Report
+            deleted CRD y     a       -          False CRDDeleted      Notify(CRDDeleted), ReinstallLater, Report
+            time to install   a       -          False CRDDeleted      ReinstallCrds { digest: a, names: ["y"] }
+            partly installed  a       -          False CRDDeleted      Notify(CRDAdopted), Notify(CRDReinstalled)
         "#]],
     );
 }
