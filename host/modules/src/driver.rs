@@ -84,6 +84,12 @@ impl<G: Loaded> Driver<G> {
         crds.filter_map(|crd| crd.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect()
     }
 
+    /// Whether the last valid spec of a module lets definitions of somebody else become its own.
+    pub fn adopts_crds(&self, name: &str) -> bool {
+        let settings = self.states.get(name).and_then(|state| state.settings.as_ref());
+        settings.is_some_and(|settings| settings.adopts_crds)
+    }
+
     /// Whether a definition of a module's active revision is known not to exist.
     pub fn is_crd_missing(&self, name: &str) -> bool {
         self.states.get(name).is_some_and(|state| state.machine.is_crd_missing())

@@ -175,8 +175,13 @@ impl Machine {
     pub fn held_crds(&self) -> Option<Digest> {
         match &self.candidate {
             Candidate::Held(loaded, held) if held.approval != loaded.digest => Some(held.approval),
-            _ => self.adoption.as_ref()?.held().map(|held| held.approval),
+            _ => self.wanted_adoption()?.held().map(|held| held.approval),
         }
+    }
+
+    /// The adoption, if the present spec asks for it.
+    fn wanted_adoption(&self) -> Option<&Adopting> {
+        self.adoption.as_ref().filter(|_| self.spec.adopts_crds)
     }
 
     /// Whether a definition of the active revision is known not to exist.
@@ -228,7 +233,11 @@ impl Machine {
             Event::CrdsAdopted { digest, result } => {
                 self.on_crds_adopted(digest, result, &mut effects);
             }
+            Event::CrdsPartlyInstalled(installed) => {
+                self.on_crds_partly_installed(&installed, &mut effects);
+            }
             Event::CrdsDeleted(names) => self.on_crds_deleted(names, &mut effects),
+            Event::CrdChanged => self.on_crd_changed(&mut effects),
             Event::CrdFound(name) => self.on_crd_found(&name),
             Event::ReinstallCrds => self.reinstall_crds(&mut effects),
             Event::CrdsReinstalled { digest, result } => {

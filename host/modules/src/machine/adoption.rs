@@ -5,9 +5,10 @@
 
 use innkeeper_contract::EventType;
 
-use super::rejection::RetryPolicy;
+use super::reinstallation::notify_reinstalled;
+use super::rejection::{Rejection, RetryPolicy};
 use super::{Candidate, Effect, HeldCandidate, Machine, reason};
-use crate::held_crds::{CrdRefusal, HeldCrds};
+use crate::held_crds::{CrdRefusal, HeldCrds, InstalledCrds};
 use crate::rollout::Preview;
 use crate::source::Digest;
 
@@ -49,7 +50,9 @@ impl Machine {
 
     /// The spec changed: tries what it did not ask for before, and what was refused.
     pub(super) fn adopt_crds_of_spec(&mut self, was_adopting: bool, effects: &mut Vec<Effect>) {
-        if !was_adopting || !self.spec.adopts_crds || self.adoption.is_some() {
+        if let Some(adoption) = self.adoption.as_mut().filter(|adoption| adoption.is_installing) {
+            adoption.is_outdated = true;
+        } else if !was_adopting || !self.spec.adopts_crds || self.adoption.is_some() {
             self.adopt_crds(effects);
         }
     }
@@ -58,20 +61,26 @@ impl Machine {
     /// asks for it.
     pub(super) fn adopt_crds(&mut self, effects: &mut Vec<Effect>) {
         if !self.spec.adopts_crds {
-            self.adoption = None;
+            // A try that is under way ends first: its result must not pass for that of a later one.
+            self.adoption.take_if(|adoption| !adoption.is_installing);
             return;
         }
         let Some(digest) = self.revisions.active_digest() else { return };
         let adoption = self.adoption.get_or_insert_default();
         if !adoption.is_installing {
             adoption.is_installing = true;
+            adoption.is_outdated = false;
+            adoption.is_crd_changed = false;
             effects.push(Effect::AdoptCrds(digest));
         }
     }
 
     pub(super) fn on_adoption_approved(&mut self, approved: Digest, effects: &mut Vec<Effect>) {
-        let held = self.adoption.as_ref().and_then(|adoption| adoption.held());
-        if held.is_some_and(|held| held.approval == approved) {
+        let Some(adoption) = self.adoption.as_mut().filter(|_| self.spec.adopts_crds) else {
+            return;
+        };
+        if adoption.held().is_some_and(|held| held.approval == approved) {
+            adoption.is_outdated = adoption.is_installing;
             let message = "The change of the CustomResourceDefinitions is approved.".to_owned();
             effects.push(Effect::notify(EventType::Normal, "Approved", message));
             self.adopt_crds(effects);
@@ -79,9 +88,34 @@ impl Machine {
     }
 
     pub(super) fn retry_adoption(&mut self, effects: &mut Vec<Effect>) {
-        let rejection = self.adoption.as_ref().and_then(|adoption| adoption.rejection());
-        if rejection.is_some_and(|rejection| rejection.retry == RetryPolicy::Later) {
+        let Some(adoption) = &self.adoption else { return };
+        let is_later = |rejection: &Rejection| rejection.retry == RetryPolicy::Later;
+        if adoption.is_crd_changed || adoption.rejection().is_some_and(is_later) {
             self.adopt_crds(effects);
+        }
+    }
+
+    /// A definition of the active revision changed: what is held may be so no more. The backoff
+    /// limits how often stored objects are read for somebody who keeps changing it.
+    pub(super) fn on_crd_changed(&mut self, effects: &mut Vec<Effect>) {
+        let Some(adoption) = &mut self.adoption else { return };
+        adoption.is_crd_changed = true;
+        if !adoption.is_installing && adoption.held().is_some() {
+            effects.push(Effect::RetryLater);
+        }
+    }
+
+    /// Definitions are written although the installation failed: another try does not name them.
+    pub(super) fn on_crds_partly_installed(
+        &self,
+        installed: &InstalledCrds,
+        effects: &mut Vec<Effect>,
+    ) {
+        notify_adopted(&installed.adopted, effects);
+        if let Some(missing) = &self.missing_crds {
+            let is_missing = |name: &&String| missing.names.contains(*name);
+            let names: Vec<_> = installed.created.iter().filter(is_missing).cloned().collect();
+            notify_reinstalled(&names, effects);
         }
     }
 
@@ -99,18 +133,18 @@ impl Machine {
             return;
         };
         adoption.is_installing = false;
+        let is_outdated = std::mem::take(&mut adoption.is_outdated);
         let refusal = match result {
             Ok(names) => {
-                if !names.is_empty() {
-                    let message = format!(
-                        "The CustomResourceDefinition {} was installed by somebody else and is the module's now.",
-                        names.join(", ")
-                    );
-                    effects.push(Effect::notify(EventType::Normal, reason::CRD_ADOPTED, message));
-                }
+                notify_adopted(&names, effects);
                 self.adoption = None;
+                if is_outdated {
+                    self.adopt_crds(effects);
+                }
                 return;
             }
+            // The next try says whether this still holds.
+            Err(_) if is_outdated => return self.adopt_crds(effects),
             Err(refusal) => Some(refusal),
         };
         let is_new = adoption.refusal != refusal;
@@ -119,7 +153,7 @@ impl Machine {
             if is_new {
                 effects.push(Effect::warning(rejection));
             }
-            if rejection.retry == RetryPolicy::Later {
+            if rejection.retry == RetryPolicy::Later || adoption.is_crd_changed {
                 effects.push(Effect::RetryLater);
             }
         }
@@ -128,5 +162,15 @@ impl Machine {
         if is_new && approval.is_some() && approval == self.approvals.approved {
             self.adopt_crds(effects);
         }
+    }
+}
+
+fn notify_adopted(names: &[String], effects: &mut Vec<Effect>) {
+    if !names.is_empty() {
+        let message = format!(
+            "The CustomResourceDefinition {} was installed by somebody else and is the module's now.",
+            names.join(", ")
+        );
+        effects.push(Effect::notify(EventType::Normal, reason::CRD_ADOPTED, message));
     }
 }

@@ -136,7 +136,7 @@ impl Machine {
     fn held_candidate(&self) -> Condition {
         let type_ = condition::HELD_CONDITION;
         let Candidate::Held(loaded_candidate, held) = &self.candidate else {
-            if let Some(held) = self.adoption.as_ref().and_then(|adoption| adoption.held()) {
+            if let Some(held) = self.wanted_adoption().and_then(|adoption| adoption.held()) {
                 let message = format!(
                     "{}. To approve it, annotate the Module with {}={}; to keep the definition, set spec.crds to Keep.",
                     held.rejection.message,
@@ -169,7 +169,7 @@ impl Machine {
         let is_blocking = |rejection: &Rejection| {
             [reason::CRD_NOT_ADDITIVE, reason::WOULD_LOSE_DATA].contains(&&*rejection.reason)
         };
-        let active = self.adoption.as_ref().and_then(|adoption| adoption.rejection());
+        let active = self.wanted_adoption().and_then(|adoption| adoption.rejection());
         let active = active.and_then(|refused| Some((self.revisions.active_digest()?, refused)));
         let mut refused = self.refused().into_iter().chain(active);
         let Some((digest, rejection)) = refused.find(|(_, rejection)| is_blocking(rejection))
@@ -217,7 +217,7 @@ impl Machine {
             let (reason, message) = missing.describe(self.spec.is_paused);
             return make(type_, ConditionStatus::False, reason, message);
         }
-        if let Some(adoption) = &self.adoption {
+        if let Some(adoption) = self.wanted_adoption() {
             if let Some(Rejection { reason, message, .. }) = adoption.rejection() {
                 return make(type_, ConditionStatus::False, reason, message.clone());
             }

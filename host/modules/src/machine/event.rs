@@ -1,7 +1,7 @@
 //! What happens to a module.
 
 use super::rejection::Rejection;
-use crate::held_crds::{CrdRefusal, HeldCrds};
+use crate::held_crds::{CrdRefusal, HeldCrds, InstalledCrds};
 use crate::rollout::{Preview, Rollout};
 use crate::source::Digest;
 
@@ -93,8 +93,12 @@ pub enum Event {
         /// The result.
         result: Result<Vec<String>, CrdRefusal>,
     },
+    /// An installation wrote these definitions before it failed; the event of its result follows.
+    CrdsPartlyInstalled(InstalledCrds),
     /// These CustomResourceDefinitions of the active revision do not exist any more.
     CrdsDeleted(Vec<String>),
+    /// A CustomResourceDefinition of the active revision may have another spec.
+    CrdChanged,
     /// A CustomResourceDefinition of the active revision exists.
     CrdFound(String),
     /// The wait of an `Effect::ReinstallLater` is over.

@@ -8,6 +8,10 @@ use crate::held_crds::{CrdRefusal, HeldCrds};
 pub(super) struct Adopting {
     /// The host tries it at present.
     pub(super) is_installing: bool,
+    /// The spec or the approval changed during the try: its result is about the old ones.
+    pub(super) is_outdated: bool,
+    /// A definition changed since the last try began.
+    pub(super) is_crd_changed: bool,
     /// Why the last try failed.
     pub(super) refusal: Option<CrdRefusal>,
 }

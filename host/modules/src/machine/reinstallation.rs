@@ -84,17 +84,7 @@ impl Machine {
         match result {
             Ok(created) => {
                 missing.rejection = None;
-                if !created.is_empty() {
-                    let message = format!(
-                        "The CustomResourceDefinition {} was deleted, and the host has installed it again.",
-                        listed(created.iter())
-                    );
-                    effects.push(Effect::notify(
-                        EventType::Normal,
-                        reason::CRD_REINSTALLED,
-                        message,
-                    ));
-                }
+                notify_reinstalled(&created, effects);
                 if is_deleted_again {
                     effects.push(Effect::ReinstallLater);
                 } else {
@@ -111,5 +101,16 @@ impl Machine {
                 missing.rejection = Some(rejection);
             }
         }
+    }
+}
+
+/// Writes an Event about definitions that were deleted and exist again.
+pub(super) fn notify_reinstalled(created: &[String], effects: &mut Vec<Effect>) {
+    if !created.is_empty() {
+        let message = format!(
+            "The CustomResourceDefinition {} was deleted, and the host has installed it again.",
+            listed(created.iter())
+        );
+        effects.push(Effect::notify(EventType::Normal, reason::CRD_REINSTALLED, message));
     }
 }

@@ -1,9 +1,9 @@
 //! Carries out the actions of the driver.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use innkeeper_cluster::Backoff;
 use innkeeper_cluster::events::Regarding;
 use innkeeper_contract::{Event as Notice, EventType};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
@@ -18,7 +18,8 @@ use tokio::sync::Semaphore;
 use super::crds::Installer;
 use super::declared;
 use super::event::{HOST_MODULE, SupervisorEvent};
-use super::supervisor::Supervisor;
+use super::retry_wait::RetryWait;
+use super::supervisor::{Installations, Supervisor};
 use crate::execution::Execution;
 use crate::modules::teardown;
 
@@ -56,21 +57,27 @@ impl Supervisor {
             Action::RemoveFinalizer => {
                 let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
             }
-            Action::RetryLater => {
-                let env = self.shared.env.clone();
-                let wait = self
-                    .retries
-                    .entry(name.to_owned())
-                    .or_insert_with(|| Backoff::new(&env, RETRY_MIN, RETRY_MAX))
-                    .advance();
-                self.send_after(name, wait, Event::Retry);
-            }
+            Action::RetryLater => self.retry_later(name),
             Action::Report(_) => {
                 self.write_status(name).await;
             }
             Action::Notify(event) => self.publish_event(name, &event).await,
             Action::Stop => self.forget(name),
         }
+    }
+
+    /// Hands in [`Event::Retry`] after a backoff. One retry tries all that failed, so at most one
+    /// wait is under way.
+    pub(super) fn retry_later(&mut self, name: &str) {
+        if self.retries.get(name).is_some_and(RetryWait::is_pending) {
+            return;
+        }
+        let before = self.retries.remove(name);
+        let (outbox, module) = (self.outbox.clone(), name.to_owned());
+        let wait = RetryWait::begin(&self.shared.env, (RETRY_MIN, RETRY_MAX), before, move || {
+            let _ = outbox.send(SupervisorEvent::RetryDue(module));
+        });
+        self.retries.insert(name.to_owned(), wait);
     }
 
     /// Reads a module's source. The result of an earlier read is dropped.
@@ -178,7 +185,12 @@ impl Supervisor {
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         // One after the other: the candidate and the active revision may bring the same definition.
         let turns = self.limits.installations.entry(name.to_owned());
-        let turn = turns.or_insert_with(|| Arc::new(Semaphore::new(1))).clone();
+        let adopts = self.driver.adopts_crds(name);
+        let turns = turns.or_insert_with(|| Installations {
+            turn: Arc::new(Semaphore::new(1)),
+            adopts: Arc::new(AtomicBool::new(adopts)),
+        });
+        let (turn, adopts) = (turns.turn.clone(), turns.adopts.clone());
         self.spawn("install", async move {
             let _permit = turn.acquire_owned().await;
             let installer = Installer {
@@ -187,12 +199,20 @@ impl Supervisor {
                 module: &module,
                 namespaces: &installation.namespaces,
                 adoption: installation.adoption,
+                adopts: &adopts,
                 object_checks: &shared.object_checks,
             };
             let result = match access {
                 Ok(()) => installer.install(&installation.crds).await,
                 Err(rejection) => Err(rejection.into()),
             };
+            let result = result.map_err(|failed| {
+                if failed.installed != InstalledCrds::default() {
+                    let event = Event::CrdsPartlyInstalled(failed.installed);
+                    let _ = outbox.send(SupervisorEvent::input(&*module, event));
+                }
+                failed.refusal
+            });
             let _ = outbox.send(SupervisorEvent::input(module, answer(result)));
         });
     }
@@ -262,7 +282,9 @@ impl Supervisor {
         self.rollback.previous.remove(name);
         self.retries.remove(name);
         self.reinstalls.remove(name);
-        self.limits.installations.remove(name);
+        if let Some(installations) = self.limits.installations.remove(name) {
+            installations.adopts.store(false, Ordering::SeqCst);
+        }
         self.mismatched.remove(name);
         self.history.remove(name);
         self.accounts.forget(name);

@@ -29,7 +29,10 @@ impl Supervisor {
             module = %name, guest = %revision.guest.manifest().name, digest = &revision.guest.digest()[..12],
             version = revision.version, "revision active"
         );
-        self.retries.remove(&**name);
+        // What waits for a retry is tried soon again.
+        if self.retries.remove(&**name).is_some_and(|wait| wait.is_pending()) {
+            self.retry_later(name);
+        }
         self.latest.previews.remove(&**name);
         self.shared.metrics.reloads.with_label_values(&[&**name, "active"]).inc();
         // Its rollback window begins next, if it has one.

@@ -11,6 +11,7 @@ mod status_schema;
 mod stored_objects;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiClient, crd};
@@ -18,7 +19,7 @@ use innkeeper_core::{Manager, Object, ObjectKey, crd_compat, foreign, in_sync};
 use innkeeper_modules::definitions::MODULE_LABEL;
 use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA};
 use innkeeper_modules::{
-    Adoption, CrdRefusal, CrdRequest, Example, InstalledCrds, PlannedChange, Rejection,
+    Adoption, CrdRefusal, CrdRequest, Example, InstalledCrds, PlannedChange, Rejection, RetryPolicy,
 };
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -50,8 +51,25 @@ pub struct Installer<'a> {
     pub namespaces: &'a BTreeSet<String>,
     /// Whether definitions of somebody else become the module's.
     pub adoption: Option<Adoption>,
+    /// Whether the spec still asks for the adoption; it may change meanwhile.
+    pub adopts: &'a AtomicBool,
     /// Held while stored objects are checked, over all modules.
     pub object_checks: &'a Mutex<()>,
+}
+
+/// An installation that failed, and what it wrote before.
+#[derive(Debug)]
+pub struct FailedInstallation {
+    /// The definitions that it wrote.
+    pub installed: InstalledCrds,
+    /// Why it failed.
+    pub refusal: CrdRefusal,
+}
+
+impl From<Rejection> for FailedInstallation {
+    fn from(rejection: Rejection) -> Self {
+        Self { installed: InstalledCrds::default(), refusal: rejection.into() }
+    }
 }
 
 /// The decision about one definition.
@@ -86,19 +104,38 @@ impl Installer<'_> {
     ///
     /// # Errors
     /// The first definition that cannot be installed or used, or those that require an approval.
-    pub async fn install(&self, requests: &[CrdRequest]) -> Result<InstalledCrds, CrdRefusal> {
+    pub async fn install(
+        &self,
+        requests: &[CrdRequest],
+    ) -> Result<InstalledCrds, FailedInstallation> {
+        let mut installed = InstalledCrds::default();
+        match self.install_into(requests, &mut installed).await {
+            Ok(()) => Ok(installed),
+            Err(refusal) => Err(FailedInstallation { installed, refusal }),
+        }
+    }
+
+    /// Installs, and adds each definition that it wrote to `installed`.
+    async fn install_into(
+        &self,
+        requests: &[CrdRequest],
+        installed: &mut InstalledCrds,
+    ) -> Result<(), CrdRefusal> {
         // All are decided before one is written: a candidate that is held changes nothing.
         let mut decisions = Vec::new();
         for request in requests {
             decisions.push((request, self.decide(request).await?));
         }
         self.check_approval(&decisions)?;
-        let (mut awaited, mut installed) = (Vec::new(), InstalledCrds::default());
+        let mut awaited = Vec::new();
         for (request, decision) in decisions {
             if !matches!(decision, Decision::KeepUnread) {
                 awaited.push(request);
             }
             let Decision::Apply { body, exists, fields, adopted } = decision else { continue };
+            if adopted.is_some() && !self.adopts.load(Ordering::SeqCst) {
+                return Err(withdrawn(request).into());
+            }
             match self.apply(request, &body).await {
                 // Only labels or descriptions would change: the account needs no right for that.
                 Err(rejection)
@@ -120,7 +157,7 @@ impl Installer<'_> {
         for request in awaited {
             self.definitions().established(request).await?;
         }
-        Ok(installed)
+        Ok(())
     }
 
     /// Refuses to take something away from definitions of somebody else without an approval.
@@ -233,6 +270,7 @@ impl Installer<'_> {
         let owner = live.labels.get(MODULE_LABEL);
         request.granted
             && self.adoption.is_some()
+            && self.adopts.load(Ordering::SeqCst)
             && !is_ours(live)
             && owner.is_none_or(|owner| owner == self.module)
     }
@@ -295,6 +333,15 @@ impl Installer<'_> {
     }
 }
 
+/// The Module asked for the adoption of a definition, and does not any more.
+fn withdrawn(request: &CrdRequest) -> Rejection {
+    let message = format!(
+        "the CustomResourceDefinition {} is not changed: the Module does not ask for it any more; set spec.crds to Adopt",
+        request.name
+    );
+    Rejection::new("AdoptionWithdrawn", message, RetryPolicy::Later)
+}
+
 /// Whether the host installed it: ours are applied by the host's manager.
 fn is_ours(live: &Object) -> bool {
     live.applied_by(&Manager::Host).is_some()
@@ -304,3 +351,6 @@ fn with_metadata(mut body: Value, name: &str, value: &str) -> Value {
     body["metadata"][name] = value.into();
     body
 }
+
+#[cfg(test)]
+mod tests;

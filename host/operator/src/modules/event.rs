@@ -1,7 +1,7 @@
 //! What happens to modules, and which change in the host's own caches means it.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use innkeeper_cluster::{Change, crd};
 use innkeeper_contract::Kind;
@@ -49,6 +49,8 @@ pub enum SupervisorEvent {
     SourcesChanged,
     /// A module's source could not be read and is to be read again.
     Refetch(String),
+    /// The wait before a module's next retry is over.
+    RetryDue(String),
     /// The API server serves kinds otherwise than a module's candidate declares them.
     Mismatched {
         /// The module's name.
@@ -64,6 +66,8 @@ pub enum SupervisorEvent {
         name: String,
         /// The module that installed it, if one did.
         owner: Option<String>,
+        /// Whether its spec may be another one.
+        is_changed: bool,
     },
     /// A CustomResourceDefinition was read: the schema of a kind's status.
     StatusSchema {
@@ -115,7 +119,10 @@ pub fn classify(change: &Change) -> Option<SupervisorEvent> {
         let definition = change.after.as_ref().or(change.before.as_ref());
         let owner = definition.and_then(|definition| definition.labels.get(MODULE_LABEL));
         let owner = owner.map(str::to_owned);
-        return Some(SupervisorEvent::Definition { name: key.name().to_string(), owner });
+        let version = |object: &Arc<Object>| (object.uid.clone(), object.generation);
+        let is_changed = change.before.as_ref().map(version) != change.after.as_ref().map(version);
+        let name = key.name().to_string();
+        return Some(SupervisorEvent::Definition { name, owner, is_changed });
     }
     if *kind == *CONFIG_MAP && key.namespace() == NAMESPACE {
         let name = key.name().to_string();

@@ -1,19 +1,27 @@
 //! CustomResourceDefinitions of active revisions that somebody deletes: the host notices, waits,
 //! and installs them again.
 
+use std::time::Duration;
+
 use innkeeper_cluster::{ApiClient, ApiError, Backoff, Lookup, crd};
 use innkeeper_core::ObjectKey;
 use innkeeper_modules::driver::CrdInstallation;
 use innkeeper_modules::{CrdRefusal, Event};
 
 use super::event::SupervisorEvent;
-use super::reinstall_wait::{ReinstallWait, WAIT_MAX, WAIT_MIN};
+use super::retry_wait::RetryWait;
 use super::supervisor::Supervisor;
+
+/// The wait before the first installation.
+const WAIT_MIN: Duration = Duration::from_secs(1);
+
+/// The longest wait: how often a controller that keeps deleting a definition sees it again.
+const WAIT_MAX: Duration = Duration::from_mins(5);
 
 impl Supervisor {
     /// A CustomResourceDefinition was created, changed or deleted; `owner` is the module that
-    /// installed it.
-    pub(super) async fn crd_changed(&mut self, name: &str, owner: Option<&str>) {
+    /// installed it, and `is_changed` says whether its spec may be another one.
+    pub(super) async fn crd_changed(&mut self, name: &str, owner: Option<&str>, is_changed: bool) {
         let describes = |module: &&str| {
             let described = self.driver.described_crds(module);
             described.iter().any(|crd| crd == name)
@@ -22,6 +30,9 @@ impl Supervisor {
         // The module that had installed it installs it again; the others use it then.
         let owner = owner.filter(|owner| modules.iter().any(|module| module == owner));
         for module in modules {
+            if is_changed {
+                self.handle(&module, Event::CrdChanged).await;
+            }
             match self.crd(name) {
                 Some(Lookup::Found(_)) if self.driver.is_crd_missing(&module) => {
                     self.handle(&module, Event::CrdFound(name.to_owned())).await;
@@ -84,7 +95,7 @@ impl Supervisor {
     pub(super) fn reinstall_later(&mut self, name: &str) {
         let before = self.reinstalls.remove(name);
         let (outbox, module) = (self.outbox.clone(), name.to_owned());
-        let wait = ReinstallWait::begin(&self.shared.env, before, move || {
+        let wait = RetryWait::begin(&self.shared.env, (WAIT_MIN, WAIT_MAX), before, move || {
             let _ = outbox.send(SupervisorEvent::input(module, Event::ReinstallCrds));
         });
         self.reinstalls.insert(name.to_owned(), wait);

@@ -31,7 +31,7 @@ pub mod health;
 pub mod liveness;
 mod missing_crds;
 mod readable;
-mod reinstall_wait;
+mod retry_wait;
 mod rollback_window;
 pub mod source;
 mod status;

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use innkeeper_cluster::{Backoff, Caches, Namespaces, Task, View, crd};
+use innkeeper_cluster::{Caches, Namespaces, Task, View, crd};
 use innkeeper_modules::{Action, Digest, Driver, Event, Input, Rejection, RetryPolicy};
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -20,7 +21,7 @@ use super::active_module::ActiveModule;
 use super::event::{HOST_MODULE, SupervisorEvent};
 use super::health::{HealthChange, RunHealth};
 use super::liveness::WAKE_PERIOD;
-use super::reinstall_wait::ReinstallWait;
+use super::retry_wait::RetryWait;
 use super::source::ModuleSource;
 use super::status::ConditionHistory;
 use crate::shared::Shared;
@@ -48,9 +49,9 @@ pub struct Supervisor {
     /// The accounts that modules act as.
     pub(super) accounts: AccountStates,
     /// The waits before a module's next retry.
-    pub(super) retries: BTreeMap<String, Backoff>,
+    pub(super) retries: BTreeMap<String, RetryWait>,
     /// The waits before deleted definitions of a module are installed again.
-    pub(super) reinstalls: BTreeMap<String, ReinstallWait>,
+    pub(super) reinstalls: BTreeMap<String, RetryWait>,
     /// The host's view of CustomResourceDefinitions.
     pub(super) definitions: Option<View>,
     /// The API groups with kinds that each module's last candidate declares otherwise than the API
@@ -66,8 +67,16 @@ pub(super) struct TaskLimits {
     pub(super) loads: Arc<Semaphore>,
     /// Checks of parameters; their own permit, so that they do not wait for compilations.
     pub(super) parameter_checks: Arc<Semaphore>,
-    /// Installations of definitions, by module: one at a time.
-    pub(super) installations: BTreeMap<String, Arc<Semaphore>>,
+    /// Installations of definitions, by module.
+    pub(super) installations: BTreeMap<String, Installations>,
+}
+
+/// The installations of definitions of one module.
+pub(super) struct Installations {
+    /// One at a time.
+    pub(super) turn: Arc<Semaphore>,
+    /// Whether the present spec lets definitions of somebody else become the module's.
+    pub(super) adopts: Arc<AtomicBool>,
 }
 
 /// The latest task of each kind and module. Dropping a task aborts it.
@@ -181,9 +190,15 @@ impl Supervisor {
                     self.read_source(&name);
                 }
             }
-            SupervisorEvent::Definition { name, owner } => {
+            SupervisorEvent::Definition { name, owner, is_changed } => {
                 self.definition_changed(&name).await;
-                self.crd_changed(&name, owner.as_deref()).await;
+                self.crd_changed(&name, owner.as_deref(), is_changed).await;
+            }
+            SupervisorEvent::RetryDue(module) => {
+                if let Some(wait) = self.retries.get_mut(&module) {
+                    wait.end();
+                }
+                self.handle(&module, Event::Retry).await;
             }
             SupervisorEvent::Refetch(module) => self.read_source(&module),
             SupervisorEvent::Mismatched { module, groups } => {
@@ -193,6 +208,7 @@ impl Supervisor {
                 for active in self.shared.modules() {
                     self.read_status_schema(&active.primary.resource());
                     self.check_crds(active.name());
+                    self.handle(active.name(), Event::CrdChanged).await;
                 }
             }
             SupervisorEvent::StatusSchema { kind, schema } => {
@@ -240,6 +256,10 @@ impl Supervisor {
         self.shared.liveness.begin(format!("handling an input of the module {name}"));
         let Some(input) = self.check_account(name, input) else { return };
         let actions = self.driver.handle(name, input);
+        // Before the next action: an installation may be about to write by the old spec.
+        if let Some(installations) = self.limits.installations.get(name) {
+            installations.adopts.store(self.driver.adopts_crds(name), Ordering::SeqCst);
+        }
         let has_report = actions.iter().any(|action| matches!(action, Action::Report(_)));
         for action in actions {
             self.shared.liveness.begin(format!("carrying out an action for the module {name}"));

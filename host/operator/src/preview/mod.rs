@@ -11,6 +11,7 @@ mod sample;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use innkeeper_cluster::{KindState, Lookup};
@@ -89,6 +90,7 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveM
         module: candidate.name(),
         namespaces: &settings.namespaces,
         adoption: settings.adopts_crds.then(Adoption::default),
+        adopts: &AtomicBool::new(settings.adopts_crds),
         object_checks: &shared.object_checks,
     };
     let requests = definitions::crd_requests(candidate.guest().manifest(), settings);

@@ -3,6 +3,7 @@
 use innkeeper_hostile_tests::{Arena, Attack, MODULES, RBAC, block_on, condition, guest, manifest};
 use serde_json::{Value, json};
 
+use crate::kinds::requests;
 use crate::things::{
     CRD, DEFINED, SHAPE, attack, grown, object_of, push, size_and_color, stored, thing, things,
     until_installed,
@@ -257,5 +258,46 @@ fn active_revision_serves_after_a_restart_while_its_adoption_is_held() {
         approve(&arena, &module["status"]["heldCRDChange"]).await;
         arena.module_says("things", "Ready", "True", "RevisionActive").await;
         assert_eq!(installed(&arena).await.1, "things");
+    });
+}
+
+/// How often the account of the module has listed all things.
+fn checks(arena: &Arena) -> usize {
+    requests(arena, "things", &format!("GET /apis/{DEFINED}/v1/things")).len()
+}
+
+#[test]
+fn adoption_and_candidate_that_both_fail_are_tried_again_less_and_less_often() {
+    block_on(async {
+        let arena = foreign(&things(&grown()), &json!({"size": 3, "shape": "round"})).await;
+        arena.install(&attack("things", &[things(&size_and_color())])).await;
+        arena.module_says("things", "Ready", "True", "RevisionActive").await;
+        arena.merge(MODULE, &json!({"spec": {"crds": "Adopt"}})).await;
+        arena.module_says("things", "Blocked", "True", "WouldLoseData").await;
+        push(&arena, &adopter(&things(&object_of(&json!({"size": {"type": "integer"}}))))).await;
+        arena.module_says("things", "Loaded", "False", "WouldLoseData").await;
+        let before = checks(&arena);
+        arena.pass(3_600).await;
+        let tries = checks(&arena) - before;
+        assert!((20..=60).contains(&tries), "{tries} checks of stored objects in an hour");
+    });
+}
+
+#[test]
+fn held_adoption_rests_until_the_definition_changes() {
+    block_on(async {
+        let arena = foreign(&things(&grown()), &json!({"size": 3})).await;
+        arena.install(&attack("things", &[things(&size_and_color())])).await;
+        arena.module_says("things", "Ready", "True", "RevisionActive").await;
+        arena.merge(MODULE, &json!({"spec": {"crds": "Adopt"}})).await;
+        arena.module_says("things", "Held", "True", "WouldNarrowCRD").await;
+        let before = checks(&arena);
+        arena.merge(CRD, &json!({"metadata": {"labels": {"touched": "yes"}}})).await;
+        arena.pass(3_600).await;
+        assert_eq!(checks(&arena), before, "nothing that it depends on has changed");
+
+        arena.merge(CRD, &json!({"spec": things(&size_and_color())["spec"]})).await;
+        arena.module_says("things", "Ready", "True", "RevisionActive").await;
+        assert_eq!(installed(&arena).await.1, "things", "nothing is taken away any more");
     });
 }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::*;
-use crate::held_crds::{CrdRefusal, HeldCrds};
+use crate::held_crds::{CrdRefusal, HeldCrds, InstalledCrds};
 use crate::rollout::Example;
 
 fn adopts(generation: i64, adopts_crds: bool) -> Event {
@@ -174,4 +174,151 @@ fn conditions_say_what_is_held_and_how_to_approve_it() {
         Blocked=True WouldLoseData: a is blocked, and an approval does not help: because of WouldLoseData.
         Held=False NoApprovalNeeded: No candidate waits for an approval.
         Ready=False WouldLoseData: because of WouldLoseData"#]].assert_eq(&shown(&machine));
+}
+
+#[test]
+fn adoption_runs_again_after_a_change_of_the_spec_meanwhile() {
+    check_active(
+        spec(1),
+        [
+            adopts(2, true),
+            adopts(3, true),
+            adopted(Ok(&[])),
+            adopts(4, true),
+            adopted(Ok(&["x"])),
+            adopts(5, true),
+        ],
+        &expect![[r#"
+            event      active  candidate  Ready                 effects
+            spec 2     a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            spec 3     a       -          Unknown AdoptingCRDs  ApplySettings, Report
+            adopted a  a       -          Unknown AdoptingCRDs  AdoptCrds(a)
+            spec 4     a       -          Unknown AdoptingCRDs  ApplySettings, Report
+            adopted a  a       -          Unknown AdoptingCRDs  Notify(CRDAdopted), AdoptCrds(a)
+            spec 5     a       -          Unknown AdoptingCRDs  ApplySettings, Report
+        "#]],
+    );
+}
+
+#[test]
+fn adoption_that_is_not_asked_for_any_more_ends_with_the_try_under_way() {
+    check_active(
+        spec(1),
+        [
+            adopts(2, true),
+            adopts(3, false),
+            adopts(4, true),
+            not_adopted(reason::WOULD_LOSE_DATA),
+            adopts(5, false),
+            not_adopted(reason::WOULD_LOSE_DATA),
+            Event::Retry,
+        ],
+        &expect![[r#"
+            event          active  candidate  Ready                 effects
+            spec 2         a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            spec 3         a       -          True RevisionActive   ApplySettings, Report
+            spec 4         a       -          Unknown AdoptingCRDs  ApplySettings, Report
+            not adopted a  a       -          Unknown AdoptingCRDs  AdoptCrds(a)
+            spec 5         a       -          True RevisionActive   ApplySettings, Report
+            not adopted a  a       -          True RevisionActive
+            retry          a       -          True RevisionActive
+        "#]],
+    );
+}
+
+#[test]
+fn approval_during_a_try_is_acted_on_when_the_try_ends() {
+    let is_held = || adopted(Err(CrdRefusal::Held(Box::new(held("c")))));
+    check_active(
+        spec(1),
+        [
+            adopts(2, true),
+            is_held(),
+            adopts(3, true),
+            is_held(),
+            adopts(4, true),
+            approve("c"),
+            is_held(),
+            adopted(Ok(&["x"])),
+        ],
+        &expect![[r#"
+            event          active  candidate  Ready                 effects
+            spec 2         a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            not adopted a  a       -          False WouldNarrowCRD  Notify(WouldNarrowCRD), Report
+            spec 3         a       -          False WouldNarrowCRD  ApplySettings, AdoptCrds(a), Report
+            not adopted a  a       -          False WouldNarrowCRD
+            spec 4         a       -          False WouldNarrowCRD  ApplySettings, AdoptCrds(a), Report
+            approve c      a       -          False WouldNarrowCRD  Notify(Approved)
+            not adopted a  a       -          False WouldNarrowCRD  AdoptCrds(a)
+            adopted a      a       -          True RevisionActive   Notify(CRDAdopted), Report
+        "#]],
+    );
+}
+
+#[test]
+fn held_adoption_is_tried_again_only_after_a_change_of_the_definition() {
+    let rests = || {
+        let mut held = held("c");
+        held.rejection.retry = RetryPolicy::WhenSpecChanges;
+        adopted(Err(CrdRefusal::Held(Box::new(held))))
+    };
+    check_active(
+        spec(1),
+        [
+            adopts(2, true),
+            rests(),
+            Event::Retry,
+            Event::CrdChanged,
+            Event::Retry,
+            // It changes again while it is compared.
+            Event::CrdChanged,
+            Event::Retry,
+            rests(),
+            Event::Retry,
+            rests(),
+            Event::Retry,
+        ],
+        &expect![[r#"
+            event          active  candidate  Ready                 effects
+            spec 2         a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            not adopted a  a       -          False WouldNarrowCRD  Notify(WouldNarrowCRD), Report
+            retry          a       -          False WouldNarrowCRD
+            changed CRD    a       -          False WouldNarrowCRD  RetryLater
+            retry          a       -          False WouldNarrowCRD  AdoptCrds(a)
+            changed CRD    a       -          False WouldNarrowCRD
+            retry          a       -          False WouldNarrowCRD
+            not adopted a  a       -          False WouldNarrowCRD  RetryLater
+            retry          a       -          False WouldNarrowCRD  AdoptCrds(a)
+            not adopted a  a       -          False WouldNarrowCRD
+            retry          a       -          False WouldNarrowCRD
+        "#]],
+    );
+}
+
+#[test]
+fn definitions_that_were_written_before_a_failure_are_named_in_events() {
+    let partly = || {
+        let (created, adopted) = (vec!["y".to_owned(), "z".to_owned()], vec!["x".to_owned()]);
+        Event::CrdsPartlyInstalled(InstalledCrds { created, adopted })
+    };
+    check_active(
+        spec(1),
+        [
+            adopts(2, true),
+            partly(),
+            not_adopted("CRDForbidden"),
+            Event::CrdsDeleted(vec!["y".to_owned()]),
+            Event::ReinstallCrds,
+            partly(),
+        ],
+        &expect![[r#"
+            event             active  candidate  Ready                 effects
+            spec 2            a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            partly installed  a       -          Unknown AdoptingCRDs  Notify(CRDAdopted)
+            not adopted a     a       -          False CRDForbidden    Notify(CRDForbidden), RetryLater, Report
+            deleted CRD y     a       -          False CRDDeleted      Notify(CRDDeleted), ReinstallLater, Report
+            time to install   a       -          False CRDDeleted      ReinstallCrds { digest: a, names: ["y"] }
+            partly installed  a       -          False CRDDeleted      Notify(CRDAdopted), Notify(CRDReinstalled)
+        "#]],
+    );
 }

@@ -86,7 +86,8 @@ pub(super) fn held(narrowings: &[Narrowing<'_>]) -> HeldCrds {
                 "it would change a CustomResourceDefinition that somebody else installed to one that takes less ({}); no stored object would lose data",
                 described.join("; ")
             ),
-            RetryPolicy::Later,
+            // It is tried again with an approval, another spec or another definition only.
+            RetryPolicy::WhenSpecChanges,
         ),
     }
 }

@@ -188,16 +188,22 @@ impl StoredObjectCheck<'_> {
     ) -> Result<Result<(), ApiError>, Rejection> {
         let (mut start, mut limit) = (String::new(), PAGE);
         let client = self.client;
+        let mut is_refreshed = false;
         loop {
             let page = client.list_raw_page(kind, namespace, limit, PAGE_BYTES_MAX, &start).await;
             let page = match page {
                 Ok(page) => page,
-                // A definition that is not served has no objects that anybody could read.
-                Err(
-                    ApiError::NotServed { .. }
-                    | ApiError::NotFound { .. }
-                    | ApiError::NamespaceNotFound { .. },
-                ) => return Ok(Ok(())),
+                Err(ApiError::NamespaceNotFound { .. }) if !namespace.is_empty() => {
+                    return Ok(Ok(()));
+                }
+                // The definition says that the version is served, so objects may be there.
+                Err(ApiError::NotServed { .. }) if !is_refreshed => {
+                    is_refreshed = true;
+                    match client.discovery().check(kind, Duration::ZERO).await {
+                        Ok(_) => continue,
+                        Err(error) => return Ok(Err(error)),
+                    }
+                }
                 Err(error) => return Ok(Err(error)),
             };
             let is_within = read.add(page.items.len(), page.bytes);
@@ -313,7 +319,44 @@ pub(super) fn kind(live: &Value, version: &str) -> Kind {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use http_body_util::Full;
+    use innkeeper_cluster::{Account, Cluster, Env, SecretKey, Settings};
+    use serde_json::json;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_of_a_kind_that_the_server_does_not_find_are_unchecked() {
+        let service = tower::service_fn(|_: http::Request<_>| async {
+            let response = http::Response::builder().status(404);
+            response.body(Full::<Bytes>::from("404 page not found"))
+        });
+        let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
+        let cluster = Cluster::over(service, env, Settings::default(), SecretKey::new(b"test"));
+        let client = cluster.as_account(&Account::new("a", "b"));
+        let definition = |properties: Value| {
+            json!({"spec": {"group": "example.dev", "scope": "Namespaced",
+                "names": {"kind": "Thing", "plural": "things"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}]}})
+        };
+        let request = CrdRequest {
+            name: "things.example.dev".into(),
+            group: "example.dev".into(),
+            granted: true,
+            dropped: Vec::new(),
+            definition: definition(json!({"spec": {"type": "object"}})),
+        };
+        let check = StoredObjectCheck {
+            client: &client,
+            namespaces: &BTreeSet::new(),
+            loss: LossCheck::All,
+            lock: &Mutex::default(),
+        };
+        let rejection = check.run(&request, &definition(json!({}))).await.unwrap_err();
+        assert_eq!((&*rejection.reason, rejection.retry), ("CRDNotServed", RetryPolicy::Later));
+    }
 
     #[test]
     fn reading_ends_at_its_bounds_and_says_which() {
