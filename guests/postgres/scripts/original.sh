@@ -10,6 +10,8 @@
 # The SQL runs as a superuser of the server, as the SQL of other backups does: a user who can write
 # to the volume of the backups has the rights of the server's containers.
 
+# Each role that a file refers to and that does not exist costs another run of the file's SQL.
+MAX_ROLES=100
 ORIGINALS="$NAME.sql backup/$NAME.sql backup/backup/$NAME.sql"
 
 # Lets the user postgres read the files, unless their volume is read-only.
@@ -45,16 +47,24 @@ original_has_tables() {
 	LC_ALL=C grep -q '^CREATE \(UNLOGGED \|FOREIGN \)*TABLE ' "$BACKUPS/$1"
 }
 
-# Lists all backups in the order in which prepare.sh tries to restore them. A dump of these scripts
-# goes first, unless the file is newer. A backup without tables never goes before one that has some:
-# these scripts may have dumped a new database before the admin put the file there.
+# Returns whether a dump is known to have no tables. One that cannot be read may have some.
+is_tableless() {
+	tables=0
+	has_tables "$BACKUPS/$1" 2>/dev/null || tables=$?
+	[ "$tables" = 1 ]
+}
+
+# Lists the backups in the order in which prepare.sh tries to restore them. A dump of these scripts
+# goes first, unless the file is newer. If a backup has tables, or may have had some before it was
+# damaged, those without tables are not listed: these scripts may have dumped a new database before
+# the admin put the file there, and an empty database must not hide that the file is damaged.
 candidates() {
 	dumps=$(backups) || return 1
 	files=$(originals) || return 1
 	newest=$(printf '%s\n' "$dumps" | head -n 1)
-	newer= older= empty= tableless=
+	newer= older= empty= with_tables= tableless=
 	for original in $files; do
-		if ! original_has_tables "$original"; then
+		if ! original_has_tables "$original" && is_complete "$BACKUPS/$original"; then
 			empty="$empty $original"
 		elif [ "$BACKUPS/$original" -nt "$BACKUPS/$newest" ] &&
 			[ ! "$BACKUPS/$original" -nt "$sockets" ]; then
@@ -64,20 +74,21 @@ candidates() {
 			older="$older $original"
 		fi
 	done
-	with_tables=$dumps
-	if [ -n "$newer$older" ]; then
-		with_tables=
-		for dump in $dumps; do
-			tables=0
-			has_tables "$BACKUPS/$dump" 2>/dev/null || tables=$?
-			if [ "$tables" = 1 ]; then
-				tableless="$tableless $dump"
-			else
-				with_tables="$with_tables $dump"
-			fi
-		done
+	for dump in $dumps; do
+		if is_tableless "$dump"; then
+			tableless="$tableless $dump"
+		else
+			with_tables="$with_tables $dump"
+		fi
+	done
+	if [ -n "$newer$with_tables$older" ]; then
+		[ -z "$tableless$empty" ] ||
+			say "not restored, because they have no tables and another backup may have some:$tableless$empty"
+		echo $newer $with_tables $older
+	else
+		wait_for_originals
+		echo $tableless $empty
 	fi
-	echo $newer $with_tables $older $tableless $empty
 }
 
 # Returns whether pg_dump has written a file to its end.
@@ -138,10 +149,16 @@ restore_original() {
 	}
 	before=$(stat -c '%i %s %y' "$file") || return 1
 	make_new "" || return 1
+	roles=0
 	until run_original "$file"; do
 		role=$(sed -n 's/^.*ERROR:  role "\(.*\)" does not exist$/\1/p' "$sockets/errors" | head -n 1)
 		if [ -z "$role" ] || ! create_role "$role"; then
 			say_why "$1"
+			return 1
+		fi
+		roles=$((roles + 1))
+		if [ "$roles" -gt "$MAX_ROLES" ]; then
+			say "$1 refers to more than $MAX_ROLES roles that do not exist: dump again with --no-owner --no-privileges"
 			return 1
 		fi
 		say "$1 refers to the role $role: created it without the right to log in"

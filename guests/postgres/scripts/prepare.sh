@@ -5,7 +5,8 @@
 #   no data, no backup                creates a new database
 #   no data, backups                  restores the newest backup that can be restored; a backup of
 #                                     the original operator counts too, see original.sh
-#   no data, no backup restorable     fails, and creates no empty database
+#   no data, no backup restorable     fails, and creates no empty database; a backup without tables
+#                                     counts only if no other backup may have some
 #
 # The script creates the database in a temporary directory with a server on a unix socket, and
 # renames the directory when it is complete. An interrupted run starts again from the beginning.
@@ -166,13 +167,13 @@ fi
 
 found=$(candidates)
 if [ -z "$found" ]; then
-	wait_for_originals
 	make_new ""
 	publish
 	say "there was neither data nor a backup: a new database"
 	exit 0
 fi
 
+failed=
 for backup in $found; do
 	if restore "$backup"; then
 		keep_origin "$new" "$BACKUPS/$backup"
@@ -181,7 +182,8 @@ for backup in $found; do
 		exit 0
 	fi
 	say "$backup cannot be restored"
+	failed=${failed:-$backup}
 	stop immediate || true
 	rm -rf "$new"
 done
-die "there is no data, and none of the backups can be restored: the server does not start with an empty database"
+die "there is no data, and none of the backups can be restored: the server does not start with an empty database; $failed failed first, and the log says why: replace that file, or move it away"

@@ -174,8 +174,10 @@ async fn original_backup_is_restored(database: &Database, screens: &mut Screens<
     let readme = std::fs::read_to_string(root().join("guests/postgres/README.md"))?;
     let pod = readme
         .split("```")
-        .find_map(|block| block.split_once("kubectl apply -f - <<'EOF'\n")?.1.split_once("\nEOF\n"))
-        .map(|(pod, _)| pod.to_owned());
+        .filter_map(|block| block.split_once("kubectl apply -f - <<'EOF'\n"))
+        .filter_map(|(_, rest)| Some(rest.split_once("\nEOF\n")?.0))
+        .find(|pod| pod.contains("name: foodb-copy"))
+        .map(str::to_owned);
     let pod = pod.ok_or_else(|| anyhow::anyhow!("the README has no pod for the copy"))?;
     for command in COMMANDS {
         assert!(readme.contains(&format!("\n{command}\n")), "the README lacks `{command}`");

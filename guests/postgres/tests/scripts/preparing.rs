@@ -131,8 +131,10 @@ fn a_crash_during_a_restore_leaves_nothing_that_would_be_served() {
     server.stop();
     cluster.lose_data();
 
-    // Kill the container in the middle of the restore.
-    cluster.fake("pg_restore", "\"$REAL\" \"$@\"\nkill -9 $PPID");
+    // Kill the container in the middle of the restore, not while it looks for tables.
+    let crash = "case \"$*\" in --list*) exec \"$REAL\" \"$@\";; esac\n\
+        \"$REAL\" \"$@\"\nkill -9 $PPID";
+    cluster.fake("pg_restore", crash);
     cluster.is_killed("prepare");
     let left = cluster.path("data").join("pgdata.new/postmaster.pid");
     let left = fs::read_to_string(left).unwrap();

@@ -50,6 +50,12 @@ fn original_with(statements: &str) -> String {
     ORIGINAL.replace(LAST, &format!("{statements}\n{LAST}"))
 }
 
+/// A complete backup of the original without tables.
+fn without_tables() -> String {
+    ORIGINAL[..ORIGINAL.find("SET default_tablespace").unwrap()].to_owned()
+        + "--\n-- PostgreSQL database dump complete\n--\n"
+}
+
 #[test]
 fn original_backup_is_restored_from_each_place() {
     for name in [FILE, IN_FOLDER, IN_VOLUME] {
@@ -283,10 +289,73 @@ fn backup_without_tables_never_goes_before_one_that_has_some() {
     cluster.backs_up();
     server.stop();
     cluster.lose_data();
-    let without = ORIGINAL[..ORIGINAL.find("SET default_tablespace").unwrap()].to_owned()
-        + "--\n-- PostgreSQL database dump complete\n--\n";
-    cluster.put(FILE, &without);
+    cluster.put(FILE, &without_tables());
     assert!(cluster.prepares().contains("restored from 0000000002-"));
+}
+
+#[test]
+fn broken_original_is_not_replaced_by_a_backup_without_tables() {
+    let cluster = Cluster::new();
+    cluster.prepares();
+    let server = cluster.serve();
+    cluster.backs_up();
+    server.stop();
+    cluster.put(IN_VOLUME, &without_tables());
+    let table = ORIGINAL.find("CREATE TABLE").unwrap();
+    // Newer than the dump without tables, and older.
+    for (broken, age) in [
+        (&ORIGINAL[..3], 3600),
+        (&ORIGINAL[..table + 20], 0),
+        (&original_with("SELECT no_such_function();"), 3600),
+    ] {
+        cluster.lose_data();
+        set_age(&cluster.put(IN_FOLDER, broken), Duration::from_secs(age));
+        let output = cluster.refuses();
+        assert!(output.contains("backup/foodb.sql failed first"), "{output}");
+        assert!(output.contains("because they have no tables"), "{output}");
+    }
+
+    fs::remove_file(cluster.path("backups").join(IN_FOLDER)).unwrap();
+    assert!(cluster.prepares().contains("restored from 0000000001-"), "it was moved away");
+}
+
+#[test]
+fn damaged_dump_is_not_replaced_by_a_dump_without_tables() {
+    let cluster = Cluster::new();
+    cluster.prepares();
+    let server = cluster.serve();
+    cluster.backs_up();
+    server.stop();
+    cluster.lose_data();
+    let damaged = "0000000002-20260101T000000Z.dump";
+    cluster.put(damaged, "no dump");
+    let output = cluster.refuses();
+    assert!(output.contains(&format!("{damaged} failed first")), "{output}");
+}
+
+#[test]
+fn half_written_original_is_not_replaced_by_a_dump_without_tables() {
+    let cluster = Cluster::new();
+    cluster.prepares();
+    let server = cluster.serve();
+    cluster.backs_up();
+    server.stop();
+    cluster.lose_data();
+    cluster.put(IN_FOLDER, "");
+    let output = cluster.does_not_prepare();
+    assert!(output.contains("stop the original operator"), "{output}");
+    assert_eq!(cluster.files("data"), ["lock"]);
+}
+
+#[test]
+fn original_that_refers_to_new_roles_without_end_is_refused() {
+    let cluster = Cluster::new();
+    let endless = "DO $$ BEGIN RAISE EXCEPTION 'role \"%\" does not exist', \
+        md5(random()::text); END $$;\nSELECT 1;";
+    cluster
+        .put(FILE, &ORIGINAL.replace("SET row_security", &format!("{endless}\nSET row_security")));
+    let output = cluster.refuses();
+    assert!(output.contains("more than 100 roles that do not exist"), "{output}");
 }
 
 #[test]

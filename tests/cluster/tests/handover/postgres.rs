@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Admin, Kind, kubelet};
+use innkeeper_cluster_tests::{Admin, Kind, kubelet, name_of};
 use serde_json::{Value, json};
 
 use crate::definitions::v1beta1;
+use crate::original::{Original, Wanted};
 use crate::takeover::{Takeover, controlled_by, uids};
 
 const POSTGRESQL: Kind = Kind::new("exp.wheel.jp/v1", "PostgreSQL");
@@ -13,6 +14,20 @@ const POSTGRESQL: Kind = Kind::new("exp.wheel.jp/v1", "PostgreSQL");
 const NAME: &str = "foodb";
 /// One whose objects have a controller reference.
 const OWNED: &str = "bardb";
+
+/// The claim that the README's commands create.
+const CLAIM_NAME: &str = "foodb-original";
+
+// The blocks of commands in the README. Those that are not here need containers: they make the
+// dump (1), copy it to the claim (4) and compare the rows (9).
+const SAVE: usize = 0;
+const STOP: usize = 2;
+const CLAIM: usize = 3;
+const NAME_CLAIM: usize = 5;
+const INSTALL: usize = 6;
+const APPROVE: usize = 7;
+const ADOPT: usize = 8;
+const END: usize = 10;
 
 /// As the original's shell script installed it: no schema, no status subresource.
 fn definition() -> Value {
@@ -66,6 +81,14 @@ async fn volumes(admin: &Admin) -> Result<()> {
     Ok(())
 }
 
+/// The names of all claims, in order.
+async fn claims(admin: &Admin) -> Result<Vec<String>> {
+    let claims = admin.list(Kind::CLAIM, "default").await?;
+    let mut names: Vec<_> = claims.iter().map(|claim| name_of(claim).to_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
 /// The rows themselves: `acceptance_postgres.rs`, and `tests/scripts` of the guest.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgresqls_are_handed_over_with_their_definition_and_objects() -> Result<()> {
@@ -84,28 +107,43 @@ async fn postgresqls_are_handed_over_with_their_definition_and_objects() -> Resu
         admin.create(&controlled_by(object, &owner).to_string()).await?;
     }
     admin.create(&postgresql(NAME).to_string()).await?;
-    for object in objects(NAME) {
-        admin.create(&object.to_string()).await?;
-    }
+    let wanted = objects(NAME).map(|object| Wanted::new(object, &[])).into();
+    let original = Original::start(admin, "postgres", wanted).await?;
     let before = [uids(admin, &at(OWNED)).await?, uids(admin, &at(NAME)).await?];
-    takeover.write("foodb.yaml", &postgresql(NAME))?;
+
+    let saved = takeover.run_block("postgres", SAVE).await?;
+    assert_eq!(saved, "");
+    takeover.run_block("postgres", STOP).await?;
+    assert_eq!(original.writes().await?, [""; 0], "nothing was missing");
+    takeover.run_block("postgres", CLAIM).await?;
+    let named = takeover.run_block("postgres", NAME_CLAIM).await?;
+    assert!(named.ends_with(CLAIM_NAME), "the definition keeps the field: {named}");
 
     // Nothing changes before the user approves the definition: no candidate is active.
-    let shown = takeover.run_block("postgres", 0).await?;
+    let shown = takeover.run_block("postgres", INSTALL).await?;
     assert!(shown.contains("preserveUnknownFields"), "{shown}");
-    assert!(admin.list(Kind::CLAIM, "default").await?.is_empty());
-    takeover.run_block("postgres", 1).await?;
+    assert_eq!(claims(admin).await?, [CLAIM_NAME]);
+    takeover.run_block("postgres", APPROVE).await?;
     let definition = admin.must_get(Kind::CRD, "", "postgresqls.exp.wheel.jp").await?;
     let version = &definition["spec"]["versions"][0];
     assert!(version["subresources"]["status"].is_object(), "{version:#}");
     stage.synced((POSTGRESQL, "default", OWNED)).await?;
     stage.says((POSTGRESQL, "default", NAME), ("Synced", "False", "Conflict")).await?;
 
-    takeover.run_block("postgres", 2).await?;
+    let untouched = ["bardb-backups", "bardb-data", CLAIM_NAME];
+    assert_eq!(claims(admin).await?, untouched, "nothing is made for it without consent");
+
+    takeover.run_block("postgres", ADOPT).await?;
     for (name, before) in [OWNED, NAME].into_iter().zip(before) {
         stage.synced((POSTGRESQL, "default", name)).await?;
         assert_eq!(uids(admin, &at(name)).await?, before, "the same objects");
     }
+    let all = ["bardb-backups", "bardb-data", "foodb-data", CLAIM_NAME];
+    assert_eq!(claims(admin).await?, all, "the backups are on the claim that the spec names");
+    takeover.run_block("postgres", END).await?;
+    let postgresql = admin.must_get(POSTGRESQL, "default", NAME).await?;
+    assert!(postgresql["metadata"]["annotations"]["innkeeper.dev/adopt"].is_null());
+    stage.synced((POSTGRESQL, "default", NAME)).await?;
     pods.abort();
     Ok(())
 }

@@ -44,12 +44,6 @@ impl Takeover {
         Ok(namespace)
     }
 
-    /// Writes a manifest into the folder in which the commands run.
-    pub(crate) fn write(&self, name: &str, manifest: &Value) -> Result<()> {
-        std::fs::write(self.user.path().join(name), manifest.to_string())?;
-        Ok(())
-    }
-
     /// Runs the commands of a block of the section in the guest's README, counted from 0.
     pub(crate) async fn run_block(&self, guest: &str, number: usize) -> Result<String> {
         let block = self.commands.get(guest).and_then(|blocks| blocks.get(number));
