@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::stage::SOON;
@@ -339,10 +339,12 @@ impl Writer {
     /// Ends it; gives all that it has seen.
     pub async fn end(self, database: &Database) -> Result<Seen> {
         let (admin, at) = (&database.stage.admin, (Kind::POD, NAMESPACE, WRITER));
-        database.exec(WRITER, WRITER, "touch /tmp/enough").await?;
+        // The container may end, and with it this command, before the command has ended by itself.
+        let stopped = database.exec(WRITER, WRITER, "touch /tmp/enough").await;
         admin
             .until("the writer ends", LONG, at, |pod| pod["status"]["phase"] == "Succeeded")
-            .await?;
+            .await
+            .with_context(|| format!("the command that stops it: {stopped:?}"))?;
         self.seen(database).await
     }
 }
