@@ -17,7 +17,7 @@ pub struct StoredObjects {
     /// The version in which to read the objects.
     version: String,
     /// The versions under which the objects must be valid: the one with the name of the storage
-    /// version, and those that are newly served or stored.
+    /// version, and those that are newly served or stored, or served and narrower than before.
     targets: Vec<TargetVersion>,
 }
 
@@ -40,8 +40,10 @@ impl StoredObjects {
             .or_else(|| versions::all(before).find(is_served))?;
         let mut targets: Vec<TargetVersion> =
             versions::named(after, stored).map(target).into_iter().collect();
-        for version in versions::newly_used(before, after) {
-            if versions::name_of(version) != stored {
+        let mut names = BTreeSet::from([stored]);
+        let others = versions::newly_used(before, after).chain(versions::narrowed(before, after));
+        for version in others {
+            if names.insert(versions::name_of(version)) {
                 targets.push(target(version));
             }
         }

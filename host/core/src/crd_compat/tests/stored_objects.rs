@@ -172,3 +172,22 @@ fn lost_fields_are_named_once_for_all_items_of_a_list() {
     assert_eq!(Vec::from_iter(lost), [".spec.color", ".spec.items[].b", ".spec.map.k.z"]);
     assert_eq!(stored(&spec).lost_fields(&object, 3), Err(Misfit::TooManySteps));
 }
+
+#[test]
+fn fields_are_lost_when_a_served_version_that_is_not_stored_keeps_less_than_before() {
+    let less = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    let object = json!({"spec": {"size": 1, "color": "red"}});
+    let lost = |before: &Value, after: &Value| {
+        let stored = StoredObjects::new(before, after).unwrap();
+        Vec::from_iter(stored.lost_fields(&object, STEPS).unwrap())
+    };
+    let all = two(&size_and_color(), "v1", &["v1", "v2"]);
+    assert_eq!(lost(&all, &two(&less, "v1", &["v1", "v2"])), [".spec.color"]);
+    assert_eq!(lost(&all, &two(&less, "v1", &["v1"])), [""; 0], "nobody writes in v2");
+    let unchanged = two(&less, "v1", &["v1", "v2"]);
+    assert_eq!(lost(&unchanged, &unchanged), [""; 0], "it lost the field before");
+    // Without a change of its schema, a version prunes for the first time.
+    let mut preserving = unchanged.clone();
+    preserving["spec"]["preserveUnknownFields"] = true.into();
+    assert_eq!(lost(&preserving, &unchanged), [".spec.color"]);
+}
