@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::lost_fields::{LostFields, Misfit, OBJECT_MEMBERS, keeps_unknown, member_schema};
+use super::lost_fields::{
+    LostFields, Misfit, OBJECT_MEMBERS, item_schema, keeps_unknown, member_schema,
+};
 use super::normal::{number, with_type_and_object_meta};
 use super::versions;
 
@@ -167,7 +169,7 @@ impl Check {
         match value {
             Value::Object(members) => self.members(schema, members, prunes)?,
             Value::Array(items) => {
-                if let Some(inner) = schema.get("items") {
+                if let Some(inner) = item_schema(schema) {
                     for (index, item) in items.iter().enumerate() {
                         self.value(inner, item, prunes)
                             .map_err(|misfit| below(&format!("[{index}]"), misfit))?;

@@ -164,12 +164,16 @@ fn lost_fields_are_named_once_for_all_items_of_a_list() {
         "items": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         "map": {"type": "object", "additionalProperties": {"type": "object"}},
+        "any": {"type": "object", "additionalProperties": true},
     }});
     let object = json!({"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"},
         "spec": {"items": [{"a": "1", "b": 2}, {"b": 3}], "free": {"x": 1}, "map": {"k": {"z": 1}},
-            "color": "red"}});
+            "any": {"text": "x", "k": {"y": 1}, "texts": ["x"], "list": [{"v": 1}]}, "color": "red"}});
     let lost = stored(&spec).lost_fields(&object, 1_000).unwrap();
-    assert_eq!(Vec::from_iter(lost), [".spec.color", ".spec.items[].b", ".spec.map.k.z"]);
+    assert_eq!(
+        Vec::from_iter(lost),
+        [".spec.any.k.y", ".spec.any.list[].v", ".spec.color", ".spec.items[].b", ".spec.map.k.z"]
+    );
     assert_eq!(stored(&spec).lost_fields(&object, 3), Err(Misfit::TooManySteps));
 }
 
