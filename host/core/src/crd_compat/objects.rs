@@ -19,7 +19,7 @@ pub struct StoredObjects {
     /// The version in which to read the objects.
     version: String,
     /// The versions under which the objects must be valid: the one with the name of the storage
-    /// version, and those that are newly served or stored, or served and narrower than before.
+    /// version, and those that are newly served or stored, or narrower than before.
     targets: Vec<TargetVersion>,
 }
 

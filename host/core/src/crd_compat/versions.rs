@@ -51,11 +51,15 @@ pub(super) fn newly_used<'a>(
     })
 }
 
-/// The served versions of `after` that keep less than the version of `before` with the same name. A
-/// client that writes an object in one of them prunes it, whatever version is stored.
+/// The versions of `after` that keep less than the version of `before` with the same name, and that
+/// are served or have stored objects: the API server prunes an object by the version in which it is
+/// written, and by the one in which it was stored.
 pub(super) fn narrowed<'a>(before: &'a Value, after: &'a Value) -> impl Iterator<Item = &'a Value> {
     let prunes_now = preserves_unknown_fields(before) && !preserves_unknown_fields(after);
-    all(after).filter(|version| is_set(version, "served")).filter(move |version| {
+    let stored = stored_versions(before);
+    let is_used =
+        move |version: &&Value| is_set(version, "served") || stored.contains(name_of(version));
+    all(after).filter(is_used).filter(move |version| {
         let mut lost = Findings::default();
         let old = named(before, name_of(version));
         if let Some(old) = old {

@@ -178,7 +178,7 @@ fn lost_fields_are_named_once_for_all_items_of_a_list() {
 }
 
 #[test]
-fn fields_are_lost_when_a_served_version_that_is_not_stored_keeps_less_than_before() {
+fn fields_are_lost_when_a_version_in_use_that_is_not_the_stored_one_keeps_less_than_before() {
     let less = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
     let object = json!({"spec": {"size": 1, "color": "red"}});
     let lost = |before: &Value, after: &Value| {
@@ -188,6 +188,10 @@ fn fields_are_lost_when_a_served_version_that_is_not_stored_keeps_less_than_befo
     let all = two(&size_and_color(), "v1", &["v1", "v2"]);
     assert_eq!(lost(&all, &two(&less, "v1", &["v1", "v2"])), [".spec.color"]);
     assert_eq!(lost(&all, &two(&less, "v1", &["v1"])), [""; 0], "nobody writes in v2");
+    // An object that is still stored in v2 is pruned when it is read.
+    let mut once = two(&size_and_color(), "v1", &["v1"]);
+    once["status"] = json!({"storedVersions": ["v1", "v2"]});
+    assert_eq!(lost(&once, &two(&less, "v1", &["v1"])), [".spec.color"]);
     let unchanged = two(&less, "v1", &["v1", "v2"]);
     assert_eq!(lost(&unchanged, &unchanged), [""; 0], "it lost the field before");
     // Without a change of its schema, a version prunes for the first time.
