@@ -1,11 +1,11 @@
 //! Fields of stored objects that the API server would prune under another schema.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::findings::FINDING_BYTES_MAX;
+use super::normal::EMPTIED;
 use super::versions;
 use crate::foreign;
 
@@ -23,10 +23,6 @@ pub enum Misfit {
 
 /// Members that the API server keeps in any embedded object.
 pub(super) const OBJECT_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
-
-/// The schema of members under `additionalProperties: true`: the API server keeps the members and
-/// prunes all that is in them.
-pub(super) static EMPTIED: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
 
 /// A search for fields that a schema does not name.
 pub(super) struct LostFields {

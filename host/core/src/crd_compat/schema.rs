@@ -10,8 +10,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Number, Value, json};
 
 use super::findings::Findings;
-use super::lost_fields::EMPTIED;
-use super::normal::with_type_and_object_meta;
+use super::normal::{EMPTIED, with_type_and_object_meta};
 
 /// Keywords whose number may only grow.
 const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];

@@ -25,8 +25,8 @@ impl HostScope {
     /// the host.
     ///
     /// # Errors
-    /// As of [`ValidatedSpec::new`], for each namespace in which the host may not reconcile, and for
-    /// a missing ServiceAccount if the host may not reconcile everywhere.
+    /// As of [`ValidatedSpec::new`], for each namespace in which the host may not reconcile, and
+    /// for a missing ServiceAccount if the host may not reconcile everywhere.
     pub fn validate(&self, module: &Module) -> Result<ValidatedSpec, SpecErrors> {
         let namespace = self.namespace.as_deref();
         let mut spec = ValidatedSpec::new(module, self.source_kind, self.defaults, namespace)?;

@@ -195,8 +195,8 @@ impl StoredObjectCheck<'_> {
             let page = client.list_raw_page(kind, namespace, limit, PAGE_BYTES_MAX, &start).await;
             let page = match page {
                 Ok(page) => page,
-                // A definition that is not served has no objects that anybody could read. Of several
-                // API servers, one may not serve yet what another one has established.
+                // A definition that is not served has no objects that anybody could read. Of
+                // several API servers, one may not serve yet what another one has established.
                 Err(ApiError::NotServed { .. } | ApiError::NotFound { .. })
                     if !read.is_established =>
                 {
