@@ -37,9 +37,7 @@ const COMPARED: [&str; 6] =
 pub fn incompatible_changes(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Findings::default();
     compare_identity(before, after, &mut found);
-    let preserves = |definition: &Value| {
-        definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
-    };
+    let preserves = versions::preserves_unknown_fields;
     if preserves(before) != preserves(after) {
         found.add(".spec.preserveUnknownFields changes".to_owned());
     }

@@ -28,11 +28,8 @@ fn prune_value(schema: &Value, value: &mut Value, is_object: bool) {
 
 fn prune_members(schema: &Value, members: &mut Map<String, Value>, is_object: bool) {
     let properties = schema.get("properties").and_then(Value::as_object);
-    // `additionalProperties: true` is not structural, but it means the same as a schema without
-    // restrictions.
     let others = schema.get("additionalProperties").filter(|others| **others != Value::Bool(false));
-    let keeps_unknown = is_set(schema, "x-kubernetes-preserve-unknown-fields")
-        || others == Some(&Value::Bool(true));
+    let keeps_unknown = is_set(schema, "x-kubernetes-preserve-unknown-fields");
     members.retain(|name, value| {
         if is_object && OBJECT_MEMBERS.contains(&name.as_str()) {
             return true;
@@ -40,6 +37,12 @@ fn prune_members(schema: &Value, members: &mut Map<String, Value>, is_object: bo
         match properties.and_then(|properties| properties.get(name)).or(others) {
             Some(schema) if schema.is_object() => {
                 prune_value(schema, value, is_set(schema, "x-kubernetes-embedded-resource"));
+                true
+            }
+            // `additionalProperties: true`: the API server keeps the member, and prunes what is in
+            // it.
+            Some(Value::Bool(true)) => {
+                prune_value(&Value::Object(Map::new()), value, false);
                 true
             }
             _ => keeps_unknown,
@@ -107,6 +110,11 @@ mod tests {
             &json!({"x": {"a": "1"}, "y": {}}),
         );
         check(&json!({"additionalProperties": false}), json!({"x": 1}), &json!({}));
+        check(
+            &json!({"additionalProperties": true}),
+            json!({"x": 1, "y": {"a": 1}}),
+            &json!({"x": 1, "y": {}}),
+        );
     }
 
     #[test]

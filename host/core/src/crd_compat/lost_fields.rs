@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::findings::FINDING_BYTES_MAX;
+use super::normal::EMPTIED;
 use super::versions;
 use crate::foreign;
 
@@ -67,7 +68,7 @@ impl LostFields {
                 }
             }
             Value::Array(items) => {
-                if let Some(inner) = schema.get("items") {
+                if let Some(inner) = item_schema(schema) {
                     for item in items {
                         self.search(inner, item, &format!("{place}[]"))?;
                     }
@@ -82,11 +83,18 @@ impl LostFields {
 /// The schema of a member: that of its property, or that of additional properties.
 pub(super) fn member_schema<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     let named = schema.get("properties").and_then(|properties| properties.get(name));
-    named.or_else(|| schema.get("additionalProperties").filter(|others| others.is_object()))
+    named.or_else(|| match schema.get("additionalProperties")? {
+        Value::Bool(true) => Some(&*EMPTIED),
+        others => others.is_object().then_some(others),
+    })
+}
+
+/// The schema of a list's items; `None` if they stay as they are.
+pub(super) fn item_schema(schema: &Value) -> Option<&Value> {
+    schema.get("items").or_else(|| (!keeps_unknown(schema)).then_some(&*EMPTIED))
 }
 
 /// Whether a schema keeps members that it does not name.
 pub(super) fn keeps_unknown(schema: &Value) -> bool {
     versions::is_set(schema, "x-kubernetes-preserve-unknown-fields")
-        || versions::is_set(schema, "additionalProperties")
 }

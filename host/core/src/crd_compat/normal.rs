@@ -1,5 +1,7 @@
 //! Schemas in normal form, in which two schemas that the API server treats alike are equal.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value};
 
 /// Keywords that constrain no value.
@@ -18,6 +20,10 @@ const FLAGS: [&str; 7] = [
 
 /// The largest integer up to which every integer has an exact float.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The schema of members under `additionalProperties: true`: the API server keeps the members and
+/// prunes all that is in them.
+pub(super) static EMPTIED: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
 
 /// Returns a schema without documentation and without keywords that repeat a default, with whole
 /// numbers as integers and required names in order.

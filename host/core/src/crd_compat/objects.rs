@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::lost_fields::{LostFields, Misfit, OBJECT_MEMBERS, keeps_unknown, member_schema};
+use super::lost_fields::{
+    LostFields, Misfit, OBJECT_MEMBERS, item_schema, keeps_unknown, member_schema,
+};
 use super::normal::{number, with_type_and_object_meta};
 use super::versions;
 
@@ -17,7 +19,7 @@ pub struct StoredObjects {
     /// The version in which to read the objects.
     version: String,
     /// The versions under which the objects must be valid: the one with the name of the storage
-    /// version, and those that are newly served or stored.
+    /// version, and those that are newly served or stored, or narrower than before.
     targets: Vec<TargetVersion>,
 }
 
@@ -40,8 +42,10 @@ impl StoredObjects {
             .or_else(|| versions::all(before).find(is_served))?;
         let mut targets: Vec<TargetVersion> =
             versions::named(after, stored).map(target).into_iter().collect();
-        for version in versions::newly_used(before, after) {
-            if versions::name_of(version) != stored {
+        let mut names = BTreeSet::from([stored]);
+        let others = versions::newly_used(before, after).chain(versions::narrowed(before, after));
+        for version in others {
+            if names.insert(versions::name_of(version)) {
                 targets.push(target(version));
             }
         }
@@ -165,7 +169,7 @@ impl Check {
         match value {
             Value::Object(members) => self.members(schema, members, prunes)?,
             Value::Array(items) => {
-                if let Some(inner) = schema.get("items") {
+                if let Some(inner) = item_schema(schema) {
                     for (index, item) in items.iter().enumerate() {
                         self.value(inner, item, prunes)
                             .map_err(|misfit| below(&format!("[{index}]"), misfit))?;

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Number, Value, json};
 
 use super::findings::Findings;
-use super::normal::with_type_and_object_meta;
+use super::normal::{EMPTIED, with_type_and_object_meta};
 
 /// Keywords whose number may only grow.
 const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
@@ -256,7 +256,7 @@ fn member<'a>(schema: &'a Value, name: &str) -> Member<'a> {
 /// How a schema treats members that it does not name.
 fn unnamed_members(schema: &Value) -> Member<'_> {
     match schema.get("additionalProperties") {
-        Some(Value::Bool(true)) => Member::Anything,
+        Some(Value::Bool(true)) => Member::Of(&EMPTIED),
         Some(others) if others.is_object() => Member::Of(others),
         _ if is_set(schema, PRESERVE) => Member::Anything,
         _ => Member::Pruned,

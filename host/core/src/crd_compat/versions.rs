@@ -51,6 +51,30 @@ pub(super) fn newly_used<'a>(
     })
 }
 
+/// The versions of `after` that keep less than the version of `before` with the same name, and that
+/// are served or have stored objects: the API server prunes an object by the version in which it is
+/// written, and by the one in which it was stored.
+pub(super) fn narrowed<'a>(before: &'a Value, after: &'a Value) -> impl Iterator<Item = &'a Value> {
+    let prunes_now = preserves_unknown_fields(before) && !preserves_unknown_fields(after);
+    let stored = stored_versions(before);
+    let is_used =
+        move |version: &&Value| is_set(version, "served") || stored.contains(name_of(version));
+    all(after).filter(is_used).filter(move |version| {
+        let mut lost = Findings::default();
+        let old = named(before, name_of(version));
+        if let Some(old) = old {
+            schema::compare_objects(&schema_of(old), &schema_of(version), &mut lost);
+        }
+        old.is_some() && (prunes_now || !lost.into_vec().is_empty())
+    })
+}
+
+/// Whether a definition keeps unknown fields everywhere, as only `apiextensions.k8s.io/v1beta1`
+/// allowed.
+pub(super) fn preserves_unknown_fields(definition: &Value) -> bool {
+    definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
+}
+
 /// The schema of a version, in normal form.
 pub(super) fn schema_of(version: &Value) -> Value {
     version.pointer("/schema/openAPIV3Schema").map_or(Value::Null, normal)

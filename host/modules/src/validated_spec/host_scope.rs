@@ -25,7 +25,8 @@ impl HostScope {
     /// the host.
     ///
     /// # Errors
-    /// As of [`ValidatedSpec::new`], and for each namespace in which the host may not reconcile.
+    /// As of [`ValidatedSpec::new`], for each namespace in which the host may not reconcile, and
+    /// for a missing ServiceAccount if the host may not reconcile everywhere.
     pub fn validate(&self, module: &Module) -> Result<ValidatedSpec, SpecErrors> {
         let namespace = self.namespace.as_deref();
         let mut spec = ValidatedSpec::new(module, self.source_kind, self.defaults, namespace)?;
@@ -40,9 +41,14 @@ impl HostScope {
                 of_host.join(",")
             ),
         });
-        let others: Vec<SpecError> = others.collect();
-        if !others.is_empty() {
-            return Err(SpecErrors(others));
+        // Without one the module would act as the host, which may act as every other module.
+        let no_account = spec.service_account.is_none().then(|| SpecError {
+            field: "spec.serviceAccountName".to_owned(),
+            message: "is missing: name the ServiceAccount (in the namespace of the host) that this module acts as; with --namespaces no module acts as the host".to_owned(),
+        });
+        let errors: Vec<SpecError> = others.chain(no_account).collect();
+        if !errors.is_empty() {
+            return Err(SpecErrors(errors));
         }
         if spec.namespaces.is_empty() {
             spec.namespaces.clone_from(&self.namespaces);
@@ -58,9 +64,14 @@ mod tests {
     use super::*;
 
     fn namespaces(host: &[&str], spec: &[&str]) -> Result<Vec<String>, String> {
+        let spec = json!({"source": {"file": "m.wasm"}, "serviceAccountName": "m",
+            "namespaces": spec});
+        validate(host, &spec)
+    }
+
+    fn validate(host: &[&str], spec: &serde_json::Value) -> Result<Vec<String>, String> {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
-            "metadata": {"name": "m"},
-            "spec": {"source": {"file": "m.wasm"}, "namespaces": spec}});
+            "metadata": {"name": "m"}, "spec": spec});
         let scope = HostScope {
             source_kind: SourceKind::Directory,
             defaults: Limits::default(),
@@ -82,5 +93,12 @@ mod tests {
             namespaces(&["a", "b"], &["b", "c"]).unwrap_err(),
             "spec.namespaces: the host does not reconcile in c: it runs with --namespaces a,b; name one of these"
         );
+    }
+    #[test]
+    fn module_without_an_account_is_refused_when_the_host_has_rights_in_some_namespaces_only() {
+        let spec = json!({"source": {"file": "m.wasm"}});
+        assert_eq!(validate(&[], &spec).unwrap(), [""; 0]);
+        let refused = validate(&["a"], &spec).unwrap_err();
+        assert!(refused.starts_with("spec.serviceAccountName: is missing"), "{refused}");
     }
 }

@@ -277,6 +277,7 @@ impl Installer<'_> {
 
     async fn adopt(&self, request: &CrdRequest, live: &Object) -> Result<Decision, Rejection> {
         refuse_webhook(request)?;
+        let request = &adoption::without_unknown_fields(request);
         let definition: Value = serde_json::from_str(&live.text).unwrap_or_default();
         adoption::check(request, live, &definition)?;
         let narrowing = crd_compat::incompatible_changes(&definition, &request.definition);

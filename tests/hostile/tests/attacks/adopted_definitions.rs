@@ -301,3 +301,44 @@ fn held_adoption_rests_until_the_definition_changes() {
         assert_eq!(installed(&arena).await.1, "things", "nothing is taken away any more");
     });
 }
+
+#[test]
+fn definition_that_keeps_unknown_fields_is_narrowed_with_an_approval_when_the_guest_claims_to_keep_them()
+ {
+    block_on(async {
+        // As `apiextensions.k8s.io/v1beta1` created it: `v1` accepts only `false`, which the host
+        // sends whatever the guest writes.
+        let mut preserving = things(&size_and_color());
+        preserving["spec"]["preserveUnknownFields"] = true.into();
+        let arena = foreign(&preserving, &json!({"size": 3})).await;
+        arena.install(&adopter(&preserving)).await;
+        let message = arena.module_says("things", "Held", "True", "WouldNarrowCRD").await;
+        assert!(message.contains(".spec.preserveUnknownFields changes"), "{message}");
+        let (spec, owner) = installed(&arena).await;
+        assert_eq!((&spec["preserveUnknownFields"], owner), (&json!(true), Value::Null));
+
+        approve(&arena, &arena.module("things").await["status"]["heldCRDChange"]).await;
+        arena.module_says("things", "Ready", "True", "RevisionActive").await;
+        let (spec, owner) = installed(&arena).await;
+        assert_ne!(spec["preserveUnknownFields"], true);
+        assert_eq!(owner, "things");
+    });
+}
+
+#[test]
+fn definition_is_not_adopted_when_a_served_version_that_is_not_stored_would_lose_fields() {
+    block_on(async {
+        let two = |schema_of_v2: &Value| {
+            let mut two = things(&grown());
+            let mut v2 = things(schema_of_v2)["spec"]["versions"][0].clone();
+            (v2["name"], v2["storage"]) = (json!("v2"), json!(false));
+            two["spec"]["versions"].as_array_mut().unwrap().push(v2);
+            two
+        };
+        let arena = foreign(&two(&grown()), &json!({"size": 3, "shape": "round"})).await;
+        // A write in version v2 prunes the shape of an object that is stored in v1.
+        arena.install(&adopter(&two(&size_and_color()))).await;
+        let message = is_refused(&arena, ("Blocked", "True", "WouldLoseData")).await;
+        assert!(message.contains(".spec.shape (1); the first is attack-things/a"), "{message}");
+    });
+}

@@ -196,3 +196,19 @@ fn a_definition_is_not_changed_when_its_objects_cannot_be_listed() {
         until_installed(&arena, SHAPE).await;
     });
 }
+
+#[test]
+fn map_whose_objects_the_api_server_would_empty_is_held() {
+    block_on(async {
+        let map = |others: &Value| {
+            things(&object_of(&json!({"map": {"type": "object", "additionalProperties": others}})))
+        };
+        let spec = json!({"map": {"k": {"color": "red"}}});
+        let arena =
+            arena_with(&map(&object_of(&json!({"color": {"type": "string"}}))), &spec).await;
+        // It reads as if it accepted more, but the API server keeps only the names of the members.
+        let message = is_held(&arena, &map(&json!(true))).await;
+        assert!(message.contains(".spec.map{}.color is gone"), "{message}");
+        assert_eq!(stored(&arena, "a").await.unwrap()["spec"], spec);
+    });
+}

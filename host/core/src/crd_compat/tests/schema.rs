@@ -138,6 +138,9 @@ fn additional_properties_are_incompatible_when_closed_or_typed() {
     assert_eq!(changes(&map(text.clone()), &map(json!(false))), [".spec{} is gone"]);
     assert_eq!(changes(&map(json!(true)), &map(text.clone())), [".spec{} has another type"]);
     assert_eq!(changes(&map(text.clone()), &map(json!(true))), [""; 0]);
+    // Members of any type stay, and the API server prunes what is in them.
+    let objects = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    assert_eq!(changes(&map(objects), &map(json!(true))), [".spec{}.a is gone"]);
     // A named member takes what any member took.
     let mut named = map(text);
     named["properties"] = json!({"size": {"type": "integer"}});

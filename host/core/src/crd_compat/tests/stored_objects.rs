@@ -164,11 +164,38 @@ fn lost_fields_are_named_once_for_all_items_of_a_list() {
         "items": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         "map": {"type": "object", "additionalProperties": {"type": "object"}},
+        "any": {"type": "object", "additionalProperties": true},
     }});
     let object = json!({"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"},
         "spec": {"items": [{"a": "1", "b": 2}, {"b": 3}], "free": {"x": 1}, "map": {"k": {"z": 1}},
-            "color": "red"}});
+            "any": {"text": "x", "k": {"y": 1}, "texts": ["x"], "list": [{"v": 1}]}, "color": "red"}});
     let lost = stored(&spec).lost_fields(&object, 1_000).unwrap();
-    assert_eq!(Vec::from_iter(lost), [".spec.color", ".spec.items[].b", ".spec.map.k.z"]);
+    assert_eq!(
+        Vec::from_iter(lost),
+        [".spec.any.k.y", ".spec.any.list[].v", ".spec.color", ".spec.items[].b", ".spec.map.k.z"]
+    );
     assert_eq!(stored(&spec).lost_fields(&object, 3), Err(Misfit::TooManySteps));
+}
+
+#[test]
+fn fields_are_lost_when_a_version_in_use_that_is_not_the_stored_one_keeps_less_than_before() {
+    let less = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    let object = json!({"spec": {"size": 1, "color": "red"}});
+    let lost = |before: &Value, after: &Value| {
+        let stored = StoredObjects::new(before, after).unwrap();
+        Vec::from_iter(stored.lost_fields(&object, STEPS).unwrap())
+    };
+    let all = two(&size_and_color(), "v1", &["v1", "v2"]);
+    assert_eq!(lost(&all, &two(&less, "v1", &["v1", "v2"])), [".spec.color"]);
+    assert_eq!(lost(&all, &two(&less, "v1", &["v1"])), [""; 0], "nobody writes in v2");
+    // An object that is still stored in v2 is pruned when it is read.
+    let mut once = two(&size_and_color(), "v1", &["v1"]);
+    once["status"] = json!({"storedVersions": ["v1", "v2"]});
+    assert_eq!(lost(&once, &two(&less, "v1", &["v1"])), [".spec.color"]);
+    let unchanged = two(&less, "v1", &["v1", "v2"]);
+    assert_eq!(lost(&unchanged, &unchanged), [""; 0], "it lost the field before");
+    // Without a change of its schema, a version prunes for the first time.
+    let mut preserving = unchanged.clone();
+    preserving["spec"]["preserveUnknownFields"] = true.into();
+    assert_eq!(lost(&preserving, &unchanged), [".spec.color"]);
 }

@@ -10,6 +10,16 @@ use serde_json::{Value, json};
 
 use super::compatibility::first;
 
+/// Returns the request without `spec.preserveUnknownFields`: `apiextensions.k8s.io/v1` accepts only
+/// `false`, so a guest that claims to keep unknown fields does not keep them.
+pub(super) fn without_unknown_fields(request: &CrdRequest) -> CrdRequest {
+    let mut request = request.clone();
+    if let Some(spec) = request.definition["spec"].as_object_mut() {
+        spec.remove("preserveUnknownFields");
+    }
+    request
+}
+
 /// Checks what no approval allows: the definition must stay the same kind, with the same conversion
 /// and all versions in which objects are stored.
 pub(super) fn check(

@@ -103,6 +103,8 @@ impl Loss {
 /// What has been read.
 #[derive(Default)]
 struct Read {
+    /// Whether the API server says that it serves the definition.
+    is_established: bool,
     objects: usize,
     bytes: usize,
     loss: Loss,
@@ -149,8 +151,9 @@ impl StoredObjectCheck<'_> {
             ));
         };
         let kind = kind(live, stored.version());
+        let read = Read { is_established: is_established(live), ..Read::default() };
         let _turn = self.lock.lock().await;
-        let check = self.check_all(request, &kind, &stored);
+        let check = self.check_all(request, &kind, &stored, read);
         self.client.env().timeout(TIME_MAX, check).await.unwrap_or_else(|_| {
             let why = format!("not all were checked within {} s", TIME_MAX.as_secs());
             Err(unchecked(request, &why))
@@ -162,8 +165,8 @@ impl StoredObjectCheck<'_> {
         request: &CrdRequest,
         kind: &Kind,
         stored: &StoredObjects,
+        mut read: Read,
     ) -> Result<(), Rejection> {
-        let mut read = Read::default();
         match self.check_in(request, (kind, ""), stored, &mut read).await? {
             Ok(()) => return read.loss.check(request, kind),
             Err(ApiError::Forbidden { .. })
@@ -193,10 +196,17 @@ impl StoredObjectCheck<'_> {
             let page = client.list_raw_page(kind, namespace, limit, PAGE_BYTES_MAX, &start).await;
             let page = match page {
                 Ok(page) => page,
+                // A definition that is not served has no objects that anybody could read.
+                Err(ApiError::NotServed { .. } | ApiError::NotFound { .. })
+                    if !read.is_established =>
+                {
+                    return Ok(Ok(()));
+                }
                 Err(ApiError::NamespaceNotFound { .. }) if !namespace.is_empty() => {
                     return Ok(Ok(()));
                 }
-                // The definition says that the version is served, so objects may be there.
+                // Objects may be there: of several API servers, one may not serve yet what another
+                // one has established.
                 Err(ApiError::NotServed { .. }) if !is_refreshed => {
                     is_refreshed = true;
                     match client.discovery().check(kind, Duration::ZERO).await {
@@ -305,6 +315,13 @@ fn unread(request: &CrdRequest, error: &ApiError) -> Rejection {
     )
 }
 
+/// Whether the API server says that it serves a definition.
+fn is_established(live: &Value) -> bool {
+    let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|one| one["type"] == "Established" && one["status"] == "True")
+}
+
 /// The kind of a definition's objects, in a version.
 pub(super) fn kind(live: &Value, version: &str) -> Kind {
     let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -336,7 +353,7 @@ mod tests {
         let cluster = Cluster::over(service, env, Settings::default(), SecretKey::new(b"test"));
         let client = cluster.as_account(&Account::new("a", "b"));
         let definition = |properties: Value| {
-            json!({"spec": {"group": "example.dev", "scope": "Namespaced",
+            json!({"status": {"conditions": [{"type": "Established", "status": "True"}]}, "spec": {"group": "example.dev", "scope": "Namespaced",
                 "names": {"kind": "Thing", "plural": "things"},
                 "versions": [{"name": "v1", "served": true, "storage": true,
                     "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}]}})
@@ -356,6 +373,42 @@ mod tests {
         };
         let rejection = check.run(&request, &definition(json!({}))).await.unwrap_err();
         assert_eq!((&*rejection.reason, rejection.retry), ("CRDNotServed", RetryPolicy::Later));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn definition_that_is_established_and_not_served_is_not_checked_as_empty() {
+        let service = tower::service_fn(async |_: http::Request<_>| {
+            let body = json!({"kind": "Status", "status": "Failure", "code": 404,
+                "reason": "NotFound", "message": "no"});
+            http::Response::builder().status(404).body(Full::<Bytes>::from(body.to_string()))
+        });
+        let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
+        let cluster = Cluster::over(service, env, Settings::default(), SecretKey::new(b"test"));
+        let spec = json!({"group": "defined.example.dev", "scope": "Namespaced",
+            "names": {"kind": "Thing", "plural": "things"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}]});
+        let request = CrdRequest {
+            name: "things.defined.example.dev".into(),
+            group: "defined.example.dev".into(),
+            granted: true,
+            dropped: Vec::new(),
+            definition: json!({ "spec": spec }),
+        };
+        let check = StoredObjectCheck {
+            client: &cluster.host(),
+            namespaces: &BTreeSet::new(),
+            loss: LossCheck::All,
+            lock: &Mutex::new(()),
+        };
+        let live = |status: &str| {
+            json!({"spec": spec, "status": {"conditions": [
+                {"type": "Established", "status": status}]}})
+        };
+        assert_eq!(check.run(&request, &live("False")).await, Ok(()));
+        let refused = check.run(&request, &live("True")).await.unwrap_err();
+        assert_eq!(refused.retry, RetryPolicy::Later);
+        assert!(refused.message.contains("cannot be checked"), "{}", refused.message);
     }
 
     #[test]
