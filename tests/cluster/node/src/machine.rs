@@ -1,6 +1,6 @@
 //! Where a node runs: namespaces of the kernel, as a machine of its own in this one.
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -85,11 +85,13 @@ impl Machine {
         let mut init = Process::spawn("machine", &mut command, [name], folder)?;
         watchdog.guard(init.id())?;
         let pid = wait(&mut init, folder)?;
+        let numbers = lock_numbers()?;
         // Written down before anything is made outside of the namespaces.
         ControlGroup::remove_left()?;
         let link = Link::lay(pid)?;
         fs::write(folder.join(PIDS), format!("{} {pid} {}\n", init.id(), link.name()))?;
         let group = ControlGroup::make(&link.name())?;
+        drop(numbers);
         let machine = Self {
             init: Some(init),
             watchdog: Some(watchdog),
@@ -178,6 +180,9 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         if let Some(mut init) = self.init.take() {
+            // With the machine goes its interface, and so its number. Without the lock the groups are
+            // removed all the same.
+            let _numbers = lock_numbers();
             init.kill();
             // Nobody to tell: what is left is removed by the next of the same number.
             let _ = gone(self.pid).and_then(|()| self.group.remove());
@@ -185,9 +190,19 @@ impl Drop for Machine {
     }
 }
 
+/// Waits until no other process takes a machine's number or gives one back: the interface and the
+/// control groups of a number are made and removed one after the other. Ends with the value.
+fn lock_numbers() -> Result<File> {
+    let path = std::env::temp_dir().join("innkeeper-machines.lock");
+    let file = File::create(&path).with_context(|| path.display().to_string())?;
+    file.lock().with_context(|| format!("locking {}", path.display()))?;
+    Ok(file)
+}
+
 /// Ends the machine that an earlier process has left with its files in `folder`, if there is one,
 /// and removes what it has made elsewhere.
 pub(crate) fn end_left(folder: &Path) -> Result<()> {
+    let _numbers = lock_numbers()?;
     if let Some((outer, init, name)) = left(folder) {
         if is_ours(outer, folder)
             && let Some(pid) = i32::try_from(outer).ok().and_then(rustix::process::Pid::from_raw)
