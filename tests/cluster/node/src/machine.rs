@@ -180,8 +180,8 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         if let Some(mut init) = self.init.take() {
-            // With the machine goes its interface, and so its number. Without the lock the groups are
-            // removed all the same.
+            // With the machine goes its interface, and so its number. Without the lock the groups
+            // are removed all the same.
             let _numbers = lock_numbers();
             init.kill();
             // Nobody to tell: what is left is removed by the next of the same number.
