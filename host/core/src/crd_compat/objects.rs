@@ -1,7 +1,7 @@
 //! Whether stored objects are valid under a new definition.
 //!
-//! The check skips patterns, formats and rules: `incompatible_changes` lets none of them be added
-//! or changed.
+//! The check skips patterns, formats and rules: `incompatible_changes` reports each one that is
+//! added or changed. Only a user's approval of an adopted definition allows it all the same.
 
 use std::collections::BTreeSet;
 

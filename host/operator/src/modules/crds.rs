@@ -26,7 +26,8 @@ use tokio::sync::Mutex;
 
 use self::adoption::Narrowing;
 use self::compatibility::{
-    changes_additively, check_foreign, check_shared, not_granted, refuse_webhook, refused,
+    changes_additively, check_foreign, check_shared, definition_of, not_granted, refuse_webhook,
+    refused,
 };
 use self::live_definition::{DefinitionReader, LiveDefinition};
 pub use self::status_schema::StatusSchema;
@@ -237,7 +238,7 @@ impl Installer<'_> {
             check_foreign(request, &live)?;
             return Ok(Decision::Keep);
         }
-        let definition: Value = serde_json::from_str(&live.text).unwrap_or_default();
+        let definition = definition_of(&live);
         if let Some(owner) = live.labels.get(MODULE_LABEL).filter(|owner| *owner != self.module) {
             check_shared(request, owner, &definition)?;
             return Ok(Decision::Keep);
@@ -278,7 +279,7 @@ impl Installer<'_> {
     async fn adopt(&self, request: &CrdRequest, live: &Object) -> Result<Decision, Rejection> {
         refuse_webhook(request)?;
         let request = &adoption::without_unknown_fields(request);
-        let definition: Value = serde_json::from_str(&live.text).unwrap_or_default();
+        let definition = definition_of(live);
         adoption::check(request, live, &definition)?;
         let narrowing = crd_compat::incompatible_changes(&definition, &request.definition);
         let fields = crd_compat::changed_fields(&definition, &request.definition, FIELDS_MAX);

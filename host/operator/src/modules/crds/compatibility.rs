@@ -14,6 +14,11 @@ const INSTALL_COMMAND: &str =
 /// The most incompatible changes that a message names.
 const BREAKS_MAX: usize = 5;
 
+/// The text of an installed definition; null if it is not JSON.
+pub(super) fn definition_of(live: &Object) -> Value {
+    serde_json::from_str(&live.text).unwrap_or_default()
+}
+
 pub(super) fn refuse_webhook(request: &CrdRequest) -> Result<(), Rejection> {
     let strategy = request.definition.pointer("/spec/conversion/strategy").and_then(Value::as_str);
     if strategy != Some("Webhook") {
@@ -94,7 +99,7 @@ pub(super) fn check_shared(
 
 /// A definition of somebody else is used as it is, if it serves the versions.
 pub(super) fn check_foreign(request: &CrdRequest, live: &Object) -> Result<(), Rejection> {
-    let live: Value = serde_json::from_str(&live.text).unwrap_or_default();
+    let live = definition_of(live);
     let (mut missing, has) = (served_versions(&request.definition), served_versions(&live));
     missing.retain(|version| !has.contains(version));
     if missing.is_empty() { Ok(()) } else { Err(version_missing(request, &missing)) }
