@@ -6,7 +6,7 @@ use innkeeper_cluster_tests::{Kind, kubelet};
 use serde_json::{Value, json};
 
 use crate::definitions::ansible;
-use crate::original::{Original, Wanted};
+use crate::original::{Original, OriginalObject};
 use crate::takeover::{Takeover, owned_by, uids};
 
 const IMO: Kind = Kind::new("imo.example.com/v1alpha1", "Imo");
@@ -73,7 +73,7 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
         "metadata": {"name": "example-kuri", "namespace": "default"}, "spec": {}});
     let kuri = admin.apply(&kuri.to_string()).await?.remove(0);
     admin.create(&owned_by(job(), &kuri).to_string()).await?;
-    let wanted = Wanted::new(owned_by(deployment(&running), &owner), &["/spec/replicas"]);
+    let wanted = OriginalObject::new(owned_by(deployment(&running), &owner), &["/spec/replicas"]);
     let original = Original::start(admin, "imo", vec![wanted]).await?;
     let before = uids(
         admin,

@@ -6,7 +6,7 @@ use innkeeper_cluster_tests::{Admin, Kind, kubelet};
 use serde_json::{Value, json};
 
 use crate::definitions::v1beta1;
-use crate::original::{Original, Wanted};
+use crate::original::{Original, OriginalObject};
 use crate::takeover::{Takeover, controlled_by, uids};
 
 const MAINTPAGE: Kind = Kind::new("maintpage.example.com/v1alpha1", "MaintPage");
@@ -64,12 +64,12 @@ fn objects(ns: &str, toggle: bool) -> [Value; 3] {
 
 /// The fields that the original compares: it does not look at the Service's selector otherwise
 /// than to switch it.
-fn wanted(objects: [Value; 3]) -> Vec<Wanted> {
+fn original_objects(objects: [Value; 3]) -> Vec<OriginalObject> {
     let [pod, deployment, service] = objects;
     vec![
-        Wanted::new(pod, &["/spec/containers/0/image"]),
-        Wanted::new(deployment, &["/spec/template/spec/containers/0/image"]),
-        Wanted::new(service, &["/spec/selector"]),
+        OriginalObject::new(pod, &["/spec/containers/0/image"]),
+        OriginalObject::new(deployment, &["/spec/template/spec/containers/0/image"]),
+        OriginalObject::new(service, &["/spec/selector"]),
     ]
 }
 
@@ -117,13 +117,14 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     admin.apply(&maintpage(&orphaned)).await?;
     create_all(admin, &objects(&orphaned, false)).await?;
     let original =
-        Original::start(admin, "maintpage", wanted(referenced(&running, false, &owner))).await?;
+        Original::start(admin, "maintpage", original_objects(referenced(&running, false, &owner)))
+            .await?;
     for ns in [&running, &orphaned] {
         pods_run(admin, ns).await?;
     }
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
 
-    // The module next to the original: what has no reference waits for the user's word.
+    // The module next to the original: what has no reference waits until the user allows it.
     takeover.run_block("maintpage", 0).await?;
     for ns in [&running, &orphaned] {
         let message = stage.says((MAINTPAGE, ns, NAME), ("Synced", "False", "Conflict")).await?;
@@ -137,7 +138,7 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
             &json!({"spec": {"maintpageconfig": {"maintpagetoggle": true}}}),
         )
         .await?;
-    original.wants(wanted(referenced(&running, true, &owner)));
+    original.set_objects(original_objects(referenced(&running, true, &owner)));
 
     takeover.run_block("maintpage", 1).await?;
     let writes = original.writes().await?;

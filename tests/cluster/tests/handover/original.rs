@@ -16,14 +16,14 @@ const NAMESPACE: &str = "operators";
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// What an original makes for one custom resource.
-pub(crate) struct Wanted {
+pub(crate) struct OriginalObject {
     /// As it creates the object, with namespace.
     pub(crate) object: Value,
     /// JSON pointers of the fields that it compares, and sets back.
     pub(crate) compared: &'static [&'static str],
 }
 
-impl Wanted {
+impl OriginalObject {
     /// An object of which the original compares these fields.
     pub(crate) fn new(object: Value, compared: &'static [&'static str]) -> Self {
         Self { object, compared }
@@ -60,13 +60,17 @@ impl Wanted {
 
 /// An original operator that runs until its Deployment is scaled to zero.
 pub(crate) struct Original {
-    wanted: Arc<Mutex<Arc<[Wanted]>>>,
+    wanted: Arc<Mutex<Arc<[OriginalObject]>>>,
     task: JoinHandle<Result<Vec<String>>>,
 }
 
 impl Original {
     /// Starts the operator `NAME-operator`, and waits until it has made its objects.
-    pub(crate) async fn start(admin: &Admin, name: &str, wanted: Vec<Wanted>) -> Result<Self> {
+    pub(crate) async fn start(
+        admin: &Admin,
+        name: &str,
+        wanted: Vec<OriginalObject>,
+    ) -> Result<Self> {
         let name = format!("{name}-operator");
         let labels = json!({ "name": name });
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
@@ -87,7 +91,7 @@ impl Original {
     }
 
     /// From now on it wants these objects, since their custom resource has changed.
-    pub(crate) fn wants(&self, wanted: Vec<Wanted>) {
+    pub(crate) fn set_objects(&self, wanted: Vec<OriginalObject>) {
         *self.wanted.lock().unwrap() = wanted.into();
     }
 
@@ -97,7 +101,11 @@ impl Original {
     }
 }
 
-async fn run(admin: Admin, name: String, wanted: Arc<Mutex<Arc<[Wanted]>>>) -> Result<Vec<String>> {
+async fn run(
+    admin: Admin,
+    name: String,
+    wanted: Arc<Mutex<Arc<[OriginalObject]>>>,
+) -> Result<Vec<String>> {
     let mut writes = Vec::new();
     let mut rounds = tokio::time::interval(PERIOD);
     loop {

@@ -7,7 +7,7 @@ use innkeeper_cluster_tests::{Kind, kubelet};
 use serde_json::{Value, json};
 
 use crate::definitions::v1beta1;
-use crate::original::{Original, Wanted};
+use crate::original::{Original, OriginalObject};
 use crate::takeover::{Takeover, controlled_by, uids};
 
 const NAME: &str = "test-podroute";
@@ -55,12 +55,12 @@ fn objects(ns: &str, replicas: u32) -> [Value; 3] {
 }
 
 /// The original compares the number of pods only.
-fn wanted(objects: [Value; 3]) -> Vec<Wanted> {
+fn original_objects(objects: [Value; 3]) -> Vec<OriginalObject> {
     let [deployment, service, route] = objects;
     vec![
-        Wanted::new(deployment, &["/spec/replicas"]),
-        Wanted::new(service, &[]),
-        Wanted::new(route, &[]),
+        OriginalObject::new(deployment, &["/spec/replicas"]),
+        OriginalObject::new(service, &[]),
+        OriginalObject::new(route, &[]),
     ]
 }
 
@@ -88,7 +88,7 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     }
     let of_running =
         |replicas| objects(&running, replicas).map(|object| controlled_by(object, &owner));
-    let original = Original::start(admin, "podroute", wanted(of_running(3))).await?;
+    let original = Original::start(admin, "podroute", original_objects(of_running(3))).await?;
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
 
     // The module next to the original: the objects that the original controls are the guest's too.
@@ -98,7 +98,7 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     let message = stage.says(left, ("Synced", "False", "Conflict")).await?;
     assert!(message.contains("innkeeper.dev/adopt"), "{message}");
     let scaled = json!({"spec": {"replicas": 5}});
-    original.wants(wanted(of_running(5)));
+    original.set_objects(original_objects(of_running(5)));
     admin.edit((Kind::PODROUTE, &running, NAME), &scaled).await?;
     kubelet::runs_all(admin, &running, ("podroute_cr", NAME), 5).await?;
     stage.synced((Kind::PODROUTE, &running, NAME)).await?;

@@ -6,7 +6,7 @@ use innkeeper_cluster_tests::{Admin, Kind, kubelet, name_of};
 use serde_json::{Value, json};
 
 use crate::definitions::v1beta1;
-use crate::original::{Original, Wanted};
+use crate::original::{Original, OriginalObject};
 use crate::takeover::{Takeover, controlled_by, uids};
 
 const POSTGRESQL: Kind = Kind::new("exp.wheel.jp/v1", "PostgreSQL");
@@ -107,7 +107,7 @@ async fn postgresqls_are_handed_over_with_their_definition_and_objects() -> Resu
         admin.create(&controlled_by(object, &owner).to_string()).await?;
     }
     admin.create(&postgresql(NAME).to_string()).await?;
-    let wanted = objects(NAME).map(|object| Wanted::new(object, &[])).into();
+    let wanted = objects(NAME).map(|object| OriginalObject::new(object, &[])).into();
     let original = Original::start(admin, "postgres", wanted).await?;
     let before = [uids(admin, &at(OWNED)).await?, uids(admin, &at(NAME)).await?];
 
