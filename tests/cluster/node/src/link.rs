@@ -1,6 +1,7 @@
 //! The cable between the host and a node: a pair of network interfaces.
 
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -15,7 +16,8 @@ const INSIDE: &str = "uplink";
 /// The name of both ends of a cable between two nodes.
 const PEER: &str = "peer";
 
-/// A cable; its number is no other's on this machine. It goes with the node's network namespace.
+/// A cable; its number is no other's on this machine. It goes with the node's network namespace, at
+/// a later time that the kernel chooses, or with [`cut`](Self::cut).
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     number: u8,
@@ -43,6 +45,13 @@ impl Link {
             }
         }
         bail!("{MOST} nodes run on this machine: end one with `cargo xtask cluster down`")
+    }
+
+    /// Removes it, if the kernel has not done so with the node's network namespace.
+    pub(crate) fn cut(&self) -> Result<()> {
+        let name = self.name();
+        let removed = run(Command::new("ip").args(["link", "delete", &name]));
+        if Path::new("/sys/class/net").join(&name).exists() { removed } else { Ok(()) }
     }
 
     fn raise(&self, pid: u32) -> Result<()> {

@@ -180,12 +180,13 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         if let Some(mut init) = self.init.take() {
-            // With the machine goes its interface, and so its number. Without the lock the groups
-            // are removed all the same.
+            // With its interface a machine gives its number back. Without the lock interface and
+            // groups are removed all the same.
             let _numbers = lock_numbers();
             init.kill();
             // Nobody to tell: what is left is removed by the next of the same number.
-            let _ = gone(self.pid).and_then(|()| self.group.remove());
+            let _ =
+                gone(self.pid).and_then(|()| self.group.remove()).and_then(|()| self.link.cut());
         }
     }
 }
@@ -203,15 +204,17 @@ fn lock_numbers() -> Result<File> {
 /// and removes what it has made elsewhere.
 pub(crate) fn end_left(folder: &Path) -> Result<()> {
     let _numbers = lock_numbers()?;
-    if let Some((outer, init, name)) = left(folder) {
-        if is_ours(outer, folder)
-            && let Some(pid) = i32::try_from(outer).ok().and_then(rustix::process::Pid::from_raw)
-        {
+    // Of a machine that has ended, the number may be another's by now.
+    if let Some((outer, init, name)) = left(folder).filter(|left| is_ours(left.0, folder)) {
+        if let Some(pid) = i32::try_from(outer).ok().and_then(rustix::process::Pid::from_raw) {
             // Its child, the first process inside, has asked to be killed with it.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         }
         gone(init)?;
         ControlGroup::named(&name).remove()?;
+        if let Some(link) = Link::named(&name) {
+            link.cut()?;
+        }
     }
     ControlGroup::remove_left()
 }

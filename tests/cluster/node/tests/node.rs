@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by it")]
 #![allow(clippy::print_stdout, reason = "the test prints what takes long")]
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -160,12 +162,27 @@ fn name_of(folder: &Path) -> String {
     text.split_whitespace().nth(2).unwrap().to_owned()
 }
 
-/// What there is of that name on this machine.
-fn traces(name: &str) -> Vec<PathBuf> {
+/// The interface and the control groups of a machine, by path. The inode tells them from those of
+/// a later machine that got the same name.
+type Traces = BTreeSet<(PathBuf, u64)>;
+
+/// Of the machine whose state lies in `folder`.
+fn traces(folder: &Path) -> Traces {
+    let name = name_of(folder);
     let groups = fs::read_dir("/sys/fs/cgroup").unwrap().map(|entry| entry.unwrap().path());
-    let mut places: Vec<PathBuf> = groups.collect();
-    places.extend(["/sys/fs/cgroup", "/sys/class/net"].map(PathBuf::from));
-    places.into_iter().map(|folder| folder.join(name)).filter(|path| path.exists()).collect()
+    let places = groups.chain(["/sys/fs/cgroup", "/sys/class/net"].map(PathBuf::from));
+    let paths = places.map(|folder| folder.join(&name));
+    paths.filter_map(|path| Some((path.clone(), inode(&path)?))).collect()
+}
+
+fn inode(path: &Path) -> Option<u64> {
+    Some(fs::metadata(path).ok()?.ino())
+}
+
+/// What is still there of `traces`.
+fn left_of(traces: &Traces) -> Vec<&PathBuf> {
+    let left = traces.iter().filter(|(path, own)| inode(path) == Some(*own));
+    left.map(|(path, _)| path).collect()
 }
 
 /// Nodes are counted and named: one test at a time.
@@ -185,8 +202,8 @@ fn processes_of(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Waits until nothing is left of the cluster whose state lay in `folder`.
-fn until_nothing_is_left(folder: &Path, name: &str) {
+/// Waits until nothing is left of the cluster whose state lay in `folder`, and of `traces`.
+fn until_nothing_is_left(folder: &Path, traces: &Traces) {
     wait_until("the processes end", || match processes_of(folder) {
         left if left.is_empty() => Ok(()),
         left => Err(format!("{left:#?}")),
@@ -194,7 +211,7 @@ fn until_nothing_is_left(folder: &Path, name: &str) {
     wait_until("the folder goes", || {
         if folder.exists() { Err(folder.display().to_string()) } else { Ok(()) }
     });
-    wait_until("interface and control groups go", || match traces(name) {
+    wait_until("interface and control groups go", || match left_of(traces) {
         left if left.is_empty() => Ok(()),
         left => Err(format!("{left:?}")),
     });
@@ -235,11 +252,11 @@ fn pods_run_and_are_reached_and_reach_the_api_server_and_nothing_is_left_at_the_
     assert_eq!(who_a_pod_is(&cluster), "system:serviceaccount:default:default");
 
     let folder = config.parent().unwrap().to_owned();
-    let name = name_of(&folder);
+    let traces = traces(&folder);
     assert!(!processes_of(&folder).is_empty());
-    assert!(traces(&name).len() > 1);
+    assert!(traces.len() > 1, "{traces:?}");
     drop(cluster);
-    until_nothing_is_left(&folder, &name);
+    until_nothing_is_left(&folder, &traces);
 }
 
 #[test]
@@ -268,19 +285,21 @@ fn second_node_is_reached_from_the_first_and_is_not_ready_after_it_went_away() {
     let folder = config.parent().unwrap().to_owned();
     assert_eq!(fs::read_to_string(folder.join("shared/test/file")).unwrap(), "kept\n");
 
-    let (away, name) = (folder.join(second.name()), name_of(&folder.join(second.name())));
+    let away = folder.join(second.name());
+    let away_traces = traces(&away);
+    assert!(away_traces.len() > 1, "{away_traces:?}");
     second.lose().unwrap();
     wait_until("its processes end", || match processes_of(&away) {
         left if left.is_empty() => Ok(()),
         left => Err(format!("{left:#?}")),
     });
-    assert!(traces(&name).is_empty(), "{:?}", traces(&name));
+    assert_eq!(left_of(&away_traces), Vec::<&PathBuf>::new());
     kubectl(&config, &["wait", "--for=condition=Ready=Unknown", "node/node-2", "--timeout=120s"]);
     kubectl(&config, &["wait", "--for=condition=Ready", "node/node", "--timeout=120s"]);
     assert_eq!(page_by_name(&config), "Production Page !\n");
-    let name = name_of(&folder);
+    let traces = traces(&folder);
     drop(cluster);
-    until_nothing_is_left(&folder, &name);
+    until_nothing_is_left(&folder, &traces);
 }
 
 #[test]
@@ -338,9 +357,9 @@ fn background_node_outlives_its_starter_and_leftovers_of_a_crash_are_removed() {
     let nodes = kubectl(&own.kubeconfig(), &["get", "deployments", "-o", "name"]);
     assert_eq!(nodes, "", "a new cluster");
 
-    let name = name_of(&folder);
+    let traces = traces(&folder);
     background::down(&own).unwrap();
-    until_nothing_is_left(&folder, &name);
+    until_nothing_is_left(&folder, &traces);
     background::down(&own).unwrap();
 }
 
@@ -378,14 +397,20 @@ fn a_killed_test_leaves_nothing_behind() {
             },
         });
     let folder = Path::new(&kubeconfig).parent().unwrap().to_owned();
-    let name = name_of(&folder);
+    let traces = traces(&folder);
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until("the processes end", || match processes_of(&folder) {
         left if left.is_empty() => Ok(()),
         left => Err(format!("{left:#?}")),
     });
+    wait_until("the interface goes", || {
+        match left_of(&traces).into_iter().find(|path| path.starts_with("/sys/class/net")) {
+            Some(left) => Err(left.display().to_string()),
+            None => Ok(()),
+        }
+    });
     // Control groups only the next node can clear away; it does.
     drop(start());
-    until_nothing_is_left(&folder, &name);
+    until_nothing_is_left(&folder, &traces);
 }
