@@ -59,16 +59,16 @@ pub fn identity_changes(before: &Value, after: &Value) -> Vec<String> {
     found.into_vec()
 }
 
-/// Lists the patterns, formats and rules of `after` that `before` does not have at the same place, as
-/// in `.spec.size (pattern)`: [`StoredObjects`] does not check them. At most 100.
+/// Lists the patterns, formats and rules of `after` that `before` does not have at the same place,
+/// as in `.spec.size (pattern)`: [`StoredObjects`] does not check them. At most 100.
 pub fn unchecked_changes(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Findings::default();
     unchecked::find(before, after, &mut found);
     found.into_vec()
 }
 
-/// Lists the short names, categories and columns of `before` that are gone when `after` replaces it,
-/// as in `the short name wd`. At most 100.
+/// Lists the short names, categories and columns of `before` that are gone when `after` replaces
+/// it, as in `the short name wd`. At most 100.
 pub fn display_losses(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Findings::default();
     display::find_losses(before, after, &mut found);

@@ -7,6 +7,7 @@
 
 mod effects;
 mod inputs;
+mod installation_numbers;
 mod installations;
 mod kinds;
 mod message;

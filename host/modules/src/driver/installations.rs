@@ -1,7 +1,5 @@
 //! Begins installations of definitions, and turns their results into events of the machine.
 
-use std::collections::BTreeMap;
-
 use super::message::Action;
 use super::state::ModuleState;
 use crate::crd_installation::{
@@ -11,30 +9,6 @@ use crate::crd_refusal::CrdRefusal;
 use crate::machine::Event;
 use crate::revision::Loaded;
 use crate::source::Digest;
-
-/// The numbers of one module's installations.
-#[derive(Debug, Default)]
-pub(super) struct InstallationNumbers {
-    /// The last one.
-    last: u64,
-    /// The last one of each purpose.
-    latest: BTreeMap<CrdPurpose, u64>,
-}
-
-impl InstallationNumbers {
-    /// Numbers an installation that begins.
-    fn begin(&mut self, purpose: CrdPurpose) -> (CrdPurpose, u64) {
-        self.last += 1;
-        self.latest.insert(purpose, self.last);
-        (purpose, self.last)
-    }
-
-    /// Whether no later installation of the purpose has begun: of two for one component, the result
-    /// of the first may be about an earlier spec.
-    fn is_latest(&self, purpose: CrdPurpose, number: u64) -> bool {
-        self.latest.get(&purpose) == Some(&number)
-    }
-}
 
 impl<G: Loaded> ModuleState<G> {
     /// The installation of the candidate's definitions.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::installations::InstallationNumbers;
+use super::installation_numbers::InstallationNumbers;
 use crate::finalizers;
 use crate::machine::{Candidate, Machine, Rejection, RetryPolicy};
 use crate::module::{KindName, KindStatus, PreviewStatus};

@@ -1,5 +1,5 @@
-//! CustomResourceDefinitions of active revisions that somebody deletes: the host notices, waits, and
-//! installs them again.
+//! CustomResourceDefinitions of active revisions that somebody deletes: the host notices, waits,
+//! and installs them again.
 
 use std::time::Duration;
 

@@ -92,7 +92,7 @@ fn nothing_is_adopted_while_the_module_is_paused() {
 }
 
 #[test]
-fn adoption_by_a_candidate_is_told_in_an_event_with_what_kubectl_loses() {
+fn adoption_by_a_candidate_writes_an_event_with_what_kubectl_loses() {
     block_on(async {
         let mut original = things(&size_and_color());
         original["spec"]["names"]["shortNames"] = json!(["th", "thing1"]);

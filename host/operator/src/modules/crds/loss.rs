@@ -47,8 +47,8 @@ impl Loss {
         }
     }
 
-    /// Why the definition must not change; nothing if no object would lose a field. `is_status_apart`
-    /// says whether the status of the objects is a subresource.
+    /// Why the definition must not change; nothing if no object would lose a field.
+    /// `is_status_apart` says whether the status of the objects is a subresource.
     pub(super) fn check(
         &self,
         request: &CrdRequest,
