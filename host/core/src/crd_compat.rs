@@ -5,6 +5,7 @@
 //! A change that is not proven to be an addition is incompatible: a keyword or field that this
 //! module does not know must not change.
 
+mod display;
 mod findings;
 mod lost_fields;
 mod normal;
@@ -12,6 +13,7 @@ mod objects;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod unchecked;
 mod versions;
 
 use std::collections::BTreeSet;
@@ -22,7 +24,7 @@ use crate::{diff, foreign};
 
 use findings::{FINDING_BYTES_MAX, Findings};
 
-pub use lost_fields::Misfit;
+pub use lost_fields::{LOST_FIELDS_MAX, Misfit};
 pub use objects::StoredObjects;
 
 /// The longest lists that [`changed_fields`] compares item by item.
@@ -54,6 +56,22 @@ pub fn identity_changes(before: &Value, after: &Value) -> Vec<String> {
     for name in stored.into_iter().filter(|name| versions::named(after, name).is_none()) {
         found.add(format!("version {name}, in which objects are stored, is gone"));
     }
+    found.into_vec()
+}
+
+/// Lists the patterns, formats and rules of `after` that `before` does not have at the same place,
+/// as in `.spec.size (pattern)`: [`StoredObjects`] does not check them. At most 100.
+pub fn unchecked_changes(before: &Value, after: &Value) -> Vec<String> {
+    let mut found = Findings::default();
+    unchecked::find(before, after, &mut found);
+    found.into_vec()
+}
+
+/// Lists the short names, categories and columns of `before` that are gone when `after` replaces
+/// it, as in `the short name wd`. At most 100.
+pub fn display_losses(before: &Value, after: &Value) -> Vec<String> {
+    let mut found = Findings::default();
+    display::find_losses(before, after, &mut found);
     found.into_vec()
 }
 

@@ -7,6 +7,8 @@
 
 mod effects;
 mod inputs;
+mod installation_numbers;
+mod installations;
 mod kinds;
 mod message;
 mod overlap;
@@ -18,19 +20,20 @@ use std::sync::Arc;
 
 use innkeeper_sandbox::{Guest, Limits};
 
+use crate::crd_installation::CrdGrant;
 use crate::machine::{DecidedDigests, Event};
 use crate::revision::{Loaded, Revision};
 use crate::source::Digest;
-use crate::validated_spec::{HostScope, SourceKind};
+use crate::validated_spec::{SourceKind, SpecContext};
 
-pub use message::{Action, CrdInstallation, Input, LoadJob, ParametersJob, Report, Teardown};
+pub use message::{Action, Input, LoadJob, ParametersJob, Report, Teardown};
 pub use report::snapshot_name;
 use state::ModuleState;
 
 /// All modules of one host. See the [module's docs](self).
 #[derive(Debug)]
 pub struct Driver<G = Guest> {
-    scope: HostScope,
+    context: SpecContext,
     states: BTreeMap<String, ModuleState<G>>,
 }
 
@@ -38,21 +41,21 @@ impl<G: Loaded> Driver<G> {
     /// A driver without modules. `defaults` are the limits of Modules that give none.
     pub fn new(source_kind: SourceKind, defaults: Limits) -> Self {
         let namespaces = BTreeSet::new();
-        let scope = HostScope { source_kind, defaults, namespace: None, namespaces };
-        Self { scope, states: BTreeMap::new() }
+        let context = SpecContext { source_kind, defaults, namespace: None, namespaces };
+        Self { context, states: BTreeMap::new() }
     }
 
     /// The same for a host that runs in this namespace.
     #[must_use]
     pub fn in_namespace(mut self, host_namespace: Option<&str>) -> Self {
-        self.scope.namespace = host_namespace.map(Into::into);
+        self.context.namespace = host_namespace.map(Into::into);
         self
     }
 
     /// The same for a host that reconciles in these namespaces only; in all if there are none.
     #[must_use]
     pub fn limited_to(mut self, namespaces: BTreeSet<String>) -> Self {
-        self.scope.namespaces = namespaces;
+        self.context.namespaces = namespaces;
         self
     }
 
@@ -84,10 +87,18 @@ impl<G: Loaded> Driver<G> {
         crds.filter_map(|crd| crd.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect()
     }
 
-    /// Whether the last valid spec of a module lets definitions of somebody else become its own.
-    pub fn adopts_crds(&self, name: &str) -> bool {
-        let settings = self.states.get(name).and_then(|state| state.settings.as_ref());
-        settings.is_some_and(|settings| settings.adopts_crds)
+    /// What the last valid spec of a module lets the host do with definitions.
+    pub fn crd_grant(&self, name: &str) -> CrdGrant {
+        self.states.get(name).map(ModuleState::crd_grant).unwrap_or_default()
+    }
+
+    /// Whether the last valid spec of a module lets the host install this definition again, if it
+    /// is deleted.
+    pub fn reinstalls_crd(&self, name: &str, crd: &str) -> bool {
+        let Some(state) = self.states.get(name) else { return false };
+        let is_paused = state.settings.as_ref().is_none_or(|settings| settings.paused);
+        let group = crd.split_once('.').map(|(_, group)| group);
+        !is_paused && group.is_some_and(|group| state.crd_grant().groups.contains(group))
     }
 
     /// Whether a definition of a module's active revision is known not to exist.
@@ -129,7 +140,7 @@ impl<G: Loaded> Driver<G> {
         }
         let events = match input {
             Input::LeftoversGone(kinds) => return state.forget_kinds(&kinds),
-            Input::Module(module) => state.on_module(&module, &self.scope),
+            Input::Module(module) => state.on_module(&module, &self.context),
             Input::Malformed { generation, message } => {
                 vec![inputs::invalid_spec(generation, message)]
             }
@@ -143,7 +154,7 @@ impl<G: Loaded> Driver<G> {
             }
             // A file has no finalizer that would keep it, so the teardown begins when it is gone.
             Input::Gone
-                if self.scope.source_kind == SourceKind::Directory && state.needs_teardown() =>
+                if self.context.source_kind == SourceKind::Directory && state.needs_teardown() =>
             {
                 vec![Event::Deleting]
             }
@@ -166,6 +177,7 @@ impl<G: Loaded> Driver<G> {
                 }
                 vec![Event::Previewed { digest, result }]
             }
+            Input::CrdsInstalled(finished) => state.on_crds_installed(*finished),
             Input::Event(event) => vec![event],
         };
         let mut actions = Vec::new();

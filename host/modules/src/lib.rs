@@ -23,11 +23,13 @@
 pub mod account_annotation;
 pub mod chunks;
 mod crd;
+mod crd_installation;
+mod crd_refusal;
 pub mod definitions;
 pub mod directory;
 pub mod driver;
 mod finalizers;
-mod held_crds;
+mod installed_crds;
 pub mod machine;
 pub mod manifest;
 pub mod module;
@@ -42,10 +44,12 @@ mod testing;
 mod validated_spec;
 
 pub use crd::{crd, crd_yaml};
+pub use crd_installation::{Adoption, CrdGrant, CrdInstallation, CrdPurpose, FinishedInstallation};
+pub use crd_refusal::{CrdRefusal, HeldCrds};
 pub use definitions::CrdRequest;
 pub use directory::{Change, ModuleDirectory, read_component};
 pub use driver::{Action, Driver, Input, LoadJob, ParametersJob, Report};
-pub use held_crds::{Adoption, CrdRefusal, HeldCrds, InstalledCrds};
+pub use installed_crds::{AdoptedCrd, InstalledCrds};
 pub use machine::{Event, Machine, Rejection, RetryPolicy};
 pub use manifest::check as check_manifest;
 pub use module::Module;
@@ -53,6 +57,6 @@ pub use revision::{Loaded, Revision};
 pub use rollout::{Example, PlannedChange, Preview, Rollout, Strategy};
 pub use source::{Component, Digest, SourceError};
 pub use validated_spec::{
-    COMPILE_TIME_MAX, HostScope, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RESYNC_MIN, RUN_TIME_MAX,
-    SourceKind, SourceRef, SpecError, SpecErrors, ValidatedSpec, is_reserved_group, resync_period,
+    COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RESYNC_MIN, RUN_TIME_MAX, SourceKind,
+    SourceRef, SpecContext, SpecError, SpecErrors, ValidatedSpec, is_reserved_group, resync_period,
 };

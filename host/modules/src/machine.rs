@@ -20,18 +20,18 @@
 //!
 //! The transitions are in `spec`, `source`, `loading`, `approval`, `activation`, `rollback`,
 //! `adoption`, `reinstallation` and `teardown`, named by what they are about. The state is in
-//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `held_adoption` and
+//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `adoption_state` and
 //! `missing_crds`; `conditions` says what the Module reports.
 
 mod activation;
 mod adoption;
+mod adoption_state;
 mod approval;
 mod approvals;
 mod candidate;
 mod conditions;
 mod effect;
 mod event;
-mod held_adoption;
 mod loading;
 mod missing_crds;
 pub mod reason;
@@ -47,12 +47,12 @@ mod teardown;
 
 use crate::source::Digest;
 
+use adoption_state::AdoptionState;
 use approvals::Approvals;
 use candidate::CandidateProgress;
 pub use candidate::{Candidate, HeldCandidate, LoadedCandidate, REJECTED};
 pub use effect::Effect;
 pub use event::{ComponentInfo, Event, Spec};
-use held_adoption::Adopting;
 use missing_crds::MissingCrds;
 pub use rejection::{Rejection, RetryPolicy};
 use rejections::Rejections;
@@ -100,8 +100,8 @@ pub struct Machine {
     approvals: Approvals,
     /// Definitions of the active revision that do not exist any more.
     missing_crds: Option<MissingCrds>,
-    /// Definitions of somebody else are to become those of the active revision, and have not yet.
-    adoption: Option<Adopting>,
+    /// Foreign definitions are to become those of the active revision, and have not yet.
+    adoption: Option<AdoptionState>,
     /// Whether the runs of the active revision succeed, once some have ended.
     runs: Option<Result<(), Rejection>>,
     /// The Module is being deleted; why its teardown failed, if it did.
@@ -180,7 +180,7 @@ impl Machine {
     }
 
     /// The adoption, if the present spec asks for it.
-    fn wanted_adoption(&self) -> Option<&Adopting> {
+    fn wanted_adoption(&self) -> Option<&AdoptionState> {
         self.adoption.as_ref().filter(|_| self.spec.adopts_crds)
     }
 
@@ -233,9 +233,7 @@ impl Machine {
             Event::CrdsAdopted { digest, result } => {
                 self.on_crds_adopted(digest, result, &mut effects);
             }
-            Event::CrdsPartlyInstalled(installed) => {
-                self.on_crds_partly_installed(&installed, &mut effects);
-            }
+            Event::CrdsWritten(written) => self.on_crds_written(&written, &mut effects),
             Event::CrdsDeleted(names) => self.on_crds_deleted(names, &mut effects),
             Event::CrdChanged => self.on_crd_changed(&mut effects),
             Event::CrdFound(name) => self.on_crd_found(&name),

@@ -4,9 +4,9 @@ mod bounds;
 mod checker;
 mod duration;
 mod errors;
-mod host_scope;
 mod quantity;
 mod source_ref;
+mod spec_context;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -25,8 +25,8 @@ use bounds::{RECORDED_READ_BYTES, RECORDED_READ_BYTES_MAX, RECORDED_READ_BYTES_M
 use checker::SpecChecker;
 pub use duration::{RESYNC_MIN, resync_period};
 pub use errors::{SpecError, SpecErrors};
-pub use host_scope::HostScope;
 pub use source_ref::{SourceKind, SourceRef};
+pub use spec_context::SpecContext;
 
 /// How a module is run: its spec, checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub struct ValidatedSpec {
     pub service_account: Option<String>,
     /// Groups whose CustomResourceDefinitions may be installed.
     pub allowed_crd_groups: BTreeSet<String>,
-    /// Whether the host changes definitions of these groups that somebody else installed.
+    /// Whether the host changes foreign definitions of these groups.
     pub adopts_crds: bool,
     /// What the guest gets as parameters: an object, or null if the Module gives none.
     pub parameters: Value,
@@ -168,6 +168,11 @@ impl ValidatedSpec {
             });
         }
         Err(SpecErrors(check.errors))
+    }
+
+    /// Whether foreign definitions become the module's at present: not while the Module is paused.
+    pub fn adopts_now(&self) -> bool {
+        self.adopts_crds && !self.paused
     }
 
     /// The parameters as an object; empty if there are none.

@@ -11,7 +11,7 @@
 pub mod evaluate;
 pub mod execution;
 pub mod guest_log;
-pub mod host_namespaces;
+pub mod host_facts;
 pub mod metrics;
 pub mod modules;
 pub mod operator;
@@ -23,7 +23,7 @@ pub mod shared;
 pub mod watch;
 
 pub use execution::Execution;
-pub use host_namespaces::{HostNamespaces, HostPod};
+pub use host_facts::{HostFacts, HostNamespaces, HostPod};
 /// The namespace of the modules' components and ServiceAccounts.
 pub use innkeeper_core::host_objects::MODULES_NAMESPACE;
 pub use operator::{Bounds, ModulesLocation, Operator};

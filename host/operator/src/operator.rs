@@ -1,6 +1,5 @@
 //! The operator: assembles its parts, runs, and stops.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
 
 use crate::execution::Execution;
-use crate::host_namespaces::HostNamespaces;
+use crate::host_facts::{HostFacts, HostNamespaces};
 use crate::metrics::Metrics;
 use crate::modules::cluster_source::ClusterSource;
 use crate::modules::directory_source::DirectorySource;
@@ -92,7 +91,12 @@ impl Operator {
         let env = cluster.env().clone();
         let workers = bounds.workers.max(1);
         let queue = Queue::new(queue_bounds(workers), Backoff::default());
+        let host = match &from {
+            ModulesLocation::Mounted(_, namespaces) => HostFacts::within(namespaces.clone()),
+            ModulesLocation::Cluster | ModulesLocation::Directory(_) => HostFacts::default(),
+        };
         let shared = Arc::new(Shared::new(
+            host,
             cluster,
             engine.permits().clone(),
             execution,
@@ -119,20 +123,10 @@ impl Operator {
                 ModuleSource::Cluster(Box::new(ClusterSource::new(self.shared.cluster.clone()))),
                 innkeeper_modules::SourceKind::Cluster,
             ),
-            ModulesLocation::Directory(path) => (
+            ModulesLocation::Directory(path) | ModulesLocation::Mounted(path, _) => (
                 ModuleSource::Directory(Box::new(DirectorySource::new(path, env.clone()))),
                 innkeeper_modules::SourceKind::Directory,
             ),
-            ModulesLocation::Mounted(path, host) => (
-                ModuleSource::Directory(Box::new(
-                    DirectorySource::new(path, env.clone()).of_host(host),
-                )),
-                innkeeper_modules::SourceKind::Directory,
-            ),
-        };
-        let namespaces = match &self.from {
-            ModulesLocation::Mounted(_, host) => host.primaries.clone(),
-            _ => BTreeSet::new(),
         };
         let supervisor = Supervisor::new(
             self.shared.clone(),
@@ -140,7 +134,7 @@ impl Operator {
             self.engine.clone(),
             Driver::new(kind, Limits::default())
                 .in_namespace(self.shared.cluster.host().host_namespace())
-                .limited_to(namespaces),
+                .limited_to(self.shared.host.primary_namespaces()),
             place,
             self.outbox.clone(),
             inbox,

@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::execution::Execution;
+use crate::host_facts::HostFacts;
 use crate::metrics::Metrics;
 use crate::modules::active_module::ActiveModule;
 use crate::modules::crds::StatusSchema;
@@ -29,6 +30,8 @@ use crate::watch::read_record::ReadRecord;
 pub struct Shared {
     /// The clock, randomness, and tasks.
     pub env: Env,
+    /// Facts about the host.
+    pub host: HostFacts,
     /// The connections to the API server.
     pub cluster: Cluster,
     /// The permits for calls of guests.
@@ -61,6 +64,7 @@ pub struct Shared {
 impl Shared {
     /// The state of an operator that has just started.
     pub fn new(
+        host: HostFacts,
         cluster: Cluster,
         permits: Permits,
         execution: Execution,
@@ -73,6 +77,7 @@ impl Shared {
             started: env.instant(),
             liveness: SupervisorLiveness::new(&env),
             env,
+            host,
             cluster,
             permits,
             execution,

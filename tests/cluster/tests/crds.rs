@@ -1,5 +1,5 @@
 //! CustomResourceDefinitions of guests on a real API server: they come before the version that
-//! needs them, they only grow, they stay, and what somebody else has installed is used as it is.
+//! needs them, they only grow, they stay, and a foreign one is used as it is.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -313,8 +313,7 @@ async fn crd_of_another_owner_is_used_unchanged() -> Result<()> {
     let mut theirs = definition(&size());
     theirs["spec"]["versions"][0]["name"] = "v1beta1".into();
     stage.admin.apply(&theirs.to_string()).await?;
-    until_refused(&stage, "CRDVersionMissing", "installed by somebody else and does not serve v1")
-        .await?;
+    until_refused(&stage, "CRDVersionMissing", "does not serve v1").await?;
 
     // With the version it does, although it has less than the guest's own, and nobody touches it.
     let mut both = definition(&size());
@@ -327,7 +326,7 @@ async fn crd_of_another_owner_is_used_unchanged() -> Result<()> {
     let widget = served_by(&stage, &namespace, "a", 1).await?;
     assert_eq!(widget["spec"], json!({"size": 3}));
 
-    // Also if the group is granted: it is still somebody else's.
+    // Also if the group is granted: it is still foreign.
     let granted = json!({"spec": {"allowedCRDGroups": [GROUP]}});
     stage.admin.merge(Kind::MODULE, "", "widgets", "kubectl-edit", &granted).await?;
     let second = Version::with_spec(2, &size_and_color());

@@ -26,6 +26,15 @@ impl Findings {
         self.add(format!("{place} {what}"));
     }
 
+    /// Adds a place of the schema and what is there, unless it is there already.
+    pub(super) fn add_at_once(&mut self, path: &str, what: &str) {
+        let place = if path.is_empty() { "the object" } else { path };
+        let text = foreign::one_line(format!("{place} ({what})"), FINDING_BYTES_MAX);
+        if !self.0.contains(&text) {
+            self.add(text);
+        }
+    }
+
     /// Whether further changes would be dropped.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= FINDINGS_MAX

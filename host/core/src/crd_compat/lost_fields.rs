@@ -10,7 +10,7 @@ use super::versions;
 use crate::foreign;
 
 /// The most fields that are named of one object.
-pub(super) const LOST_FIELDS_MAX: usize = 20;
+pub const LOST_FIELDS_MAX: usize = 20;
 
 /// Why an object is not valid under a definition, or not known to be.
 #[derive(Clone, Debug, PartialEq, Eq)]

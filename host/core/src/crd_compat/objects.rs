@@ -1,7 +1,8 @@
 //! Whether stored objects are valid under a new definition.
 //!
-//! The check skips patterns, formats and rules: `incompatible_changes` reports each one that is
-//! added or changed. Only a user's approval of an adopted definition allows it all the same.
+//! The check skips patterns, formats and rules. [`unchecked_changes`](super::unchecked_changes)
+//! names those that are new, for the user who approves the adoption of a foreign definition; a
+//! definition of the module's own may not get such a constraint at all.
 
 use std::collections::BTreeSet;
 
@@ -253,7 +254,7 @@ impl Check {
         self.step(1)?;
         match schema {
             Value::Object(members) => {
-                if UNCHECKED.iter().any(|keyword| members.contains_key(*keyword)) {
+                if UNCHECKED.iter().any(|(keyword, _)| members.contains_key(*keyword)) {
                     return Ok(false);
                 }
                 for member in members.values() {
@@ -290,8 +291,9 @@ impl Check {
     }
 }
 
-/// Keywords that the check skips.
-const UNCHECKED: [&str; 3] = ["pattern", "format", "x-kubernetes-validations"];
+/// Keywords that the check skips, each with the word for users.
+pub(super) const UNCHECKED: [(&str, &str); 3] =
+    [("pattern", "pattern"), ("format", "format"), ("x-kubernetes-validations", "rules")];
 
 fn default_size(default: &Value) -> usize {
     match default {

@@ -111,3 +111,52 @@ fn changed_fields_of_long_lists_are_found_in_linear_time() {
         [".spec.versions[name=\"v1\"].additionalPrinterColumns"]
     );
 }
+
+#[test]
+fn new_patterns_formats_and_rules_are_named_at_any_depth_and_once() {
+    let before = definition(&json!({"properties": {
+        "same": {"type": "string", "pattern": "^a"},
+        "free": {"x-kubernetes-preserve-unknown-fields": true}}}));
+    let after = definition(&json!({
+        "x-kubernetes-validations": [{"rule": "true"}],
+        "properties": {
+            "same": {"type": "string", "pattern": "^a"},
+            "free": {"type": "object", "properties": {"size": {"type": "string", "pattern": "b"}}},
+            "list": {"items": {"type": "string", "format": "date"}},
+            "map": {"additionalProperties": {"type": "string", "pattern": "c"}},
+            "either": {"anyOf": [{"pattern": "d"}, {"required": ["x"]}]},
+            "needs": {"anyOf": [{"required": ["x"]}]}}}));
+    assert_eq!(
+        unchecked_changes(&before, &after),
+        [
+            ".spec (rules)",
+            ".spec.either (anyOf)",
+            ".spec.free.size (pattern)",
+            ".spec.list[] (format)",
+            ".spec.map{} (pattern)"
+        ]
+    );
+    assert_eq!(unchecked_changes(&after, &after), [""; 0]);
+    let mut two = after.clone();
+    let mut second = two["spec"]["versions"][0].clone();
+    second["name"] = json!("v2");
+    two["spec"]["versions"].as_array_mut().unwrap().push(second);
+    assert_eq!(unchecked_changes(&before, &two).len(), 6, ".spec.same of v2 is new");
+}
+
+#[test]
+fn short_names_categories_and_columns_that_the_new_definition_lacks_are_named() {
+    let mut before = definition(&json!({}));
+    before["spec"]["names"]["shortNames"] = json!(["k", "kk"]);
+    before["spec"]["names"]["categories"] = json!(["team"]);
+    before["spec"]["versions"][0]["additionalPrinterColumns"] =
+        json!([{"name": "Size"}, {"name": "Age"}]);
+    let mut after = definition(&json!({}));
+    after["spec"]["names"]["shortNames"] = json!(["kk", "x"]);
+    after["spec"]["versions"][0]["additionalPrinterColumns"] = json!([{"name": "Age"}]);
+    assert_eq!(
+        display_losses(&before, &after),
+        ["the short name k", "the column Size of version v1"]
+    );
+    assert_eq!(display_losses(&before, &before), [""; 0]);
+}

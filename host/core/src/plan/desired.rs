@@ -196,7 +196,7 @@ fn rejected<'a>(input: &Input<'a>, desired_object: &DesiredObject) -> Option<&'a
 fn unowned(input: &Input<'_>, desired_object: &DesiredObject, object: &Object) -> Conflict {
     let object_ref = &desired_object.object_ref;
     if input.primary.is_made_for_another_outside_namespace(object_ref, object) {
-        return Conflict::OfAnother;
+        return Conflict::MadeForOtherNamespace;
     }
     if !input.adopt {
         return Conflict::NotAdopted;

@@ -94,9 +94,9 @@ fn object_of_another_controller_is_a_conflict_and_blocks_all_creates() {
         "b",
         &json!([{"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "name": "second", "uid": "u2", "controller": true}]),
     );
-    case.check(&expect![[r"
+    case.check(&expect![[r#"
         skip Deployment web/a: not created, since Service web/b is not this primary's
-        skip Service web/b: it is controlled by Podroute second"]]);
+        skip Service web/b: it is controlled by Podroute second; to let this primary have it, delete that owner, or its owner reference in the object"#]]);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn object_of_another_controller_is_never_adopted() {
         json!([{"apiVersion": "v1", "kind": "X", "name": "y", "uid": "z", "controller": true}]);
     case.foreign("Deployment", "a", &owner);
     case.adopt = true;
-    case.check(&expect!["skip Deployment web/a: it is controlled by X y"]);
+    case.check(&expect!["skip Deployment web/a: it is controlled by X y; to let this primary have it, delete that owner, or its owner reference in the object"]);
 }
 
 #[test]

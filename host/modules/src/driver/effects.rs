@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::message::{Action, CrdInstallation, LoadJob, ParametersJob};
+use super::message::{Action, LoadJob, ParametersJob};
 use super::state::ModuleState;
-use crate::held_crds::Adoption;
 use crate::machine::{Effect, Event, Rejection, RetryPolicy};
 use crate::revision::{Loaded, Revision};
 use crate::source::Digest;
@@ -64,32 +63,10 @@ impl<G: Loaded> ModuleState<G> {
                 }));
             }
             Effect::EndRollbackWindow => actions.push(Action::EndRollbackWindow),
-            Effect::InstallCrds(digest) => {
-                if let Some((guest, settings)) = self.candidate_with_settings() {
-                    let mut installation = CrdInstallation::new(digest, guest.manifest(), settings);
-                    // A revision that was active becomes active again whatever is held.
-                    let adopts = settings.adopts_crds && !self.machine.is_restored(digest);
-                    let approved = self.machine.approved();
-                    installation.adoption = adopts.then_some(Adoption { approved });
-                    actions.push(Action::InstallCrds(installation));
-                }
-            }
-            Effect::AdoptCrds(digest) => {
-                if let (Some(active), Some(settings)) = (self.active(), &self.settings) {
-                    let manifest = active.guest.manifest();
-                    let mut installation = CrdInstallation::new(digest, manifest, settings);
-                    let approved = self.machine.approved();
-                    installation.adoption = Some(Adoption { approved });
-                    actions.push(Action::AdoptCrds(installation));
-                }
-            }
+            Effect::InstallCrds(digest) => actions.extend(self.install_crds(digest)),
+            Effect::AdoptCrds(digest) => actions.extend(self.adopt_crds(digest)),
             Effect::ReinstallCrds { digest, names } => {
-                if let (Some(active), Some(settings)) = (self.active(), &self.settings) {
-                    let manifest = active.guest.manifest();
-                    let mut installation = CrdInstallation::new(digest, manifest, settings);
-                    installation.crds.retain(|request| names.contains(&request.name));
-                    actions.push(Action::ReinstallCrds(installation));
-                }
+                actions.extend(self.reinstall_crds(digest, &names));
             }
             Effect::ReinstallLater => actions.push(Action::ReinstallLater),
             Effect::Swap(digest) => self.swap(digest, actions),
@@ -133,7 +110,7 @@ impl<G: Loaded> ModuleState<G> {
         self.carry_out_one(Effect::Fetch, actions);
     }
 
-    fn candidate_with_settings(&self) -> Option<(&G, &ValidatedSpec)> {
+    pub(super) fn candidate_with_settings(&self) -> Option<(&G, &ValidatedSpec)> {
         let (_, guest) = self.candidate.checked.as_ref()?;
         Some((guest, self.settings.as_ref()?))
     }

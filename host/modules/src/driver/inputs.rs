@@ -10,7 +10,7 @@ use crate::machine::{ComponentInfo, Event, Rejection, RetryPolicy, Spec, reason}
 use crate::module::{self, Module, ModuleStatus};
 use crate::revision::Loaded;
 use crate::source::{Component, Digest, SourceError};
-use crate::validated_spec::HostScope;
+use crate::validated_spec::SpecContext;
 use crate::{finalizers, manifest, parameters};
 
 /// How much of an annotation that names no digest is quoted, in bytes.
@@ -18,9 +18,9 @@ const ANNOTATION_BYTES_MAX: usize = 80;
 
 impl<G: Loaded> ModuleState<G> {
     /// No events if the Module has not changed.
-    pub(super) fn on_module(&mut self, module: &Module, host: &HostScope) -> Vec<Event> {
+    pub(super) fn on_module(&mut self, module: &Module, context: &SpecContext) -> Vec<Event> {
         let mut events = Vec::from_iter(self.read_status(module));
-        events.extend(self.on_spec(module, host));
+        events.extend(self.on_spec(module, context));
         events.extend(self.on_annotations(module));
         if module.metadata.deletion_timestamp.is_some() {
             events.push(Event::Deleting);
@@ -57,9 +57,9 @@ impl<G: Loaded> ModuleState<G> {
     }
 
     /// `None` if the spec has not changed.
-    fn on_spec(&mut self, module: &Module, host: &HostScope) -> Option<Event> {
+    fn on_spec(&mut self, module: &Module, context: &SpecContext) -> Option<Event> {
         let generation = module.metadata.generation;
-        let settings = match host.validate(module) {
+        let settings = match context.validate(module) {
             Ok(settings) => settings,
             Err(errors) => return Some(invalid_spec(generation, errors.to_string())),
         };
@@ -73,7 +73,7 @@ impl<G: Loaded> ModuleState<G> {
         let other_parameters =
             self.active().is_some_and(|active| active.settings.parameters != settings.parameters);
         let (paused, rollout) = (settings.paused, settings.rollout.clone());
-        let adopts_crds = settings.adopts_crds;
+        let adopts_crds = settings.adopts_now();
         self.settings = Some(settings);
         let spec = Ok(Spec { other_source, paused, other_parameters, adopts_crds, rollout });
         Some(Event::Spec { generation, spec })

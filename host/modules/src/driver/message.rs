@@ -4,20 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_contract::{Condition, Event as Notice, Kind, Manifest};
+use innkeeper_contract::{Condition, Event as Notice, Kind};
 use innkeeper_sandbox::schema::SchemaError;
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
 
-use crate::definitions::{self, CrdRequest};
-use crate::held_crds::Adoption;
+use crate::crd_installation::{CrdInstallation, FinishedInstallation};
 use crate::machine::{Event, Rejection, RetryPolicy, reason};
 use crate::module::Module;
 use crate::parameters::{self, ParametersError};
 use crate::revision::{Loaded, Revision};
 use crate::rollout::Preview;
 use crate::source::{Component, Digest, SourceError};
-use crate::validated_spec::{SourceRef, ValidatedSpec};
+use crate::validated_spec::SourceRef;
 
 /// What happens to a module.
 #[derive(Debug)]
@@ -80,10 +79,12 @@ pub enum Input<G = Guest> {
         /// The result.
         result: Result<Preview, Rejection>,
     },
+    /// An [`Action::InstallCrds`] ended.
+    CrdsInstalled(Box<FinishedInstallation>),
     /// No objects are left of these kinds, which only earlier revisions declared.
     LeftoversGone(Vec<Kind>),
     /// An event for the machine that the driver passes on: a retry, the health of the runs, and the
-    /// results of a commit, an installation, a rollback window or a teardown.
+    /// results of a commit, a rollback window or a teardown.
     Event(Event),
 }
 
@@ -137,14 +138,8 @@ pub enum Action<G = Guest> {
     /// Stop to count failures.
     EndRollbackWindow,
     /// Install these as the module's ServiceAccount, wait until they are established, and answer
-    /// with [`Event::Crds`] or [`Event::CrdsHeld`].
+    /// with [`Input::CrdsInstalled`].
     InstallCrds(CrdInstallation),
-    /// Install the definitions of the active revision over those of somebody else, as
-    /// [`Action::InstallCrds`] does; answer with [`Event::CrdsAdopted`].
-    AdoptCrds(CrdInstallation),
-    /// Install these definitions of the active revision, which somebody deleted, as
-    /// [`Action::InstallCrds`] does; answer with [`Event::CrdsReinstalled`].
-    ReinstallCrds(CrdInstallation),
     /// Hand in [`Event::ReinstallCrds`] after a backoff that grows from deletion to deletion.
     ReinstallLater,
     /// This is the active revision now: watch what it declares, and run every primary. Also after a
@@ -163,35 +158,6 @@ pub enum Action<G = Guest> {
     Notify(Notice),
     /// The Module does not exist any more: stop everything of the module.
     Stop,
-}
-
-/// CustomResourceDefinitions of a candidate or of the active revision, to be installed.
-#[derive(Clone, Debug)]
-pub struct CrdInstallation {
-    /// The candidate or the active revision.
-    pub digest: Digest,
-    /// The definitions.
-    pub crds: Vec<CrdRequest>,
-    /// Whether definitions of somebody else become the module's.
-    pub adoption: Option<Adoption>,
-    /// The namespaces of the module's primaries; empty for all.
-    pub namespaces: BTreeSet<String>,
-    /// The account; `None` for the host's own identity (a Module of a folder).
-    pub service_account: Option<String>,
-}
-
-impl CrdInstallation {
-    /// All definitions of a guest, as the spec of its Module allows to install them; definitions of
-    /// somebody else stay as they are.
-    pub(super) fn new(digest: Digest, manifest: &Manifest, settings: &ValidatedSpec) -> Self {
-        Self {
-            digest,
-            crds: definitions::crd_requests(manifest, settings),
-            adoption: None,
-            namespaces: settings.namespaces.clone(),
-            service_account: settings.service_account.clone(),
-        }
-    }
 }
 
 /// What is known of a module whose Module is being deleted.

@@ -31,7 +31,7 @@ impl<G: Loaded> Driver<G> {
             }
             Input::Module(module) => {
                 let active = self.states.get(name).and_then(|module_state| module_state.active());
-                let changed = self.scope.validate(&module).ok();
+                let changed = self.context.validate(&module).ok();
                 let other = active.zip(changed).and_then(|(active, settings)| {
                     self.overlapping_module(
                         name,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::installation_numbers::InstallationNumbers;
 use crate::finalizers;
 use crate::machine::{Candidate, Machine, Rejection, RetryPolicy};
 use crate::module::{KindName, KindStatus, PreviewStatus};
@@ -31,6 +32,8 @@ pub(super) struct ModuleState<G> {
     pub(super) annotations: Annotations,
     /// The kinds that the module may have made objects of.
     pub(super) owned_kinds: BTreeMap<KindName, KindStatus>,
+    /// The installations of definitions.
+    pub(super) installations: InstallationNumbers,
     /// The previews of the active revision and of the candidate.
     pub(super) previews: Vec<PreviewStatus>,
 }
@@ -82,6 +85,7 @@ impl<G: Loaded> ModuleState<G> {
             restored: RestoredStatus::default(),
             annotations: Annotations::default(),
             owned_kinds: BTreeMap::new(),
+            installations: InstallationNumbers::default(),
             previews: Vec::new(),
         }
     }

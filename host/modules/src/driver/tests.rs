@@ -3,6 +3,7 @@
 mod account;
 mod approval;
 mod grant;
+mod installations;
 mod overlap;
 mod parameters;
 mod random;
@@ -16,6 +17,8 @@ use serde_json::{Value, json};
 use innkeeper_sandbox::schema::validate;
 
 use super::*;
+use crate::crd_installation::{CrdPurpose, FinishedInstallation};
+use crate::installed_crds::{AdoptedCrd, InstalledCrds};
 use crate::machine::{Rejection, RetryPolicy};
 use crate::module::{self, Module};
 use crate::rollout::{PlannedChange, Preview};
@@ -63,6 +66,17 @@ fn loaded(name: &str, change: impl FnOnce(&mut Manifest)) -> Input<Fake> {
     Input::Loaded { digest: component(name).digest, result: Ok(Fake::new(manifest)) }
 }
 
+/// The installation of a candidate's definitions ended.
+fn installed(number: u64, name: &str, result: Result<(), Rejection>) -> Input<Fake> {
+    Input::CrdsInstalled(Box::new(FinishedInstallation {
+        purpose: CrdPurpose::Candidate,
+        number,
+        digest: component(name).digest,
+        written: InstalledCrds::default(),
+        result: result.map_err(Into::into),
+    }))
+}
+
 fn show(action: &Action<Fake>) -> String {
     match action {
         Action::Fetch(source) => format!("fetch {source}"),
@@ -76,7 +90,8 @@ fn show(action: &Action<Fake>) -> String {
                 .iter()
                 .map(|crd| format!("{} granted={}", crd.name, crd.granted))
                 .collect();
-            format!("install {}", crds.join(", "))
+            let adopts = if installation.adoption.is_some() { ", over foreign ones" } else { "" };
+            format!("install {}{adopts}", crds.join(", "))
         }
         Action::Serve(revision) => format!(
             "activate {} #{} parameters={} memory={}",
@@ -111,8 +126,6 @@ fn show(action: &Action<Fake>) -> String {
             format!("report {} {}", report.generation, ready.reason)
         }
         Action::Notify(notice) => format!("notify {}", notice.reason),
-        Action::AdoptCrds(one) => format!("adopt CRDs of {:?}", one.digest),
-        Action::ReinstallCrds(one) => format!("reinstall CRDs of {:?}", one.digest),
         Action::ReinstallLater => "reinstall later".into(),
         Action::Stop => "stop".into(),
     }
@@ -333,10 +346,7 @@ fn definitions_are_granted_by_their_group() {
                         vec![definition("quay.io", "xs"), definition("example.com", "ys")];
                 }),
             ),
-            (
-                "CRDs installed",
-                Event::Crds { digest: component("a").digest, result: Ok(()) }.into(),
-            ),
+            ("CRDs installed", installed(1, "a", Ok(()))),
         ],
         &expect![[r#"
             spec 1

@@ -1,4 +1,4 @@
-//! Transitions by `spec.crds`: definitions that somebody else installed become the module's.
+//! Transitions by `spec.crds`: foreign definitions become the module's.
 //!
 //! Those of a candidate are installed with it. If the Module asks for it while a revision is
 //! active, or if that revision was active before the host started, it stays active meanwhile.
@@ -8,12 +8,13 @@ use innkeeper_contract::EventType;
 use super::reinstallation::notify_reinstalled;
 use super::rejection::{Rejection, RetryPolicy};
 use super::{Candidate, Effect, HeldCandidate, Machine, reason};
-use crate::held_crds::{CrdRefusal, HeldCrds, InstalledCrds};
+use crate::crd_refusal::{CrdRefusal, HeldCrds};
+use crate::installed_crds::{AdoptedCrd, InstalledCrds};
 use crate::rollout::Preview;
 use crate::source::Digest;
 
 impl Machine {
-    /// The definitions of a candidate would take something away from those of somebody else.
+    /// The definitions of a candidate would take something away from foreign ones.
     pub(super) fn on_crds_held(
         &mut self,
         digest: Digest,
@@ -57,8 +58,7 @@ impl Machine {
         }
     }
 
-    /// Installs the definitions of the active revision over those of somebody else, if the spec
-    /// asks for it.
+    /// Installs the definitions of the active revision over foreign ones, if the spec asks for it.
     pub(super) fn adopt_crds(&mut self, effects: &mut Vec<Effect>) {
         if !self.spec.adopts_crds {
             // A try that is under way ends first: its result must not pass for that of a later one.
@@ -105,16 +105,12 @@ impl Machine {
         }
     }
 
-    /// Definitions are written although the installation failed: another try does not name them.
-    pub(super) fn on_crds_partly_installed(
-        &self,
-        installed: &InstalledCrds,
-        effects: &mut Vec<Effect>,
-    ) {
-        notify_adopted(&installed.adopted, effects);
+    /// An installation wrote definitions; it may have failed, or be about an earlier candidate.
+    pub(super) fn on_crds_written(&self, written: &InstalledCrds, effects: &mut Vec<Effect>) {
+        notify_adopted(&written.adopted, effects);
         if let Some(missing) = &self.missing_crds {
             let is_missing = |name: &&String| missing.names.contains(*name);
-            let names: Vec<_> = installed.created.iter().filter(is_missing).cloned().collect();
+            let names: Vec<_> = written.created.iter().filter(is_missing).cloned().collect();
             notify_reinstalled(&names, effects);
         }
     }
@@ -122,7 +118,7 @@ impl Machine {
     pub(super) fn on_crds_adopted(
         &mut self,
         digest: Digest,
-        result: Result<Vec<String>, CrdRefusal>,
+        result: Result<(), CrdRefusal>,
         effects: &mut Vec<Effect>,
     ) {
         if !self.revisions.is_active(digest) {
@@ -135,8 +131,7 @@ impl Machine {
         adoption.is_installing = false;
         let is_outdated = std::mem::take(&mut adoption.is_outdated);
         let refusal = match result {
-            Ok(names) => {
-                notify_adopted(&names, effects);
+            Ok(()) => {
                 self.adoption = None;
                 if is_outdated {
                     self.adopt_crds(effects);
@@ -165,12 +160,14 @@ impl Machine {
     }
 }
 
-fn notify_adopted(names: &[String], effects: &mut Vec<Effect>) {
-    if !names.is_empty() {
-        let message = format!(
-            "The CustomResourceDefinition {} was installed by somebody else and is the module's now.",
-            names.join(", ")
-        );
+fn notify_adopted(adopted: &[AdoptedCrd], effects: &mut Vec<Effect>) {
+    for crd in adopted {
+        let lost = match &*crd.display_losses {
+            [] => String::new(),
+            losses => format!("; kubectl does not know any more: {}", losses.join(", ")),
+        };
+        let message =
+            format!("The foreign CustomResourceDefinition {} is the module's now{lost}.", crd.name);
         effects.push(Effect::notify(EventType::Normal, reason::CRD_ADOPTED, message));
     }
 }

@@ -32,8 +32,8 @@ pub enum Effect {
     /// Install the CustomResourceDefinitions of the loaded component; the answer is
     /// `Event::Crds`.
     InstallCrds(Digest),
-    /// Install the CustomResourceDefinitions of the active revision over those of somebody else;
-    /// the answer is `Event::CrdsAdopted`.
+    /// Install the CustomResourceDefinitions of the active revision over foreign ones; the answer
+    /// is `Event::CrdsAdopted`.
     AdoptCrds(Digest),
     /// Install these CustomResourceDefinitions of the active revision, which somebody deleted; the
     /// answer is `Event::CrdsReinstalled`.

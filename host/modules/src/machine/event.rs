@@ -1,7 +1,8 @@
 //! What happens to a module.
 
 use super::rejection::Rejection;
-use crate::held_crds::{CrdRefusal, HeldCrds, InstalledCrds};
+use crate::crd_refusal::{CrdRefusal, HeldCrds};
+use crate::installed_crds::InstalledCrds;
 use crate::rollout::{Preview, Rollout};
 use crate::source::Digest;
 
@@ -77,7 +78,7 @@ pub enum Event {
         /// The result.
         result: Result<(), Rejection>,
     },
-    /// An `Effect::InstallCrds` ended: it would change definitions of somebody else, and takes
+    /// An `Effect::InstallCrds` ended: it would change foreign definitions, and takes
     /// something away.
     CrdsHeld {
         /// The component.
@@ -85,16 +86,16 @@ pub enum Event {
         /// What it would change.
         held: Box<HeldCrds>,
     },
-    /// An `Effect::AdoptCrds` ended: the names of the definitions that became the module's, or why
-    /// not.
+    /// An `Effect::AdoptCrds` ended: the definitions are the module's, or why not.
     CrdsAdopted {
         /// The active revision.
         digest: Digest,
         /// The result.
-        result: Result<Vec<String>, CrdRefusal>,
+        result: Result<(), CrdRefusal>,
     },
-    /// An installation wrote these definitions before it failed; the event of its result follows.
-    CrdsPartlyInstalled(InstalledCrds),
+    /// An installation wrote these definitions. The event of its result follows, unless it has none
+    /// any more: it failed, or is superseded.
+    CrdsWritten(InstalledCrds),
     /// These CustomResourceDefinitions of the active revision do not exist any more.
     CrdsDeleted(Vec<String>),
     /// A CustomResourceDefinition of the active revision may have another spec.
@@ -107,8 +108,8 @@ pub enum Event {
     CrdsReinstalled {
         /// The active revision whose definitions they are.
         digest: Digest,
-        /// The definitions that the host created, or why one cannot be installed.
-        result: Result<Vec<String>, Rejection>,
+        /// The result.
+        result: Result<(), Rejection>,
     },
     /// The wait of an `Effect::RetryLater` is over.
     Retry,
@@ -132,7 +133,7 @@ pub struct Spec {
     pub paused: bool,
     /// The parameters differ from those of the active revision, if there is one.
     pub other_parameters: bool,
-    /// Definitions that somebody else installed become those of the module.
+    /// Foreign definitions become those of the module.
     pub adopts_crds: bool,
     /// How a candidate becomes active.
     pub rollout: Rollout,

@@ -46,13 +46,13 @@ pub const ROLLED_BACK: &str = "RolledBack";
 pub const CRD_NOT_ADDITIVE: &str = "CRDIncompatible";
 /// No definition of a candidate would accept less than the installed one.
 pub const CRDS_COMPATIBLE: &str = "CRDsCompatible";
-/// A definition of somebody else would become one that accepts less.
+/// A foreign definition would become one that accepts less.
 pub const WOULD_NARROW_CRD: &str = "WouldNarrowCRD";
-/// A definition of somebody else would become one that prunes fields of stored objects.
+/// A foreign definition would become one that prunes fields of stored objects.
 pub const WOULD_LOSE_DATA: &str = "WouldLoseData";
-/// A definition of somebody else is the module's now.
+/// A foreign definition is the module's now.
 pub const CRD_ADOPTED: &str = "CRDAdopted";
-/// A definition of somebody else becomes the module's.
+/// A foreign definition becomes the module's.
 pub const ADOPTING_CRDS: &str = "AdoptingCRDs";
 /// Somebody deleted a definition of the active revision.
 pub const CRD_DELETED: &str = "CRDDeleted";

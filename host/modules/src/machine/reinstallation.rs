@@ -64,11 +64,11 @@ impl Machine {
         }
     }
 
-    /// An installation ended; `result` names the definitions that it created.
+    /// An installation ended; [`Event::CrdsWritten`](super::Event) named what it created.
     pub(super) fn on_crds_reinstalled(
         &mut self,
         digest: Digest,
-        result: Result<Vec<String>, Rejection>,
+        result: Result<(), Rejection>,
         effects: &mut Vec<Effect>,
     ) {
         // The installation of a revision that is not active any more says nothing.
@@ -82,9 +82,8 @@ impl Machine {
         missing.is_installing = false;
         let is_deleted_again = std::mem::take(&mut missing.is_deleted_again);
         match result {
-            Ok(created) => {
+            Ok(()) => {
                 missing.rejection = None;
-                notify_reinstalled(&created, effects);
                 if is_deleted_again {
                     effects.push(Effect::ReinstallLater);
                 } else {

@@ -182,7 +182,7 @@ fn event(event: &Event) -> String {
         Event::CrdsHeld { digest, .. } => format!("CRDs of {digest:?} held"),
         Event::CrdsAdopted { digest, result: Ok(_) } => format!("adopted {digest:?}"),
         Event::CrdsAdopted { digest, .. } => format!("not adopted {digest:?}"),
-        Event::CrdsPartlyInstalled(_) => "partly installed".to_owned(),
+        Event::CrdsWritten(_) => "written CRDs".to_owned(),
         Event::CrdsDeleted(names) => format!("deleted CRD {}", names.join(", ")),
         Event::CrdChanged => "changed CRD".to_owned(),
         Event::CrdFound(name) => format!("found CRD {name}"),

@@ -27,8 +27,8 @@ pub struct ModuleSpec {
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     pub allowed_crd_groups: Vec<String>,
 
-    /// What the host does with CustomResourceDefinitions of these groups that somebody else has
-    /// installed. Default: Keep.
+    /// What the host does with foreign CustomResourceDefinitions of these groups: those that it did
+    /// not install. Default: Keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crds: Option<CrdPolicy>,
 
@@ -143,7 +143,7 @@ impl Rollout {
     }
 }
 
-/// What the host does with CustomResourceDefinitions that somebody else has installed.
+/// What the host does with foreign CustomResourceDefinitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum CrdPolicy {
     /// It uses them as they are.

@@ -51,8 +51,8 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<CandidateStatus>,
 
-    /// Digest of a change of CustomResourceDefinitions that somebody else installed, while it waits
-    /// for an approval (spec.crds: Adopt); the annotation innkeeper.dev/approve names it.
+    /// Digest of a change of foreign CustomResourceDefinitions, while it waits for an approval
+    /// (spec.crds: Adopt); the annotation innkeeper.dev/approve names it.
     #[serde(rename = "heldCRDChange", default, skip_serializing_if = "Option::is_none")]
     pub held_crd_change: Option<String>,
 

@@ -22,7 +22,7 @@ impl Supervisor {
         let Some(account) = account else { return self.shared.cluster.host().for_module() };
         let key = (module.to_owned(), account.to_owned());
         let revocation = self.accounts.revocations.entry(key).or_default();
-        let account = Account::new(self.source.account_namespace(), account);
+        let account = Account::new(self.shared.host.account_namespace(), account);
         self.shared.cluster.as_account_until(&account, revocation)
     }
 

@@ -1,23 +1,22 @@
 //! Carries out the actions of the driver.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use innkeeper_cluster::events::Regarding;
 use innkeeper_contract::{Event as Notice, EventType};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
-use innkeeper_modules::driver::{CrdInstallation, Teardown};
+use innkeeper_modules::driver::Teardown;
 use innkeeper_modules::{
-    Action, CrdRefusal, Event, Input, InstalledCrds, LoadJob, ParametersJob, Rejection,
-    RetryPolicy, SourceError,
+    Action, CrdGrant, CrdInstallation, Event, FinishedInstallation, Input, InstalledCrds, LoadJob,
+    ParametersJob, Rejection, RetryPolicy, SourceError,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use super::crds::Installer;
 use super::declared;
-use super::event::{HOST_MODULE, SupervisorEvent};
+use super::event::{HOST_MODULE, MODULE, POD, SupervisorEvent};
 use super::retry_wait::RetryWait;
 use super::supervisor::{Installations, Supervisor};
 use crate::execution::Execution;
@@ -40,8 +39,6 @@ impl Supervisor {
             Action::Load(job) => self.load(name, job),
             Action::CheckParameters(job) => self.check_parameters(name, job),
             Action::InstallCrds(installation) => self.install_crds(name, installation),
-            Action::AdoptCrds(installation) => self.adopt_crds(name, installation),
-            Action::ReinstallCrds(installation) => self.reinstall_crds(name, installation),
             Action::ReinstallLater => self.reinstall_later(name),
             Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
             Action::Preview { digest, candidate } => self.preview(name, digest, &candidate),
@@ -153,44 +150,19 @@ impl Supervisor {
         self.latest.parameter_checks.insert(key, task);
     }
 
+    /// Installs definitions as the module's account.
     fn install_crds(&mut self, name: &str, installation: CrdInstallation) {
-        let digest = installation.digest;
-        self.run_installation(name, installation, move |result| match result {
-            Ok(_) => Event::Crds { digest, result: Ok(()) },
-            Err(CrdRefusal::Rejected(rejection)) => Event::Crds { digest, result: Err(rejection) },
-            Err(CrdRefusal::Held(held)) => Event::CrdsHeld { digest, held },
-        });
-    }
-
-    /// Installs the definitions of the active revision over those of somebody else.
-    fn adopt_crds(&mut self, name: &str, installation: CrdInstallation) {
-        let digest = installation.digest;
-        self.run_installation(name, installation, move |result| {
-            let result = result.map(|installed| installed.adopted);
-            Event::CrdsAdopted { digest, result }
-        });
-    }
-
-    /// Installs definitions as the module's account; `answer` turns the result into the event for
-    /// the driver.
-    pub(super) fn run_installation(
-        &mut self,
-        name: &str,
-        installation: CrdInstallation,
-        answer: impl FnOnce(Result<InstalledCrds, CrdRefusal>) -> Event + Send + 'static,
-    ) {
         let account = installation.service_account.as_deref();
         let access = self.account_result(name, account);
         let client = self.client(name, account);
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         // One after the other: the candidate and the active revision may bring the same definition.
         let turns = self.limits.installations.entry(name.to_owned());
-        let adopts = self.driver.adopts_crds(name);
         let turns = turns.or_insert_with(|| Installations {
             turn: Arc::new(Semaphore::new(1)),
-            adopts: Arc::new(AtomicBool::new(adopts)),
+            grant: watch::Sender::new(self.driver.crd_grant(name)),
         });
-        let (turn, adopts) = (turns.turn.clone(), turns.adopts.clone());
+        let (turn, grant) = (turns.turn.clone(), turns.grant.subscribe());
         self.spawn("install", async move {
             let _permit = turn.acquire_owned().await;
             let installer = Installer {
@@ -199,21 +171,18 @@ impl Supervisor {
                 module: &module,
                 namespaces: &installation.namespaces,
                 adoption: installation.adoption,
-                adopts: &adopts,
+                grant: &grant,
                 object_checks: &shared.object_checks,
             };
+            let mut written = InstalledCrds::default();
             let result = match access {
-                Ok(()) => installer.install(&installation.crds).await,
+                Ok(()) => installer.install(&installation.crds, &mut written).await,
                 Err(rejection) => Err(rejection.into()),
             };
-            let result = result.map_err(|failed| {
-                if failed.installed != InstalledCrds::default() {
-                    let event = Event::CrdsPartlyInstalled(failed.installed);
-                    let _ = outbox.send(SupervisorEvent::input(&*module, event));
-                }
-                failed.refusal
-            });
-            let _ = outbox.send(SupervisorEvent::input(module, answer(result)));
+            let CrdInstallation { purpose, number, digest, .. } = installation;
+            let finished = FinishedInstallation { purpose, number, digest, written, result };
+            let input = Input::CrdsInstalled(Box::new(finished));
+            let _ = outbox.send(SupervisorEvent::input(module, input));
         });
     }
 
@@ -257,13 +226,17 @@ impl Supervisor {
             tracing::warn!(module = name, reason = event.reason, "{}", event.message);
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
         }
-        let Some((kind, key, uid)) = self.source.event_object(name) else { return };
-        let regarding = Regarding { kind, key: &key, uid: &uid };
-        // An Event about the host's Pod names the module.
         let mut event = event.clone();
-        if kind != self.source.module_kind() {
-            event.message = format!("module {name}: {}", event.message);
-        }
+        let (kind, key, uid) = match (self.source.module_object(name), self.shared.host.pod()) {
+            (Some(module), _) => (&*MODULE, module.key.clone(), module.uid.to_string()),
+            // Without a Module it is about the host's Pod, and names the module.
+            (None, Some((key, uid))) => {
+                event.message = format!("module {name}: {}", event.message);
+                (&*POD, key, uid.to_owned())
+            }
+            (None, None) => return,
+        };
+        let regarding = Regarding { kind, key: &key, uid: &uid };
         let client = self.shared.cluster.host();
         let written =
             self.shared.events.publish(&client, HOST_MODULE, &regarding, "Load", &event).await;
@@ -283,7 +256,7 @@ impl Supervisor {
         self.retries.remove(name);
         self.reinstalls.remove(name);
         if let Some(installations) = self.limits.installations.remove(name) {
-            installations.adopts.store(false, Ordering::SeqCst);
+            installations.grant.send_replace(CrdGrant::default());
         }
         self.mismatched.remove(name);
         self.history.remove(name);

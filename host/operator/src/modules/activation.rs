@@ -75,7 +75,7 @@ impl Supervisor {
         // Modules of one account share its caches: revoking one module closes its view only.
         let reader = match settings.service_account.as_deref() {
             Some(account) => {
-                let account = Account::new(self.source.account_namespace(), account);
+                let account = Account::new(self.shared.host.account_namespace(), account);
                 self.shared.cluster.as_account(&account)
             }
             None => client.clone(),

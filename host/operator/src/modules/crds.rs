@@ -6,12 +6,13 @@
 
 mod adoption;
 mod compatibility;
+mod decision;
 mod live_definition;
+mod loss;
 mod status_schema;
 mod stored_objects;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiClient, crd};
@@ -19,16 +20,18 @@ use innkeeper_core::{Manager, Object, ObjectKey, crd_compat, foreign, in_sync};
 use innkeeper_modules::definitions::MODULE_LABEL;
 use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA};
 use innkeeper_modules::{
-    Adoption, CrdRefusal, CrdRequest, Example, InstalledCrds, PlannedChange, Rejection, RetryPolicy,
+    AdoptedCrd, Adoption, CrdGrant, CrdRefusal, CrdRequest, Example, InstalledCrds, PlannedChange,
+    Rejection, RetryPolicy,
 };
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use self::adoption::Narrowing;
+pub(super) use self::compatibility::definition_of;
 use self::compatibility::{
-    changes_additively, check_foreign, check_shared, definition_of, not_granted, refuse_webhook,
-    refused,
+    changes_additively, check_foreign, check_shared, not_granted, refuse_webhook, refused,
 };
+use self::decision::{Decision, ForeignDefinition, Write};
 use self::live_definition::{DefinitionReader, LiveDefinition};
 pub use self::status_schema::StatusSchema;
 use self::stored_objects::{LossCheck, StoredObjectCheck};
@@ -50,77 +53,24 @@ pub struct Installer<'a> {
     pub module: &'a str,
     /// The namespaces of its primaries; empty for all.
     pub namespaces: &'a BTreeSet<String>,
-    /// Whether definitions of somebody else become the module's.
+    /// Whether foreign definitions become the module's.
     pub adoption: Option<Adoption>,
-    /// Whether the spec still asks for the adoption; it may change meanwhile.
-    pub adopts: &'a AtomicBool,
+    /// What the present spec allows; it may change meanwhile.
+    pub grant: &'a watch::Receiver<CrdGrant>,
     /// Held while stored objects are checked, over all modules.
     pub object_checks: &'a Mutex<()>,
 }
 
-/// An installation that failed, and what it wrote before.
-#[derive(Debug)]
-pub struct FailedInstallation {
-    /// The definitions that it wrote.
-    pub installed: InstalledCrds,
-    /// Why it failed.
-    pub refusal: CrdRefusal,
-}
-
-impl From<Rejection> for FailedInstallation {
-    fn from(rejection: Rejection) -> Self {
-        Self { installed: InstalledCrds::default(), refusal: rejection.into() }
-    }
-}
-
-/// The decision about one definition.
-enum Decision {
-    /// The installed one is used as it is.
-    Keep,
-    /// The installed one is used, and cannot be read.
-    KeepUnread,
-    /// It is applied; the fields that change are none if it is not there yet.
-    Apply {
-        /// What is sent.
-        body: Value,
-        /// Whether it is there.
-        exists: bool,
-        /// Fields of its spec that change.
-        fields: Vec<String>,
-        /// The definition of somebody else that becomes the module's.
-        adopted: Option<Adopted>,
-    },
-}
-
-/// A definition of somebody else.
-struct Adopted {
-    /// Its spec.
-    spec: Value,
-    /// What the module's definition takes away from it.
-    narrowing: Vec<String>,
-}
-
 impl Installer<'_> {
-    /// Installs what is granted and checks what is not; waits until all are served.
+    /// Installs what is granted and checks what is not; waits until all are served. Adds each
+    /// definition that it wrote to `written`, also if it fails then.
     ///
     /// # Errors
     /// The first definition that cannot be installed or used, or those that require an approval.
     pub async fn install(
         &self,
         requests: &[CrdRequest],
-    ) -> Result<InstalledCrds, FailedInstallation> {
-        let mut installed = InstalledCrds::default();
-        match self.install_into(requests, &mut installed).await {
-            Ok(()) => Ok(installed),
-            Err(refusal) => Err(FailedInstallation { installed, refusal }),
-        }
-    }
-
-    /// Installs, and adds each definition that it wrote to `installed`.
-    async fn install_into(
-        &self,
-        requests: &[CrdRequest],
-        installed: &mut InstalledCrds,
+        written: &mut InstalledCrds,
     ) -> Result<(), CrdRefusal> {
         // All are decided before one is written: a candidate that is held changes nothing.
         let mut decisions = Vec::new();
@@ -130,29 +80,11 @@ impl Installer<'_> {
         self.check_approval(&decisions)?;
         let mut awaited = Vec::new();
         for (request, decision) in decisions {
-            if !matches!(decision, Decision::KeepUnread) {
+            if !matches!(decision, Decision::KeepUnreadable) {
                 awaited.push(request);
             }
-            let Decision::Apply { body, exists, fields, adopted } = decision else { continue };
-            if adopted.is_some() && !self.adopts.load(Ordering::SeqCst) {
-                return Err(withdrawn(request).into());
-            }
-            match self.apply(request, &body).await {
-                // Only labels or descriptions would change: the account needs no right for that.
-                Err(rejection)
-                    if exists
-                        && adopted.is_none()
-                        && fields.is_empty()
-                        && rejection.reason == "CRDForbidden" =>
-                {
-                    tracing::warn!(crd = %request.name, module = self.module, "{}", rejection.message);
-                }
-                result => result?,
-            }
-            if adopted.is_some() {
-                installed.adopted.push(request.name.clone());
-            } else if !exists {
-                installed.created.push(request.name.clone());
+            if let Decision::Write(write) = decision {
+                self.write(request, *write, written).await?;
             }
         }
         for request in awaited {
@@ -161,15 +93,59 @@ impl Installer<'_> {
         Ok(())
     }
 
-    /// Refuses to take something away from definitions of somebody else without an approval.
+    /// Writes one definition, if the spec still allows it.
+    async fn write(
+        &self,
+        request: &CrdRequest,
+        write: Write,
+        written: &mut InstalledCrds,
+    ) -> Result<(), Rejection> {
+        let Write { body, exists, fields, foreign } = write;
+        self.check_grant(request, foreign.is_some())?;
+        match self.apply(request, &body).await {
+            // Only labels or descriptions would change: the account needs no right for that.
+            Err(rejection)
+                if exists
+                    && foreign.is_none()
+                    && fields.is_empty()
+                    && rejection.reason == "CRDForbidden" =>
+            {
+                tracing::warn!(crd = %request.name, module = self.module, "{}", rejection.message);
+            }
+            result => result?,
+        }
+        let name = request.name.clone();
+        if let Some(ForeignDefinition { display_losses, .. }) = foreign {
+            written.adopted.push(AdoptedCrd { name, display_losses });
+        } else if !exists {
+            written.created.push(name);
+        }
+        Ok(())
+    }
+
+    /// Checks that the spec still allows what it allowed when the installation began.
+    fn check_grant(&self, request: &CrdRequest, is_adoption: bool) -> Result<(), Rejection> {
+        let grant = self.grant.borrow();
+        if !grant.groups.contains(&request.group) {
+            return Err(withdrawn(
+                request,
+                &format!("add {} to spec.allowedCRDGroups", request.group),
+            ));
+        }
+        if is_adoption && !grant.adopts {
+            return Err(withdrawn(request, "set spec.crds to Adopt, and spec.paused to false"));
+        }
+        Ok(())
+    }
+
+    /// Refuses to take something away from foreign definitions without an approval.
     fn check_approval(&self, decisions: &[(&CrdRequest, Decision)]) -> Result<(), CrdRefusal> {
         let narrowings: Vec<Narrowing<'_>> = decisions
             .iter()
             .filter_map(|(request, decision)| match decision {
-                Decision::Apply { adopted: Some(Adopted { spec, narrowing }), .. }
-                    if !narrowing.is_empty() =>
-                {
-                    Some(Narrowing { request, installed: spec, changes: narrowing })
+                Decision::Write(write) => {
+                    let foreign = write.foreign.as_ref()?;
+                    (!foreign.narrowing.is_empty()).then_some(Narrowing { request, foreign })
                 }
                 _ => None,
             })
@@ -189,14 +165,19 @@ impl Installer<'_> {
         let mut changes = Vec::new();
         for request in requests {
             let (change, fields) = match self.decide(request).await {
-                Ok(Decision::Apply { exists: false, .. }) => (PlannedChange::Create, Vec::new()),
-                Ok(Decision::Apply { adopted: Some(Adopted { narrowing, .. }), .. })
-                    if !narrowing.is_empty() =>
-                {
-                    (PlannedChange::Change, narrowing.into_iter().take(FIELDS_MAX).collect())
+                Ok(Decision::Write(write)) if !write.exists => (PlannedChange::Create, Vec::new()),
+                Ok(Decision::Write(write)) => {
+                    let Write { fields, foreign, .. } = *write;
+                    let narrowing = foreign.map(|foreign| foreign.narrowing).unwrap_or_default();
+                    match (narrowing.is_empty(), fields.is_empty()) {
+                        (true, true) => continue,
+                        (true, false) => (PlannedChange::Change, fields),
+                        (false, _) => {
+                            let narrowing = narrowing.into_iter().take(FIELDS_MAX);
+                            (PlannedChange::Change, narrowing.collect())
+                        }
+                    }
                 }
-                Ok(Decision::Apply { fields, .. }) if fields.is_empty() => continue,
-                Ok(Decision::Apply { fields, .. }) => (PlannedChange::Change, fields),
                 Err(refused) if [CRD_NOT_ADDITIVE, WOULD_LOSE_DATA].contains(&&*refused.reason) => {
                     (
                         PlannedChange::Change,
@@ -204,7 +185,7 @@ impl Installer<'_> {
                     )
                 }
                 // Installing reports the other errors.
-                Ok(Decision::Keep | Decision::KeepUnread) | Err(_) => continue,
+                Ok(Decision::Keep | Decision::KeepUnreadable) | Err(_) => continue,
             };
             let object = format!(
                 "{} {}",
@@ -219,17 +200,9 @@ impl Installer<'_> {
     async fn decide(&self, request: &CrdRequest) -> Result<Decision, Rejection> {
         let live = match self.definitions().read(request).await? {
             LiveDefinition::Found(live) => live,
-            LiveDefinition::Served => return Ok(Decision::KeepUnread),
+            LiveDefinition::ServedOnly => return Ok(Decision::KeepUnreadable),
             LiveDefinition::Absent if !request.granted => return Err(not_granted(request)),
-            LiveDefinition::Absent => {
-                let body = with_metadata(self.body(request), "resourceVersion", "1");
-                return Ok(Decision::Apply {
-                    body,
-                    exists: false,
-                    fields: Vec::new(),
-                    adopted: None,
-                });
-            }
+            LiveDefinition::Absent => return Ok(Decision::Write(Write::new(self.body(request)))),
         };
         if !is_ours(&live) || !request.granted {
             if self.adopts(request, &live) {
@@ -252,26 +225,17 @@ impl Installer<'_> {
         }
         let fields = crd_compat::changed_fields(&definition, &request.definition, FIELDS_MAX);
         if !fields.is_empty() {
-            let check = StoredObjectCheck {
-                client: self.client,
-                namespaces: self.namespaces,
-                loss: LossCheck::First,
-                lock: self.object_checks,
-            };
-            check.run(request, &definition).await?;
+            self.object_check(false, LossCheck::First).run(request, &definition).await?;
         }
-        // A definition that was changed since it was read has not been compared.
-        let body = with_metadata(body, "uid", &live.uid);
-        let body = with_metadata(body, "resourceVersion", &live.resource_version);
-        Ok(Decision::Apply { body, exists: true, fields, adopted: None })
+        Ok(Decision::Write(Write::over(&live, body, fields, None)))
     }
 
-    /// Whether a definition of somebody else is to become the module's.
+    /// Whether a foreign definition is to become the module's.
     fn adopts(&self, request: &CrdRequest, live: &Object) -> bool {
         let owner = live.labels.get(MODULE_LABEL);
         request.granted
             && self.adoption.is_some()
-            && self.adopts.load(Ordering::SeqCst)
+            && self.grant.borrow().adopts
             && !is_ours(live)
             && owner.is_none_or(|owner| owner == self.module)
     }
@@ -281,28 +245,30 @@ impl Installer<'_> {
         let request = &adoption::without_unknown_fields(request);
         let definition = definition_of(live);
         adoption::check(request, live, &definition)?;
-        let narrowing = crd_compat::incompatible_changes(&definition, &request.definition);
+        let foreign = ForeignDefinition::new(&definition, request);
         let fields = crd_compat::changed_fields(&definition, &request.definition, FIELDS_MAX);
-        if !fields.is_empty() || !narrowing.is_empty() {
+        let is_narrowed = !foreign.narrowing.is_empty();
+        if !fields.is_empty() || is_narrowed {
             // An approval covers all objects, so all are checked.
-            let everywhere = BTreeSet::new();
-            let check = StoredObjectCheck {
-                client: self.client,
-                namespaces: if narrowing.is_empty() { self.namespaces } else { &everywhere },
-                loss: LossCheck::All,
-                lock: self.object_checks,
-            };
-            check.run(request, &definition).await?;
+            self.object_check(is_narrowed, LossCheck::All).run(request, &definition).await?;
         }
         let mut body = self.body(request);
         // Definitions of v1beta1 have it, and v1 accepts only the other value.
         if definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true)) {
             body["spec"]["preserveUnknownFields"] = false.into();
         }
-        let body = with_metadata(body, "uid", &live.uid);
-        let body = with_metadata(body, "resourceVersion", &live.resource_version);
-        let adopted = Some(Adopted { spec: definition["spec"].clone(), narrowing });
-        Ok(Decision::Apply { body, exists: true, fields, adopted })
+        Ok(Decision::Write(Write::over(live, body, fields, Some(foreign))))
+    }
+
+    /// A check of the objects that the module's account may list; `is_whole` if it must list all.
+    fn object_check(&self, is_whole: bool, loss: LossCheck) -> StoredObjectCheck<'_> {
+        StoredObjectCheck {
+            client: self.client,
+            namespaces: self.namespaces,
+            is_whole,
+            loss,
+            lock: self.object_checks,
+        }
     }
 
     fn definitions(&self) -> DefinitionReader<'_> {
@@ -335,23 +301,18 @@ impl Installer<'_> {
     }
 }
 
-/// The Module asked for the adoption of a definition, and does not any more.
-fn withdrawn(request: &CrdRequest) -> Rejection {
+/// The Module allowed to write a definition, and does not any more.
+fn withdrawn(request: &CrdRequest, next: &str) -> Rejection {
     let message = format!(
-        "the CustomResourceDefinition {} is not changed: the Module does not ask for it any more; set spec.crds to Adopt",
+        "the CustomResourceDefinition {} is not changed: the Module does not allow it any more; {next}",
         request.name
     );
-    Rejection::new("AdoptionWithdrawn", message, RetryPolicy::Later)
+    Rejection::new("CRDGrantWithdrawn", message, RetryPolicy::Later)
 }
 
 /// Whether the host installed it: ours are applied by the host's manager.
 fn is_ours(live: &Object) -> bool {
     live.applied_by(&Manager::Host).is_some()
-}
-
-fn with_metadata(mut body: Value, name: &str, value: &str) -> Value {
-    body["metadata"][name] = value.into();
-    body
 }
 
 #[cfg(test)]

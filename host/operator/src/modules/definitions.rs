@@ -9,19 +9,26 @@ use innkeeper_core::ObjectKey;
 use innkeeper_modules::Event;
 use serde_json::Value;
 
-use super::crds::StatusSchema;
+use super::crds::{StatusSchema, definition_of};
 use super::event::SupervisorEvent;
 use super::supervisor::Supervisor;
 
 impl Supervisor {
-    /// A CustomResourceDefinition was created, changed or deleted.
-    pub(super) async fn definition_changed(&mut self, name: &str) {
+    /// A CustomResourceDefinition was created, changed or deleted; `owner` is the module that
+    /// installed it, and `is_changed` says whether its spec may be another one.
+    pub(super) async fn definition_changed(
+        &mut self,
+        name: &str,
+        owner: Option<&str>,
+        is_changed: bool,
+    ) {
         if let Some((_, group)) = name.split_once('.') {
             self.shared.cluster.kinds_changed(group);
             self.caches.kind_may_be_served(group);
             self.retry_mismatched(group).await;
         }
         self.read_status_schema(name);
+        self.tell_modules_of_definition(name, owner, is_changed).await;
     }
 
     /// Tries candidates again that were refused for a kind of a group.
@@ -44,7 +51,8 @@ impl Supervisor {
         };
         let (client, kind) = (self.shared.cluster.host(), active.primary.clone());
         let (outbox, name) = (self.outbox.clone(), name.to_owned());
-        let reads_definitions = self.source.reads_definitions();
+        let number = self.schema_reads.begin();
+        let reads_definitions = self.shared.host.reads_definitions();
         self.spawn("definition", async move {
             let definition = if reads_definitions {
                 read_definition(&client, &kind, &name).await
@@ -59,14 +67,14 @@ impl Supervisor {
                     StatusSchema::Whole
                 }
             };
-            let _ = outbox.send(SupervisorEvent::StatusSchema { kind: (*kind).clone(), schema });
+            let _ = outbox.send(SupervisorEvent::StatusSchema { kind: (*kind).clone(), number, schema });
         });
     }
 
     /// Reads the schema of the status again after a change of the kinds that a module can read, if
     /// the host does not watch definitions.
     pub(super) fn read_published_schema(&mut self, module: &str) {
-        if !self.source.reads_definitions()
+        if !self.shared.host.reads_definitions()
             && let Some(active) = self.shared.module(module)
         {
             self.read_status_schema(&active.primary.resource());
@@ -81,7 +89,7 @@ async fn read_definition(
     name: &str,
 ) -> Result<Option<Value>, ApiError> {
     match client.get(&crd::kind(), &ObjectKey::new("", name)).await {
-        Ok(object) => Ok(serde_json::from_str(&object.text).ok()),
+        Ok(object) => Ok(Some(definition_of(&object))),
         Err(ApiError::Forbidden { .. }) => client.published_definition(kind).await,
         Err(error) => Err(error),
     }

@@ -13,7 +13,6 @@ use innkeeper_modules::{Input, SourceRef};
 use tokio::sync::mpsc;
 
 use super::event::SupervisorEvent;
-use crate::host_namespaces::HostNamespaces;
 
 /// The time between two scans. A saved file is loaded after two scans.
 const POLL_PERIOD: Duration = Duration::from_millis(250);
@@ -24,8 +23,6 @@ pub struct DirectorySource {
     path: PathBuf,
     env: Env,
     ticker: Option<Task<()>>,
-    /// The namespaces of a host without cluster-wide rights.
-    host: Option<HostNamespaces>,
     pub(super) sources: BTreeMap<String, SourceRef>,
 }
 
@@ -37,20 +34,8 @@ impl DirectorySource {
             path: path.to_owned(),
             env,
             ticker: None,
-            host: None,
             sources: BTreeMap::new(),
         }
-    }
-
-    /// The same of a host without cluster-wide rights.
-    #[must_use]
-    pub fn of_host(self, host: &HostNamespaces) -> Self {
-        Self { host: Some(host.clone()), ..self }
-    }
-
-    /// The namespaces of a host without cluster-wide rights.
-    pub(super) fn host(&self) -> Option<&HostNamespaces> {
-        self.host.as_ref()
     }
 
     /// Scans the folder now, and then periodically.

@@ -73,6 +73,8 @@ pub enum SupervisorEvent {
     StatusSchema {
         /// The kind.
         kind: Kind,
+        /// The number of the read: a later one has a higher number.
+        number: u64,
         /// The schema.
         schema: StatusSchema,
     },

@@ -5,7 +5,8 @@
 //!   components in `config_maps`) or a folder (`directory_source`).
 //! - The task that owns them: [`supervisor`] with its inbox of [`event`]s, watched by [`liveness`].
 //!   It carries out `actions`, the `activation` of revisions, `decisions` with their
-//!   [`component_snapshots`], the `rollback_window`, `account_checks` and changes of `definitions`.
+//!   [`component_snapshots`], the `rollback_window`, `account_checks`, changes of
+//!   `definitions` and the `crd_reinstallation`.
 //! - What users see: `status` assembles the conditions of a Module, `readable` those of its kinds;
 //!   `status_writer` writes them.
 //! - What reconciles use: [`active_module`], its [`health`] and its [`granted_secrets`]. Before a
@@ -20,6 +21,7 @@ pub mod active_module;
 pub mod cluster_source;
 pub mod component_snapshots;
 mod config_maps;
+mod crd_reinstallation;
 pub mod crds;
 mod decisions;
 pub mod declared;
@@ -29,10 +31,10 @@ pub mod event;
 pub mod granted_secrets;
 pub mod health;
 pub mod liveness;
-mod missing_crds;
 mod readable;
 mod retry_wait;
 mod rollback_window;
+mod schema_reads;
 pub mod source;
 mod status;
 mod status_writer;

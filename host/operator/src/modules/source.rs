@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_cluster::Caches;
-use innkeeper_contract::{Condition, Kind};
+use innkeeper_contract::Condition;
 use innkeeper_core::{Object, ObjectKey, status};
-use innkeeper_modules::{Digest, Report, SourceRef, chunks, module};
+use innkeeper_modules::{Digest, Report, SourceRef, chunks};
 use tokio::sync::mpsc;
 
 use super::account_access::AccountAccess;
 use super::cluster_source::{ClusterSource, SourceRead, WriteOutcome};
 use super::directory_source::DirectorySource;
-use super::event::{MODULE, POD, SupervisorEvent};
-use crate::host_namespaces::HostNamespaces;
+use super::event::SupervisorEvent;
 
 /// Where modules come from.
 pub enum ModuleSource {
@@ -87,38 +86,6 @@ impl ModuleSource {
     /// The snapshots of a module's components: names and uids.
     pub fn snapshots(&self, module: &str) -> BTreeMap<ObjectKey, Box<str>> {
         self.cluster().map(|source| source.snapshots(module)).unwrap_or_default()
-    }
-
-    /// The namespace of the ServiceAccounts that Modules name.
-    pub fn account_namespace(&self) -> &str {
-        self.host_namespaces().map_or(module::NAMESPACE, |host| &*host.own)
-    }
-
-    /// Whether the host may have the right to read definitions of kinds.
-    pub fn reads_definitions(&self) -> bool {
-        self.host_namespaces().is_none()
-    }
-
-    /// The object of Events about a module: the Module, or the host's Pod if there is none.
-    pub fn event_object(&self, name: &str) -> Option<(&Kind, ObjectKey, String)> {
-        if let Some(module) = self.module_object(name) {
-            return Some((&MODULE, module.key.clone(), module.uid.to_string()));
-        }
-        let host = self.host_namespaces()?;
-        let pod = host.pod.as_ref()?;
-        Some((&POD, ObjectKey::new(&host.own, &pod.name), pod.uid.clone()))
-    }
-
-    fn host_namespaces(&self) -> Option<&HostNamespaces> {
-        match self {
-            Self::Cluster(_) => None,
-            Self::Directory(source) => source.host(),
-        }
-    }
-
-    /// The kind of Modules.
-    pub fn module_kind(&self) -> &Kind {
-        &MODULE
     }
 
     /// The live Module; `None` in a folder.

@@ -6,13 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use innkeeper_cluster::{Caches, Namespaces, Task, View, crd};
-use innkeeper_modules::{Action, Digest, Driver, Event, Input, Rejection, RetryPolicy};
+use innkeeper_modules::{Action, CrdGrant, Digest, Driver, Event, Input, Rejection, RetryPolicy};
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
 
@@ -22,6 +21,7 @@ use super::event::{HOST_MODULE, SupervisorEvent};
 use super::health::{HealthChange, RunHealth};
 use super::liveness::WAKE_PERIOD;
 use super::retry_wait::RetryWait;
+use super::schema_reads::SchemaReads;
 use super::source::ModuleSource;
 use super::status::ConditionHistory;
 use crate::shared::Shared;
@@ -54,6 +54,8 @@ pub struct Supervisor {
     pub(super) reinstalls: BTreeMap<String, RetryWait>,
     /// The host's view of CustomResourceDefinitions.
     pub(super) definitions: Option<View>,
+    /// The reads of the schemas of statuses.
+    pub(super) schema_reads: SchemaReads,
     /// The API groups with kinds that each module's last candidate declares otherwise than the API
     /// server serves them.
     pub(super) mismatched: BTreeMap<String, BTreeSet<String>>,
@@ -75,8 +77,8 @@ pub(super) struct TaskLimits {
 pub(super) struct Installations {
     /// One at a time.
     pub(super) turn: Arc<Semaphore>,
-    /// Whether the present spec lets definitions of somebody else become the module's.
-    pub(super) adopts: Arc<AtomicBool>,
+    /// What the present spec lets them write.
+    pub(super) grant: watch::Sender<CrdGrant>,
 }
 
 /// The latest task of each kind and module. Dropping a task aborts it.
@@ -131,6 +133,7 @@ impl Supervisor {
             retries: BTreeMap::new(),
             reinstalls: BTreeMap::new(),
             definitions: None,
+            schema_reads: SchemaReads::default(),
             mismatched: BTreeMap::new(),
             history: BTreeMap::new(),
         }
@@ -141,7 +144,7 @@ impl Supervisor {
         let shared = self.shared.clone();
         // Definitions show which kinds are served, and what a status may hold.
         let host = shared.cluster.host();
-        self.definitions = self.source.reads_definitions().then(|| {
+        self.definitions = shared.host.reads_definitions().then(|| {
             self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All)
         });
         self.source.begin(&self.caches, &self.outbox);
@@ -191,8 +194,7 @@ impl Supervisor {
                 }
             }
             SupervisorEvent::Definition { name, owner, is_changed } => {
-                self.definition_changed(&name).await;
-                self.crd_changed(&name, owner.as_deref(), is_changed).await;
+                self.definition_changed(&name, owner.as_deref(), is_changed).await;
             }
             SupervisorEvent::RetryDue(module) => {
                 if let Some(wait) = self.retries.get_mut(&module) {
@@ -211,8 +213,10 @@ impl Supervisor {
                     self.handle(active.name(), Event::CrdChanged).await;
                 }
             }
-            SupervisorEvent::StatusSchema { kind, schema } => {
-                self.shared.set_status_schema(kind, schema);
+            SupervisorEvent::StatusSchema { kind, number, schema } => {
+                if self.schema_reads.is_newest(&kind, number) {
+                    self.shared.set_status_schema(kind, schema);
+                }
             }
             SupervisorEvent::SnapshotSaved { module, digest, result } => {
                 self.commit(&module, digest, result).await;
@@ -258,7 +262,7 @@ impl Supervisor {
         let actions = self.driver.handle(name, input);
         // Before the next action: an installation may be about to write by the old spec.
         if let Some(installations) = self.limits.installations.get(name) {
-            installations.adopts.store(self.driver.adopts_crds(name), Ordering::SeqCst);
+            installations.grant.send_replace(self.driver.crd_grant(name));
         }
         let has_report = actions.iter().any(|action| matches!(action, Action::Report(_)));
         for action in actions {
@@ -266,6 +270,9 @@ impl Supervisor {
             self.carry_out(name, action).await;
         }
         self.rollback.replaced = None;
+        if is_module {
+            self.hand_over_missing_crds(name);
+        }
         // This repairs a status that a user changed, or that could not be written before.
         if is_module && !has_report {
             self.write_status(name).await;

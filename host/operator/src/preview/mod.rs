@@ -11,13 +11,15 @@ mod sample;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use innkeeper_cluster::{KindState, Lookup};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
-use innkeeper_modules::{Adoption, PlannedChange, Preview, Rejection, RetryPolicy, definitions};
+use innkeeper_modules::{
+    Adoption, CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions,
+};
 use jiff::Timestamp;
+use tokio::sync::watch;
 
 use self::compare::{Effect, compare};
 use self::recreates::Recreates;
@@ -84,13 +86,14 @@ pub async fn preview(
 /// Counts the definitions that the candidate would install or change.
 async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveModule) {
     let settings = candidate.settings();
+    let (_spec, grant) = watch::channel(CrdGrant::of(settings));
     let installer = Installer {
         host: &shared.cluster.host(),
         client: &candidate.client,
         module: candidate.name(),
         namespaces: &settings.namespaces,
-        adoption: settings.adopts_crds.then(Adoption::default),
-        adopts: &AtomicBool::new(settings.adopts_crds),
+        adoption: settings.adopts_now().then(Adoption::default),
+        grant: &grant,
         object_checks: &shared.object_checks,
     };
     let requests = definitions::crd_requests(candidate.guest().manifest(), settings);

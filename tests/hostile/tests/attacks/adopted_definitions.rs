@@ -1,4 +1,4 @@
-//! Definitions of somebody else that a Module asks to change (`spec.crds: Adopt`).
+//! Foreign definitions that a Module asks to change (`spec.crds: Adopt`).
 
 use innkeeper_hostile_tests::{Arena, Attack, MODULES, RBAC, block_on, condition, guest, manifest};
 use serde_json::{Value, json};
@@ -33,6 +33,13 @@ async fn installed(arena: &Arena) -> (Value, Value) {
     (live["spec"].clone(), live["metadata"]["labels"]["innkeeper.dev/module"].clone())
 }
 
+/// The messages of the Events about adopted definitions.
+async fn adopted(arena: &Arena) -> Vec<String> {
+    let events = arena.lab().api().list("/apis/events.k8s.io/v1/events").await.unwrap();
+    let adopted = events.iter().filter(|event| event["reason"] == "CRDAdopted");
+    adopted.map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+}
+
 async fn approve(arena: &Arena, digest: &Value) {
     let approve = json!({"metadata": {"annotations": {"innkeeper.dev/approve": digest}}});
     arena.merge(MODULE, &approve).await;
@@ -64,8 +71,83 @@ fn definition_that_only_adds_is_adopted_at_once_when_the_spec_asks_for_it() {
         until_installed(&arena, SHAPE).await;
         arena.module_says("things", "Ready", "True", "RevisionActive").await;
         assert_eq!(installed(&arena).await.1, "things");
-        let events = arena.lab().api().list("/apis/events.k8s.io/v1/events").await.unwrap();
-        assert!(events.iter().any(|event| event["reason"] == "CRDAdopted"));
+        assert_eq!(adopted(&arena).await.len(), 1);
+    });
+}
+
+#[test]
+fn nothing_is_adopted_while_the_module_is_paused() {
+    block_on(async {
+        let arena = foreign(&things(&size_and_color()), &json!({"size": 3})).await;
+        let paused = json!({"allowedCRDGroups": [DEFINED], "crds": "Adopt", "paused": true});
+        arena.install(&attack("things", &[things(&grown())]).spec(paused)).await;
+        arena.module_says("things", "Ready", "False", "Paused").await;
+        arena.pass(400).await;
+        assert_eq!(installed(&arena).await.1, Value::Null);
+
+        arena.merge(MODULE, &json!({"spec": {"paused": false}})).await;
+        until_installed(&arena, SHAPE).await;
+        arena.module_says("things", "Ready", "True", "RevisionActive").await;
+    });
+}
+
+#[test]
+fn adoption_by_a_candidate_writes_an_event_with_what_kubectl_loses() {
+    block_on(async {
+        let mut original = things(&size_and_color());
+        original["spec"]["names"]["shortNames"] = json!(["th", "thing1"]);
+        original["spec"]["versions"][0]["additionalPrinterColumns"] =
+            json!([{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]);
+        let arena = foreign(&original, &json!({"size": 3})).await;
+        let mut definition = things(&grown());
+        definition["spec"]["names"]["shortNames"] = json!(["th"]);
+        arena.install(&adopter(&definition)).await;
+        arena.module_says("things", "Ready", "True", "RevisionActive").await;
+        assert_eq!(
+            adopted(&arena).await,
+            [format!(
+                "The foreign CustomResourceDefinition things.{DEFINED} is the module's now; kubectl does not know any more: the short name thing1, the column Size of version v1."
+            )]
+        );
+    });
+}
+
+#[test]
+fn objects_outside_of_the_namespaces_of_the_module_are_counted_and_not_named() {
+    block_on(async {
+        let arena = foreign(&things(&grown()), &json!({"size": 3})).await;
+        let namespace = "/api/v1/namespaces/elsewhere";
+        arena
+            .apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}}))
+            .await;
+        assert!(arena.get(namespace).await.is_some());
+        let mut secret = thing("secret-name", &json!({"size": 3, "shape": "round"}));
+        secret["metadata"]["namespace"] = json!("elsewhere");
+        arena.apply(&secret).await;
+        let adopter = adopter(&things(&size_and_color())).spec(json!({
+            "allowedCRDGroups": [DEFINED], "crds": "Adopt", "namespaces": ["attack-things"]}));
+        arena.install(&adopter).await;
+        let message = is_refused(&arena, ("Blocked", "True", "WouldLoseData")).await;
+        assert!(
+            message
+                .contains(".spec.shape (1); all are in namespaces that the module does not serve"),
+            "{message}"
+        );
+        // It does not fit either: another type.
+        let path = format!("/apis/{DEFINED}/v1/namespaces/elsewhere/things/secret-name");
+        arena.merge(&path, &json!({"spec": {"shape": null, "color": "red"}})).await;
+        let integer =
+            object_of(&json!({"size": {"type": "integer"}, "color": {"type": "integer"}}));
+        let adopter = attack("things", &[things(&integer)]).spec(json!({
+            "allowedCRDGroups": [DEFINED], "crds": "Adopt", "namespaces": ["attack-things"]}));
+        push(&arena, &adopter).await;
+        let message = arena.module_says("things", "Blocked", "True", "CRDIncompatible").await;
+        assert!(
+            message.contains("a Thing in a namespace that the module does not serve: .spec.color is not of type integer"),
+            "{message}"
+        );
+        let module = arena.module("things").await.to_string();
+        assert!(!module.contains("secret-name"), "{module}");
     });
 }
 

@@ -211,6 +211,33 @@ fn definition_that_two_modules_bring_is_installed_again_by_the_one_that_owned_it
 }
 
 #[test]
+fn definition_whose_owner_may_not_install_it_is_installed_by_another_module_that_needs_it() {
+    block_on(async {
+        let arena = arena().await;
+        arena.install(&attack("another", &[things(&size_and_color())])).await;
+        arena.module_says("another", "Ready", "True", "RevisionActive").await;
+        arena.merge(MODULE, &json!({"spec": {"paused": true}})).await;
+        arena.module_says("things", "Ready", "False", "Paused").await;
+        delete(&arena).await;
+        assert_eq!(until_installed_again(&arena).await, "another");
+        arena.module_says("another", "Ready", "True", "RevisionActive").await;
+        arena.module_says("things", "Ready", "False", "Paused").await;
+
+        // The owner is paused while it waits.
+        let other = "/apis/innkeeper.dev/v1alpha1/modules/another";
+        arena.merge(MODULE, &json!({"spec": {"paused": false}})).await;
+        arena.module_says("things", "Ready", "True", "RevisionActive").await;
+        let binding = format!("/apis/{RBAC}/v1/clusterrolebindings/everything-another");
+        arena.lab().api().delete(&binding).await.unwrap();
+        delete(&arena).await;
+        arena.module_says("another", "Ready", "False", "CRDForbidden").await;
+        stays_deleted(&arena).await;
+        arena.merge(other, &json!({"spec": {"paused": true}})).await;
+        assert_eq!(until_installed_again(&arena).await, "things");
+    });
+}
+
+#[test]
 fn definition_that_was_deleted_while_no_host_ran_is_installed_again() {
     block_on(async {
         let arena = arena().await;

@@ -1,6 +1,7 @@
 //! Random sequences of inputs.
 
 use super::*;
+use crate::crd_installation::CrdInstallation;
 
 /// Random sequences of inputs, with answers that come late, twice, or not at all: the invariants
 /// hold, and at the end the present source is active.
@@ -50,7 +51,7 @@ struct World {
     generation: i64,
     source: Option<&'static str>,
     loading: Vec<Component>,
-    installing: Vec<Digest>,
+    installing: Vec<CrdInstallation>,
     previewing: Vec<Digest>,
     committing: Vec<Digest>,
     retry: bool,
@@ -117,13 +118,15 @@ impl World {
             return Some(Input::Loaded { digest, result });
         }
         if !self.installing.is_empty() {
-            let digest = self.installing.remove(0);
+            let CrdInstallation { purpose, number, digest, .. } = self.installing.remove(0);
             let result = if self.generation % 2 == 0 {
                 Ok(())
             } else {
-                Err(Rejection::new("Refused", "refused", RetryPolicy::Later))
+                Err(Rejection::new("Refused", "refused", RetryPolicy::Later).into())
             };
-            return Some(Event::Crds { digest, result }.into());
+            let written = InstalledCrds::default();
+            let finished = FinishedInstallation { purpose, number, digest, written, result };
+            return Some(Input::CrdsInstalled(Box::new(finished)));
         }
         if !self.previewing.is_empty() {
             let digest = self.previewing.remove(0);
@@ -152,7 +155,7 @@ impl World {
                     assert_eq!(Some(job.component.digest), present, "seed {seed}");
                     self.loading.push(job.component);
                 }
-                Action::InstallCrds(one) => self.installing.push(one.digest),
+                Action::InstallCrds(one) => self.installing.push(one),
                 Action::Preview { digest, .. } => self.previewing.push(digest),
                 Action::Commit { digest, component } => {
                     let held = component.map(|component| component.digest);
@@ -179,8 +182,6 @@ impl World {
                 | Action::Notify(_)
                 | Action::BeginRollbackWindow { .. }
                 | Action::EndRollbackWindow
-                | Action::AdoptCrds(_)
-                | Action::ReinstallCrds(_)
                 | Action::ReinstallLater
                 | Action::CheckParameters(_)
                 | Action::SaveSnapshot(_) => {}

@@ -1,9 +1,10 @@
-//! Definitions of somebody else become those of the module.
+//! Foreign definitions become those of the module.
 
 use expect_test::expect;
 
 use super::*;
-use crate::held_crds::{CrdRefusal, HeldCrds, InstalledCrds};
+use crate::crd_refusal::{CrdRefusal, HeldCrds};
+use crate::installed_crds::{AdoptedCrd, InstalledCrds};
 use crate::rollout::Example;
 
 fn adopts(generation: i64, adopts_crds: bool) -> Event {
@@ -27,9 +28,14 @@ fn crds_held(name: &str, change: &str) -> Event {
     Event::CrdsHeld { digest: digest(name), held: Box::new(held(change)) }
 }
 
-fn adopted(result: Result<&[&str], CrdRefusal>) -> Event {
-    let result = result.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+fn adopted(result: Result<(), CrdRefusal>) -> Event {
     Event::CrdsAdopted { digest: digest("a"), result }
+}
+
+/// The definition `x` was foreign, and is the module's.
+fn written() -> Event {
+    let x = AdoptedCrd { name: "x".to_owned(), ..AdoptedCrd::default() };
+    Event::CrdsWritten(InstalledCrds { created: Vec::new(), adopted: vec![x] })
 }
 
 fn not_adopted(reason: &str) -> Event {
@@ -71,13 +77,14 @@ fn candidate_is_held_until_the_change_of_its_definitions_is_approved() {
 fn definitions_of_the_active_revision_are_adopted_when_the_spec_asks_for_it() {
     check_active(
         spec(1),
-        [adopts(2, true), adopted(Ok(&["x"])), adopts(3, true), adopts(4, false)],
+        [adopts(2, true), written(), adopted(Ok(())), adopts(3, true), adopts(4, false)],
         &expect![[r#"
-            event      active  candidate  Ready                 effects
-            spec 2     a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
-            adopted a  a       -          True RevisionActive   Notify(CRDAdopted), Report
-            spec 3     a       -          True RevisionActive   ApplySettings, Report
-            spec 4     a       -          True RevisionActive   ApplySettings, Report
+            event         active  candidate  Ready                 effects
+            spec 2        a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            written CRDs  a       -          Unknown AdoptingCRDs  Notify(CRDAdopted)
+            adopted a     a       -          True RevisionActive   Report
+            spec 3        a       -          True RevisionActive   ApplySettings, Report
+            spec 4        a       -          True RevisionActive   ApplySettings, Report
         "#]],
     );
 }
@@ -96,7 +103,8 @@ fn active_revision_stays_while_its_adoption_is_held_and_refused() {
             is_held(),
             approve("b"),
             approve("c"),
-            adopted(Ok(&["x"])),
+            written(),
+            adopted(Ok(())),
         ],
         &expect![[r#"
             event          active  candidate  Ready                 effects
@@ -108,7 +116,8 @@ fn active_revision_stays_while_its_adoption_is_held_and_refused() {
             not adopted a  a       -          False WouldNarrowCRD  Notify(WouldNarrowCRD), Report
             approve b      a       -          False WouldNarrowCRD
             approve c      a       -          False WouldNarrowCRD  Notify(Approved), AdoptCrds(a)
-            adopted a      a       -          True RevisionActive   Notify(CRDAdopted), Report
+            written CRDs   a       -          False WouldNarrowCRD  Notify(CRDAdopted)
+            adopted a      a       -          True RevisionActive   Report
         "#]],
     );
     check_active(
@@ -183,19 +192,21 @@ fn adoption_runs_again_after_a_change_of_the_spec_meanwhile() {
         [
             adopts(2, true),
             adopts(3, true),
-            adopted(Ok(&[])),
+            adopted(Ok(())),
             adopts(4, true),
-            adopted(Ok(&["x"])),
+            written(),
+            adopted(Ok(())),
             adopts(5, true),
         ],
         &expect![[r#"
-            event      active  candidate  Ready                 effects
-            spec 2     a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
-            spec 3     a       -          Unknown AdoptingCRDs  ApplySettings, Report
-            adopted a  a       -          Unknown AdoptingCRDs  AdoptCrds(a)
-            spec 4     a       -          Unknown AdoptingCRDs  ApplySettings, Report
-            adopted a  a       -          Unknown AdoptingCRDs  Notify(CRDAdopted), AdoptCrds(a)
-            spec 5     a       -          Unknown AdoptingCRDs  ApplySettings, Report
+            event         active  candidate  Ready                 effects
+            spec 2        a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            spec 3        a       -          Unknown AdoptingCRDs  ApplySettings, Report
+            adopted a     a       -          Unknown AdoptingCRDs  AdoptCrds(a)
+            spec 4        a       -          Unknown AdoptingCRDs  ApplySettings, Report
+            written CRDs  a       -          Unknown AdoptingCRDs  Notify(CRDAdopted)
+            adopted a     a       -          Unknown AdoptingCRDs  AdoptCrds(a)
+            spec 5        a       -          Unknown AdoptingCRDs  ApplySettings, Report
         "#]],
     );
 }
@@ -239,7 +250,8 @@ fn approval_during_a_try_is_acted_on_when_the_try_ends() {
             adopts(4, true),
             approve("c"),
             is_held(),
-            adopted(Ok(&["x"])),
+            written(),
+            adopted(Ok(())),
         ],
         &expect![[r#"
             event          active  candidate  Ready                 effects
@@ -250,7 +262,8 @@ fn approval_during_a_try_is_acted_on_when_the_try_ends() {
             spec 4         a       -          False WouldNarrowCRD  ApplySettings, AdoptCrds(a), Report
             approve c      a       -          False WouldNarrowCRD  Notify(Approved)
             not adopted a  a       -          False WouldNarrowCRD  AdoptCrds(a)
-            adopted a      a       -          True RevisionActive   Notify(CRDAdopted), Report
+            written CRDs   a       -          False WouldNarrowCRD  Notify(CRDAdopted)
+            adopted a      a       -          True RevisionActive   Report
         "#]],
     );
 }
@@ -298,8 +311,8 @@ fn held_adoption_is_tried_again_only_after_a_change_of_the_definition() {
 #[test]
 fn definitions_that_were_written_before_a_failure_are_named_in_events() {
     let partly = || {
-        let (created, adopted) = (vec!["y".to_owned(), "z".to_owned()], vec!["x".to_owned()]);
-        Event::CrdsPartlyInstalled(InstalledCrds { created, adopted })
+        let Event::CrdsWritten(InstalledCrds { adopted, .. }) = written() else { unreachable!() };
+        Event::CrdsWritten(InstalledCrds { created: vec!["y".to_owned(), "z".to_owned()], adopted })
     };
     check_active(
         spec(1),
@@ -312,13 +325,13 @@ fn definitions_that_were_written_before_a_failure_are_named_in_events() {
             partly(),
         ],
         &expect![[r#"
-            event             active  candidate  Ready                 effects
-            spec 2            a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
-            partly installed  a       -          Unknown AdoptingCRDs  Notify(CRDAdopted)
-            not adopted a     a       -          False CRDForbidden    Notify(CRDForbidden), RetryLater, Report
-            deleted CRD y     a       -          False CRDDeleted      Notify(CRDDeleted), ReinstallLater, Report
-            time to install   a       -          False CRDDeleted      ReinstallCrds { digest: a, names: ["y"] }
-            partly installed  a       -          False CRDDeleted      Notify(CRDAdopted), Notify(CRDReinstalled)
+            event            active  candidate  Ready                 effects
+            spec 2           a       -          Unknown AdoptingCRDs  ApplySettings, AdoptCrds(a), Report
+            written CRDs     a       -          Unknown AdoptingCRDs  Notify(CRDAdopted)
+            not adopted a    a       -          False CRDForbidden    Notify(CRDForbidden), RetryLater, Report
+            deleted CRD y    a       -          False CRDDeleted      Notify(CRDDeleted), ReinstallLater, Report
+            time to install  a       -          False CRDDeleted      ReinstallCrds { digest: a, names: ["y"] }
+            written CRDs     a       -          False CRDDeleted      Notify(CRDAdopted), Notify(CRDReinstalled)
         "#]],
     );
 }

@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use super::*;
+use crate::installed_crds::InstalledCrds;
 
 const CRD: &str = "xs.quay.io";
 
@@ -10,9 +11,14 @@ fn deleted() -> Event {
     Event::CrdsDeleted(vec![CRD.to_owned()])
 }
 
-fn reinstalled(name: &str, created: &[&str]) -> Event {
-    let created = created.iter().map(|&name| name.to_owned()).collect();
-    Event::CrdsReinstalled { digest: digest(name), result: Ok(created) }
+fn reinstalled(name: &str) -> Event {
+    Event::CrdsReinstalled { digest: digest(name), result: Ok(()) }
+}
+
+/// The definition did not exist, and was created.
+fn written() -> Event {
+    let created = vec![CRD.to_owned()];
+    Event::CrdsWritten(InstalledCrds { created, adopted: Vec::new() })
 }
 
 fn not_reinstalled(name: &str, retry: RetryPolicy) -> Event {
@@ -41,7 +47,8 @@ fn deleted_definition_is_installed_again_after_a_wait() {
             deleted(),
             Event::ReinstallCrds,
             Event::CrdFound(CRD.into()),
-            reinstalled("a", &[CRD]),
+            written(),
+            reinstalled("a"),
         ],
         &expect![[r#"
             event                   active  candidate  Ready                effects
@@ -49,7 +56,8 @@ fn deleted_definition_is_installed_again_after_a_wait() {
             deleted CRD xs.quay.io  a       -          False CRDDeleted
             time to install         a       -          False CRDDeleted     ReinstallCrds { digest: a, names: ["xs.quay.io"] }
             found CRD xs.quay.io    a       -          False CRDDeleted
-            reinstalled a           a       -          True RevisionActive  Notify(CRDReinstalled), Report
+            written CRDs            a       -          False CRDDeleted     Notify(CRDReinstalled)
+            reinstalled a           a       -          True RevisionActive  Report
         "#]],
     );
 }
@@ -62,7 +70,8 @@ fn definition_deleted_during_its_installation_is_installed_once_more() {
             deleted(),
             Event::ReinstallCrds,
             deleted(),
-            reinstalled("a", &[CRD]),
+            written(),
+            reinstalled("a"),
             Event::ReinstallCrds,
         ],
         &expect![[r#"
@@ -70,7 +79,8 @@ fn definition_deleted_during_its_installation_is_installed_once_more() {
             deleted CRD xs.quay.io  a       -          False CRDDeleted  Notify(CRDDeleted), ReinstallLater, Report
             time to install         a       -          False CRDDeleted  ReinstallCrds { digest: a, names: ["xs.quay.io"] }
             deleted CRD xs.quay.io  a       -          False CRDDeleted
-            reinstalled a           a       -          False CRDDeleted  Notify(CRDReinstalled), ReinstallLater
+            written CRDs            a       -          False CRDDeleted  Notify(CRDReinstalled)
+            reinstalled a           a       -          False CRDDeleted  ReinstallLater
             time to install         a       -          False CRDDeleted  ReinstallCrds { digest: a, names: ["xs.quay.io"] }
         "#]],
     );
@@ -103,7 +113,8 @@ fn failed_installation_is_tried_again_later_and_warns_once() {
             Event::ReinstallCrds,
             not_reinstalled("a", RetryPolicy::WhenSpecChanges),
             spec(2),
-            reinstalled("a", &[CRD]),
+            written(),
+            reinstalled("a"),
         ],
         &expect![[r#"
             event                   active  candidate  Ready                effects
@@ -115,7 +126,8 @@ fn failed_installation_is_tried_again_later_and_warns_once() {
             time to install         a       -          False CRDForbidden   ReinstallCrds { digest: a, names: ["xs.quay.io"] }
             not reinstalled a       a       -          False CRDForbidden   Notify(CRDForbidden)
             spec 2                  a       -          False CRDForbidden   ApplySettings, ReinstallCrds { digest: a, names: ["xs.quay.io"] }, Report
-            reinstalled a           a       -          True RevisionActive  Notify(CRDReinstalled), Report
+            written CRDs            a       -          False CRDForbidden   Notify(CRDReinstalled)
+            reinstalled a           a       -          True RevisionActive  Report
         "#]],
     );
 }
@@ -129,7 +141,8 @@ fn definition_stays_deleted_while_the_module_is_paused() {
             deleted(),
             Event::ReinstallCrds,
             paused(3, false),
-            reinstalled("a", &[CRD]),
+            written(),
+            reinstalled("a"),
         ],
         &expect![[r#"
             event                   active  candidate  Ready                effects
@@ -137,7 +150,8 @@ fn definition_stays_deleted_while_the_module_is_paused() {
             deleted CRD xs.quay.io  a       -          False CRDDeleted     Notify(CRDDeleted), Report
             time to install         a       -          False CRDDeleted
             spec 3                  a       -          False CRDDeleted     ApplySettings, ReinstallCrds { digest: a, names: ["xs.quay.io"] }, Report
-            reinstalled a           a       -          True RevisionActive  Notify(CRDReinstalled), Report
+            written CRDs            a       -          False CRDDeleted     Notify(CRDReinstalled)
+            reinstalled a           a       -          True RevisionActive  Report
         "#]],
     );
 }
@@ -151,12 +165,14 @@ fn candidate_loads_while_a_definition_is_installed_again() {
             deleted(),
             Event::ReinstallCrds,
             loaded("b", true),
-            reinstalled("a", &[CRD]),
+            written(),
+            reinstalled("a"),
             deleted(),
             Event::ReinstallCrds,
             crds("b", Ok(())),
             // The answer for a revision that is not active any more.
-            reinstalled("a", &[CRD]),
+            written(),
+            reinstalled("a"),
         ],
         &expect![[r#"
             event                   active  candidate             Ready                 effects
@@ -164,10 +180,12 @@ fn candidate_loads_while_a_definition_is_installed_again() {
             deleted CRD xs.quay.io  a       loading b             False CRDDeleted      Notify(CRDDeleted), ReinstallLater, Report
             time to install         a       loading b             False CRDDeleted      ReinstallCrds { digest: a, names: ["xs.quay.io"] }
             loaded b                a       installing CRDs of b  False CRDDeleted      InstallCrds(b), Report
-            reinstalled a           a       installing CRDs of b  False InstallingCRDs  Notify(CRDReinstalled), Report
+            written CRDs            a       installing CRDs of b  False CRDDeleted      Notify(CRDReinstalled)
+            reinstalled a           a       installing CRDs of b  False InstallingCRDs  Report
             deleted CRD xs.quay.io  a       installing CRDs of b  False CRDDeleted      Notify(CRDDeleted), ReinstallLater, Report
             time to install         a       installing CRDs of b  False CRDDeleted      ReinstallCrds { digest: a, names: ["xs.quay.io"] }
             CRDs of b               b       -                     True RevisionActive   Commit(b), Report, Swap(b), Notify(RevisionActive), Report
+            written CRDs            b       -                     True RevisionActive
             reinstalled a           b       -                     True RevisionActive
         "#]],
     );
@@ -208,7 +226,7 @@ fn condition_ready_says_what_is_deleted_and_what_the_host_does() {
         ready_after([deleted()]),
         ready_after([deleted(), Event::ReinstallCrds, refused()]),
         ready_after([deleted(), Event::ReinstallCrds, refused(), paused(2, true)]),
-        ready_after([deleted(), Event::ReinstallCrds, reinstalled("a", &[CRD])]),
+        ready_after([deleted(), Event::ReinstallCrds, written(), reinstalled("a")]),
     ];
     expect![[r#"
         False CRDDeleted: The CustomResourceDefinition xs.quay.io was deleted, with all its objects: the host installs it again.

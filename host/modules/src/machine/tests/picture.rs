@@ -34,10 +34,7 @@ fn possible_events(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         (Event::CrdsDeleted(vec!["xs.quay.io".to_owned()]), "a definition is deleted"),
         (Event::CrdFound("xs.quay.io".to_owned()), "a definition is found"),
         (Event::ReinstallCrds, "time to install definitions again"),
-        (
-            Event::CrdsReinstalled { digest, result: Ok(Vec::new()) },
-            "definitions are installed again",
-        ),
+        (Event::CrdsReinstalled { digest, result: Ok(()) }, "definitions are installed again"),
         (Event::Committed { digest, result: Ok(()) }, "decision is written"),
         (
             Event::Committed { digest, result: Err(refusal(RetryPolicy::Later)) },

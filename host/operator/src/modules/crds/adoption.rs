@@ -1,5 +1,7 @@
-//! Definitions that somebody else installed, and that become the module's because its Module asks
-//! for it (`spec.crds: Adopt`). Nothing here does I/O.
+//! Foreign definitions, those that the host did not install, become the module's because its Module
+//! asks for it (`spec.crds: Adopt`). Nothing here does I/O.
+
+use std::fmt::Write as _;
 
 use innkeeper_core::{Object, crd_compat};
 use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_NARROW_CRD};
@@ -9,6 +11,7 @@ use innkeeper_modules::{
 use serde_json::{Value, json};
 
 use super::compatibility::first;
+use super::decision::ForeignDefinition;
 
 /// Returns the request without `spec.preserveUnknownFields`: `apiextensions.k8s.io/v1` accepts only
 /// `false`, so a guest that claims to keep unknown fields does not keep them.
@@ -54,21 +57,16 @@ pub(super) fn check(
 }
 
 fn blocked(request: &CrdRequest, why: &str, next: &str) -> Rejection {
-    let message = format!(
-        "the CustomResourceDefinition {} was installed by somebody else and {why}; {next}",
-        request.name
-    );
+    let message = format!("the foreign CustomResourceDefinition {} {why}; {next}", request.name);
     Rejection::new(CRD_NOT_ADDITIVE, message, RetryPolicy::Later)
 }
 
-/// A definition that takes something away from the one of somebody else.
+/// A definition that takes something away from a foreign one.
 pub(super) struct Narrowing<'a> {
     /// The definition of the guest.
     pub(super) request: &'a CrdRequest,
-    /// The spec of the installed one.
-    pub(super) installed: &'a Value,
-    /// What it takes away.
-    pub(super) changes: &'a [String],
+    /// The installed one, and the differences.
+    pub(super) foreign: &'a ForeignDefinition,
 }
 
 /// What an approval is to allow. Its digest covers both specs of each definition, so it is of no
@@ -76,29 +74,38 @@ pub(super) struct Narrowing<'a> {
 pub(super) fn held(narrowings: &[Narrowing<'_>]) -> HeldCrds {
     let specs: Vec<Value> = narrowings
         .iter()
-        .map(|one| json!([one.request.name, one.installed, one.request.definition["spec"]]))
+        .map(|one| json!([one.request.name, one.foreign.spec, one.request.definition["spec"]]))
         .collect();
-    let described: Vec<String> = narrowings
-        .iter()
-        .map(|one| format!("{}: {}", one.request.name, first(one.changes)))
-        .collect();
+    let described = |of: fn(&ForeignDefinition) -> &[String]| {
+        let named = narrowings.iter().map(|one| (&one.request.name, of(one.foreign)));
+        let named = named.filter(|(_, changes)| !changes.is_empty());
+        named.map(|(name, changes)| format!("{name}: {}", first(changes))).collect::<Vec<_>>()
+    };
+    let mut message = format!(
+        "it would change a foreign CustomResourceDefinition to one that takes less ({}); no stored object would lose data",
+        described(|foreign| &foreign.narrowing).join("; ")
+    );
+    for (what, details) in [
+        (
+            "the host does not check stored objects against the new constraints",
+            described(|foreign| &foreign.unchecked),
+        ),
+        ("kubectl would not know any more", described(|foreign| &foreign.display_losses)),
+    ] {
+        if !details.is_empty() {
+            let _ = write!(message, "; {what} ({})", details.join("; "));
+        }
+    }
     let changes = narrowings.iter().map(|one| Example {
         change: PlannedChange::Change,
         object: format!("CustomResourceDefinition {}", one.request.name),
-        fields: one.changes.to_vec(),
+        fields: one.foreign.narrowing.clone(),
     });
     HeldCrds {
         approval: Digest::of(Value::from(specs).to_string().as_bytes()),
         changes: changes.collect(),
-        rejection: Rejection::new(
-            WOULD_NARROW_CRD,
-            format!(
-                "it would change a CustomResourceDefinition that somebody else installed to one that takes less ({}); no stored object would lose data",
-                described.join("; ")
-            ),
-            // It is tried again with an approval, another spec or another definition only.
-            RetryPolicy::WhenSpecChanges,
-        ),
+        // It is tried again with an approval, another spec or another definition only.
+        rejection: Rejection::new(WOULD_NARROW_CRD, message, RetryPolicy::WhenSpecChanges),
     }
 }
 
@@ -116,13 +123,21 @@ mod tests {
             dropped: Vec::new(),
         };
         let of = |installed: Value, spec: Value| {
-            let (request, changes) = (request(spec), [".spec.color is gone".to_owned()]);
-            held(&[Narrowing { request: &request, installed: &installed, changes: &changes }])
+            let foreign = ForeignDefinition {
+                spec: installed,
+                narrowing: vec![".spec.color is gone".to_owned()],
+                unchecked: vec![".spec.size (pattern)".to_owned()],
+                display_losses: vec!["the short name th".to_owned()],
+            };
+            held(&[Narrowing { request: &request(spec), foreign: &foreign }])
         };
         let one = of(json!({"a": 1}), json!({"a": 2}));
         assert_eq!(one, of(json!({"a": 1}), json!({"a": 2})));
         assert_ne!(one.approval, of(json!({"a": 0}), json!({"a": 2})).approval);
         assert_ne!(one.approval, of(json!({"a": 1}), json!({"a": 3})).approval);
-        assert!(one.rejection.message.contains("things.example.com: .spec.color is gone"));
+        assert_eq!(
+            one.rejection.message,
+            "it would change a foreign CustomResourceDefinition to one that takes less (things.example.com: .spec.color is gone); no stored object would lose data; the host does not check stored objects against the new constraints (things.example.com: .spec.size (pattern)); kubectl would not know any more (things.example.com: the short name th)"
+        );
     }
 }

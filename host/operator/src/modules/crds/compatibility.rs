@@ -15,7 +15,7 @@ const INSTALL_COMMAND: &str =
 const BREAKS_MAX: usize = 5;
 
 /// The text of an installed definition; null if it is not JSON.
-pub(super) fn definition_of(live: &Object) -> Value {
+pub(in crate::modules) fn definition_of(live: &Object) -> Value {
     serde_json::from_str(&live.text).unwrap_or_default()
 }
 
@@ -97,7 +97,7 @@ pub(super) fn check_shared(
     ))
 }
 
-/// A definition of somebody else is used as it is, if it serves the versions.
+/// A foreign definition is used as it is, if it serves the versions.
 pub(super) fn check_foreign(request: &CrdRequest, live: &Object) -> Result<(), Rejection> {
     let live = definition_of(live);
     let (mut missing, has) = (served_versions(&request.definition), served_versions(&live));
@@ -116,12 +116,12 @@ pub(super) fn served_versions(definition: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A definition of somebody else that lacks versions.
+/// A foreign definition that lacks versions.
 pub(super) fn version_missing(request: &CrdRequest, missing: &[String]) -> Rejection {
     Rejection::new(
         "CRDVersionMissing",
         format!(
-            "the CustomResourceDefinition {} was installed by somebody else and does not serve {}",
+            "the foreign CustomResourceDefinition {} does not serve {}; have an administrator add it, or set spec.crds to Adopt",
             request.name,
             missing.join(", ")
         ),
@@ -189,7 +189,7 @@ mod tests {
             check_foreign(&request(true), &live(&json!([{"name": "v1alpha1", "served": false}])));
         assert_eq!(
             refused.unwrap_err().message,
-            "the CustomResourceDefinition podroutes.quay.io was installed by somebody else and does not serve v1alpha1"
+            "the foreign CustomResourceDefinition podroutes.quay.io does not serve v1alpha1; have an administrator add it, or set spec.crds to Adopt"
         );
     }
 
@@ -204,7 +204,7 @@ mod tests {
             ..request(true)
         };
         let live = live(&versions(&json!({"a": {"type": "string"}, "b": {}})));
-        let live: Value = serde_json::from_str(&live.text).unwrap();
+        let live = definition_of(&live);
         let of = |properties: Value| changes_additively(&request(&properties), &live);
         assert_eq!(of(json!({"a": {"type": "string"}, "b": {}, "c": {}})), Ok(true));
         assert_eq!(of(json!({"a": {"type": "string"}})), Ok(false));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::crd::NotEstablished;
 use innkeeper_cluster::error::KIND_MISMATCH;
-use innkeeper_cluster::{ApiClient, ApiError, ServedKind, crd};
+use innkeeper_cluster::{ApiClient, ApiError, Backoff, ServedKind, crd};
 use innkeeper_core::{Object, ObjectKey};
 use innkeeper_modules::{CrdRequest, Rejection, RetryPolicy};
 
@@ -18,6 +18,9 @@ const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 /// The maximum age of the answer of discovery in place of a definition that nobody may read.
 const DISCOVERY_AGE_MAX: Duration = Duration::from_secs(5);
 
+/// The first wait for discovery; it doubles up to [`DISCOVERY_AGE_MAX`].
+const DISCOVERY_WAIT_MIN: Duration = Duration::from_millis(500);
+
 /// What the host knows of an installed definition.
 pub(super) enum LiveDefinition {
     /// It is not installed.
@@ -25,7 +28,7 @@ pub(super) enum LiveDefinition {
     /// It is installed.
     Found(Box<Object>),
     /// Nobody may read it, but the API server serves all versions of the request.
-    Served,
+    ServedOnly,
 }
 
 /// Reads definitions for one module.
@@ -52,7 +55,13 @@ impl DefinitionReader<'_> {
                 Err(error) => return Err(refused(request, &error)),
             }
         }
-        self.discover(request).await
+        let versions = served_versions(&request.definition);
+        let missing = self.versions_not_served(request, &versions).await?;
+        match missing.len() {
+            0 => Ok(LiveDefinition::ServedOnly),
+            count if count == versions.len() => Ok(LiveDefinition::Absent),
+            _ => Err(version_missing(request, &missing)),
+        }
     }
 
     /// Waits until the API server serves the objects of a definition.
@@ -60,20 +69,34 @@ impl DefinitionReader<'_> {
     /// # Errors
     /// If it does not in time, or the names are taken.
     pub(super) async fn established(&self, request: &CrdRequest) -> Result<(), Rejection> {
-        let not = |why: String| Rejection::new("CRDNotEstablished", why, RetryPolicy::Later);
         for client in self.clients() {
             match crd::established(client, &request.name, ESTABLISHED_WITHIN).await {
                 Err(NotEstablished::Api(ApiError::Forbidden { .. })) => {}
-                result => return result.map_err(|error| not(error.to_string())),
+                result => return result.map_err(|error| not_established(error.to_string())),
             }
         }
-        match self.discover(request).await? {
-            LiveDefinition::Served => Ok(()),
-            _ => Err(not(format!(
-                "the CustomResourceDefinition {} is installed, and the API server does not serve it yet",
+        self.discovered(request).await
+    }
+
+    /// Waits until discovery has all versions of a definition that nobody may read: the API server
+    /// adds them a moment after the write.
+    async fn discovered(&self, request: &CrdRequest) -> Result<(), Rejection> {
+        let versions = served_versions(&request.definition);
+        let env = self.host.env();
+        let mut backoff = Backoff::new(env, DISCOVERY_WAIT_MIN, DISCOVERY_AGE_MAX);
+        let waited = env.timeout(ESTABLISHED_WITHIN, async {
+            while !self.versions_not_served(request, &versions).await?.is_empty() {
+                env.sleep(backoff.advance()).await;
+            }
+            Ok(())
+        });
+        waited.await.unwrap_or_else(|_| {
+            let seconds = ESTABLISHED_WITHIN.as_secs();
+            Err(not_established(format!(
+                "the CustomResourceDefinition {} is installed, and the API server did not serve it within {seconds} s; look at the conditions in its status",
                 request.name
-            ))),
-        }
+            )))
+        })
     }
 
     /// The clients that may be able to read definitions.
@@ -83,10 +106,14 @@ impl DefinitionReader<'_> {
         [self.host].into_iter().chain(account)
     }
 
-    async fn discover(&self, request: &CrdRequest) -> Result<LiveDefinition, Rejection> {
-        let versions = served_versions(&request.definition);
+    /// Those of the versions that discovery does not have.
+    async fn versions_not_served(
+        &self,
+        request: &CrdRequest,
+        versions: &[String],
+    ) -> Result<Vec<String>, Rejection> {
         let mut missing = Vec::new();
-        for version in &versions {
+        for version in versions {
             let kind = kind(&request.definition, version);
             match self.host.discovery().check(&kind, DISCOVERY_AGE_MAX).await {
                 Ok(ServedKind::AsDeclared) => {}
@@ -98,16 +125,19 @@ impl DefinitionReader<'_> {
                 Err(error) => return Err(refused(request, &error)),
             }
         }
-        match missing.len() {
-            0 => Ok(LiveDefinition::Served),
-            count if count == versions.len() => Ok(LiveDefinition::Absent),
-            _ => Err(version_missing(request, &missing)),
-        }
+        Ok(missing)
     }
+}
+
+fn not_established(why: String) -> Rejection {
+    Rejection::new("CRDNotEstablished", why, RetryPolicy::Later)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use bytes::Bytes;
     use http_body_util::Full;
     use innkeeper_cluster::{Account, Cluster, Env, SecretKey, Settings};
@@ -119,11 +149,20 @@ mod tests {
         request.uri().path()
     }
 
-    /// A cluster where nobody may read definitions, and whose discovery has these things in v1.
-    fn cluster(discovered: Value) -> Cluster {
+    /// A cluster where nobody may read definitions, and whose discovery has things in v1 after so
+    /// many requests for them.
+    fn cluster(empty_answers: usize) -> Cluster {
+        let asked = Arc::new(AtomicUsize::default());
         let service = tower::service_fn(move |request| {
             let path = path_of(&request).to_owned();
-            let discovered = discovered.clone();
+            let things = match asked.load(Ordering::SeqCst) {
+                before if before < empty_answers => json!([]),
+                _ => json!([{"name": "things", "kind": "Thing", "namespaced": true}]),
+            };
+            if path == "/apis/defined.example.dev/v1" {
+                asked.fetch_add(1, Ordering::SeqCst);
+            }
+            let discovered = json!({"kind": "APIResourceList", "resources": things});
             async move {
                 let (code, body) = match &*path {
                     "/apis/defined.example.dev/v1" => (200, discovered),
@@ -161,14 +200,13 @@ mod tests {
     }
 
     async fn read(request: &CrdRequest) -> Result<&'static str, String> {
-        let cluster = cluster(json!({"kind": "APIResourceList", "resources": [
-            {"name": "things", "kind": "Thing", "namespaced": true}]}));
+        let cluster = cluster(0);
         let (host, account) = (cluster.host(), cluster.as_account(&Account::new("a", "b")));
         let reader = DefinitionReader { host: &host, account: &account };
         match reader.read(request).await {
             Ok(LiveDefinition::Absent) => Ok("absent"),
             Ok(LiveDefinition::Found(_)) => Ok("found"),
-            Ok(LiveDefinition::Served) => Ok("served"),
+            Ok(LiveDefinition::ServedOnly) => Ok("served"),
             Err(rejection) => Err(rejection.reason),
         }
     }
@@ -183,5 +221,21 @@ mod tests {
         ] {
             assert_eq!(read(&request(scope, &versions)).await, expected, "{scope} {versions:?}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn definition_that_nobody_may_read_is_awaited_until_discovery_has_it() {
+        let established = async |empty_answers, versions: &[&str]| {
+            let cluster = cluster(empty_answers);
+            let (host, account) = (cluster.host(), cluster.as_account(&Account::new("a", "b")));
+            let reader = DefinitionReader { host: &host, account: &account };
+            let request = request("Namespaced", versions);
+            assert!(matches!(reader.read(&request).await, Ok(LiveDefinition::Absent)));
+            reader.established(&request).await
+        };
+        assert_eq!(established(3, &["v1"]).await, Ok(()));
+        let late = established(usize::MAX, &["v1"]).await.unwrap_err();
+        assert_eq!((&*late.reason, late.retry), ("CRDNotEstablished", RetryPolicy::Later));
+        assert!(late.message.contains("did not serve it within 30 s"), "{}", late.message);
     }
 }

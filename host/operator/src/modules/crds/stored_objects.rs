@@ -3,14 +3,13 @@
 //! The comparison of the schemas proves that what fits the one fits the other; objects may be older
 //! than the installed schema, so they are read too, as far as the module's account may list them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use innkeeper_cluster::{ApiClient, ApiError};
 use innkeeper_contract::{Kind, Scope};
 use innkeeper_core::crd_compat::{Misfit, StoredObjects};
 use innkeeper_core::foreign;
-use innkeeper_modules::machine::reason::WOULD_LOSE_DATA;
 use innkeeper_modules::{CrdRequest, Rejection, RetryPolicy};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,6 +17,7 @@ use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 
 use super::compatibility::incompatible;
+use super::loss::Loss;
 
 /// The most objects that are checked of one definition.
 const OBJECTS_MAX: usize = 50_000;
@@ -41,9 +41,6 @@ const OBJECT_BYTES_MAX: usize = 3 << 20;
 /// The steps in which one object is checked.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// The most lost fields that are named of one definition.
-const LOST_FIELDS_MAX: usize = 10;
-
 /// The longest description of a misfit, in bytes.
 const PLACE_BYTES_MAX: usize = 512;
 
@@ -56,55 +53,13 @@ pub(super) enum LossCheck {
     All,
 }
 
-/// Objects that would lose fields.
-#[derive(Debug, Default)]
-struct Loss {
-    /// How many.
-    objects: usize,
-    /// The first one.
-    first: String,
-    /// The fields, and how many objects have each.
-    fields: BTreeMap<String, usize>,
-}
-
-impl Loss {
-    /// Counts an object that would lose these fields.
-    fn add(&mut self, name: String, fields: BTreeSet<String>) {
-        if self.objects == 0 {
-            self.first = name;
-        }
-        self.objects += 1;
-        for field in fields {
-            if self.fields.len() < LOST_FIELDS_MAX || self.fields.contains_key(&field) {
-                *self.fields.entry(field).or_default() += 1;
-            }
-        }
-    }
-
-    /// Why the definition must not change; nothing if no object would lose a field.
-    fn check(&self, request: &CrdRequest, kind: &Kind) -> Result<(), Rejection> {
-        if self.objects == 0 {
-            return Ok(());
-        }
-        let fields: Vec<String> =
-            self.fields.iter().map(|(field, count)| format!("{field} ({count})")).collect();
-        let message = format!(
-            "the CustomResourceDefinition {} would make {} stored {} lose fields that it does not have: {}; the first is {}; remove the fields from the objects, or set spec.crds to Keep",
-            request.name,
-            self.objects,
-            kind.kind,
-            fields.join(", "),
-            self.first
-        );
-        Err(Rejection::new(WOULD_LOSE_DATA, message, RetryPolicy::Later))
-    }
-}
-
 /// What has been read.
 #[derive(Default)]
 struct Read {
     /// Whether the API server says that it serves the definition.
     is_established: bool,
+    /// Whether the status of the objects is a subresource.
+    has_status_subresource: bool,
     objects: usize,
     bytes: usize,
     loss: Loss,
@@ -132,6 +87,9 @@ pub(super) struct StoredObjectCheck<'a> {
     pub(super) client: &'a ApiClient,
     /// The namespaces of the module's primaries; empty for all.
     pub(super) namespaces: &'a BTreeSet<String>,
+    /// Whether the objects of all namespaces must be checked; otherwise those of the module's
+    /// namespaces suffice, if the account may list no others.
+    pub(super) is_whole: bool,
     /// How fields are reported that the objects would lose.
     pub(super) loss: LossCheck,
     /// Held while objects are checked, over all modules: each check holds a page and an object.
@@ -139,7 +97,7 @@ pub(super) struct StoredObjectCheck<'a> {
 }
 
 impl StoredObjectCheck<'_> {
-    /// Checks all stored objects that the module's account may list.
+    /// Checks the stored objects that the module's account may list.
     ///
     /// # Errors
     /// The first object that does not fit, or why not all could be checked.
@@ -151,7 +109,11 @@ impl StoredObjectCheck<'_> {
             ));
         };
         let kind = kind(live, stored.version());
-        let read = Read { is_established: is_established(live), ..Read::default() };
+        let read = Read {
+            is_established: is_established(live),
+            has_status_subresource: has_status_subresource(live, stored.version()),
+            ..Read::default()
+        };
         let _turn = self.lock.lock().await;
         let check = self.check_all(request, &kind, &stored, read);
         self.client.env().timeout(TIME_MAX, check).await.unwrap_or_else(|_| {
@@ -168,17 +130,19 @@ impl StoredObjectCheck<'_> {
         mut read: Read,
     ) -> Result<(), Rejection> {
         match self.check_in(request, (kind, ""), stored, &mut read).await? {
-            Ok(()) => return read.loss.check(request, kind),
+            Ok(()) => {}
             Err(ApiError::Forbidden { .. })
-                if kind.is_namespaced() && !self.namespaces.is_empty() => {}
-            Err(error) => return Err(unread(request, &error)),
+                if kind.is_namespaced() && !self.is_whole && !self.namespaces.is_empty() =>
+            {
+                for namespace in self.namespaces {
+                    self.check_in(request, (kind, namespace), stored, &mut read)
+                        .await?
+                        .map_err(|error| unread(request, kind, &error))?;
+                }
+            }
+            Err(error) => return Err(unread(request, kind, &error)),
         }
-        for namespace in self.namespaces {
-            self.check_in(request, (kind, namespace), stored, &mut read)
-                .await?
-                .map_err(|error| unread(request, &error))?;
-        }
-        read.loss.check(request, kind)
+        read.loss.check(request, kind, read.has_status_subresource)
     }
 
     /// Checks the objects of one namespace, or of all; the inner error is why they cannot be read.
@@ -239,15 +203,18 @@ impl StoredObjectCheck<'_> {
         object: &RawValue,
         loss: &mut Loss,
     ) -> Result<(), Rejection> {
-        let name = name(object);
+        let name = self.name(object);
+        let shown = name.as_ref().map_or_else(
+            || format!("a {} in a namespace that the module does not serve", kind.kind),
+            |name| format!("{} {name}", kind.kind),
+        );
         if object.get().len() > OBJECT_BYTES_MAX {
             let mebibytes = OBJECT_BYTES_MAX >> 20;
-            let why = format!("{} {name} has more than {mebibytes} MiB", kind.kind);
+            let why = format!("{shown} has more than {mebibytes} MiB");
             return Err(unchecked(request, &why));
         }
-        let object: Value = serde_json::from_str(object.get()).map_err(|error| {
-            unchecked(request, &format!("{} {name} cannot be read: {error}", kind.kind))
-        })?;
+        let object: Value = serde_json::from_str(object.get())
+            .map_err(|error| unchecked(request, &format!("{shown} cannot be read: {error}")))?;
         let checked = stored.check(&object, STEPS_MAX);
         if matches!((&checked, self.loss), (Err(Misfit::At(_)), LossCheck::All))
             && let Ok(fields) = stored.lost_fields(&object, STEPS_MAX)
@@ -261,38 +228,44 @@ impl StoredObjectCheck<'_> {
             Err(Misfit::At(place)) => Err(incompatible(
                 request,
                 &format!(
-                    "does not fit what is stored: {} {name}: {}; change that object",
-                    kind.kind,
+                    "does not fit what is stored: {shown}: {}; change that object",
                     foreign::one_line(place.trim_start(), PLACE_BYTES_MAX)
                 ),
             )),
             Err(Misfit::TooManySteps) => {
-                let why =
-                    format!("{} {name} takes more than {STEPS_MAX} steps to check", kind.kind);
+                let why = format!("{shown} takes more than {STEPS_MAX} steps to check");
                 Err(unchecked(request, &why))
             }
         }
     }
+
+    /// The namespace and the name of an object of which nothing else is parsed; `None` if its
+    /// namespace is not the module's: who may read the Module may not be allowed to see it.
+    fn name(&self, object: &RawValue) -> Option<String> {
+        let head: Head = serde_json::from_str(object.get()).unwrap_or_default();
+        let Metadata { name, namespace } = head.metadata;
+        match &*namespace {
+            "" => Some(name),
+            namespace if self.namespaces.is_empty() || self.namespaces.contains(namespace) => {
+                Some(format!("{namespace}/{name}"))
+            }
+            _ => None,
+        }
+    }
 }
 
-/// The namespace and the name of an object of which nothing else is parsed.
-fn name(object: &RawValue) -> String {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Head {
-        metadata: Metadata,
-    }
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Metadata {
-        name: String,
-        namespace: String,
-    }
-    let head: Head = serde_json::from_str(object.get()).unwrap_or_default();
-    match (head.metadata.namespace, head.metadata.name) {
-        (namespace, name) if namespace.is_empty() => name,
-        (namespace, name) => format!("{namespace}/{name}"),
-    }
+/// What is parsed of each object.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    name: String,
+    namespace: String,
 }
 
 fn unchecked(request: &CrdRequest, why: &str) -> Rejection {
@@ -304,15 +277,33 @@ fn unchecked(request: &CrdRequest, why: &str) -> Rejection {
     )
 }
 
-fn unread(request: &CrdRequest, error: &ApiError) -> Rejection {
+fn unread(request: &CrdRequest, kind: &Kind, error: &ApiError) -> Rejection {
+    let next = match error {
+        ApiError::Forbidden { .. } => format!(
+            "grant the module's ServiceAccount `list` on {}, in the whole cluster if it adopts the definition",
+            kind.resource()
+        ),
+        ApiError::NotServed { .. } => {
+            "the host tries again; if that does not help, look at the conditions in its status"
+                .to_owned()
+        }
+        _ => "the host tries again".to_owned(),
+    };
     Rejection::new(
         format!("CRD{}", error.reason()),
         format!(
-            "the CustomResourceDefinition {} changes, and its stored objects cannot be checked against it: {error}",
+            "the CustomResourceDefinition {} changes, and its stored objects cannot be checked against it: {error}; {next}",
             request.name
         ),
         RetryPolicy::Later,
     )
+}
+
+/// Whether the status of a version's objects is a subresource.
+fn has_status_subresource(live: &Value, version: &str) -> bool {
+    let versions = live.pointer("/spec/versions").and_then(Value::as_array);
+    let mut versions = versions.into_iter().flatten();
+    versions.any(|one| one["name"] == version && one["subresources"].get("status").is_some())
 }
 
 /// Whether the API server says that it serves a definition.
@@ -368,6 +359,7 @@ mod tests {
         let check = StoredObjectCheck {
             client: &client,
             namespaces: &BTreeSet::new(),
+            is_whole: true,
             loss: LossCheck::All,
             lock: &Mutex::default(),
         };
@@ -398,6 +390,7 @@ mod tests {
         let check = StoredObjectCheck {
             client: &cluster.host(),
             namespaces: &BTreeSet::new(),
+            is_whole: true,
             loss: LossCheck::All,
             lock: &Mutex::new(()),
         };

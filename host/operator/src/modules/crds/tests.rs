@@ -21,18 +21,19 @@ fn definition(plural: &str) -> Value {
                 "schema": {"openAPIV3Schema": {"type": "object"}}}]}})
 }
 
-/// Adopts the definitions `first` and `second`, which somebody else has installed; `withdraws` sets
-/// spec.crds to Keep while the second is read, and the second cannot be written. Gives the result
-/// and the names of the definitions that the server was asked to change.
-async fn adopt(withdraws: bool) -> (FailedInstallation, Vec<String>) {
-    let (adopts, writes) = (Arc::new(AtomicBool::new(true)), Arc::new(SyncMutex::default()));
-    let (answers, log) = (adopts.clone(), writes.clone());
+/// Adopts the foreign definitions `first` and `second`, of which the second cannot be written. The
+/// spec allows `later` from the read of the second on. Gives why it fails, and the names of the
+/// definitions that it wrote and that the server was asked to change.
+async fn adopt(later: CrdGrant) -> (String, InstalledCrds, Vec<String>) {
+    let (spec, grant) = watch::channel(granted());
+    let writes = Arc::new(SyncMutex::default());
+    let log = writes.clone();
     let service = tower::service_fn(move |request: http::Request<_>| {
         let name = request.uri().path().strip_prefix(PATH).unwrap_or_default().to_owned();
         let is_write = request.method() == http::Method::PATCH;
         let plural = name.split('.').next().unwrap_or_default().to_owned();
-        if withdraws && plural == "second" {
-            answers.store(false, Ordering::SeqCst);
+        if plural == "second" {
+            spec.send_replace(later.clone());
         }
         if is_write {
             let mut log: std::sync::MutexGuard<'_, Vec<String>> = log.lock().unwrap();
@@ -64,7 +65,7 @@ async fn adopt(withdraws: bool) -> (FailedInstallation, Vec<String>) {
         module: "things",
         namespaces: &BTreeSet::new(),
         adoption: Some(Adoption::default()),
-        adopts: &adopts,
+        grant: &grant,
         object_checks: &Mutex::default(),
     };
     let requests = ["first", "second"].map(|plural| CrdRequest {
@@ -78,30 +79,36 @@ async fn adopt(withdraws: bool) -> (FailedInstallation, Vec<String>) {
             definition
         },
     });
-    let failed = installer.install(&requests).await.unwrap_err();
+    let mut written = InstalledCrds::default();
+    let refusal = installer.install(&requests, &mut written).await.unwrap_err();
     let writes = writes.lock().unwrap().clone();
-    (failed, writes)
+    (refusal.into_rejection().message, written, writes)
 }
 
-fn reason(failed: &FailedInstallation) -> &str {
-    match &failed.refusal {
-        CrdRefusal::Rejected(rejection) => &rejection.reason,
-        CrdRefusal::Held(held) => &held.rejection.reason,
-    }
+/// The spec allows to adopt the definitions.
+fn granted() -> CrdGrant {
+    CrdGrant { groups: BTreeSet::from(["example.dev".to_owned()]), adopts: true }
 }
 
 #[tokio::test(start_paused = true)]
 async fn installation_that_fails_at_the_second_definition_names_the_first() {
-    let (failed, writes) = adopt(false).await;
-    assert_eq!(
-        (reason(&failed), &*writes),
-        ("CRDForbidden", &["first", "second"].map(String::from)[..])
-    );
-    assert_eq!(failed.installed.adopted, ["first.example.dev"]);
+    let (message, written, writes) = adopt(granted()).await;
+    assert!(message.contains("second.example.dev: ServiceAccount a/b may not patch"), "{message}");
+    assert_eq!(writes, ["first", "second"]);
+    let names: Vec<&str> = written.adopted.iter().map(|one| &*one.name).collect();
+    assert_eq!(names, ["first.example.dev"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn adoption_that_is_not_asked_for_any_more_writes_nothing() {
-    let (failed, writes) = adopt(true).await;
-    assert_eq!((reason(&failed), writes.len()), ("AdoptionWithdrawn", 0));
+async fn installation_writes_nothing_when_the_spec_does_not_allow_it_any_more() {
+    let keeps = CrdGrant { adopts: false, ..granted() };
+    let narrows = CrdGrant { groups: BTreeSet::new(), ..granted() };
+    for (later, next) in [
+        (keeps, "set spec.crds to Adopt, and spec.paused to false"),
+        (narrows, "add example.dev to spec.allowedCRDGroups"),
+    ] {
+        let (message, written, writes) = adopt(later).await;
+        assert!(message.ends_with(&format!("does not allow it any more; {next}")), "{message}");
+        assert!(written.is_empty() && writes.is_empty(), "{written:?} {writes:?}");
+    }
 }

@@ -1,11 +1,11 @@
-//! Definitions that somebody else installed, while they are to become those of the active revision.
+//! Foreign definitions, while they are to become those of the active revision.
 
 use super::rejection::Rejection;
-use crate::held_crds::{CrdRefusal, HeldCrds};
+use crate::crd_refusal::{CrdRefusal, HeldCrds};
 
 /// The state of the adoption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Adopting {
+pub(super) struct AdoptionState {
     /// The host tries it at present.
     pub(super) is_installing: bool,
     /// The spec or the approval changed during the try: its result is about the old ones.
@@ -16,7 +16,7 @@ pub(super) struct Adopting {
     pub(super) refusal: Option<CrdRefusal>,
 }
 
-impl Adopting {
+impl AdoptionState {
     /// What waits for an approval.
     pub(super) fn held(&self) -> Option<&HeldCrds> {
         match self.refusal.as_ref()? {
@@ -27,9 +27,6 @@ impl Adopting {
 
     /// Why it is refused, or held.
     pub(super) fn rejection(&self) -> Option<&Rejection> {
-        Some(match self.refusal.as_ref()? {
-            CrdRefusal::Held(held) => &held.rejection,
-            CrdRefusal::Rejected(rejection) => rejection,
-        })
+        self.refusal.as_ref().map(CrdRefusal::rejection)
     }
 }

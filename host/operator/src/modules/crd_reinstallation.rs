@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::{ApiClient, ApiError, Backoff, Lookup, crd};
 use innkeeper_core::ObjectKey;
-use innkeeper_modules::driver::CrdInstallation;
-use innkeeper_modules::{CrdRefusal, Event};
+use innkeeper_modules::Event;
 
 use super::event::SupervisorEvent;
 use super::retry_wait::RetryWait;
@@ -19,16 +18,18 @@ const WAIT_MIN: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_mins(5);
 
 impl Supervisor {
-    /// A CustomResourceDefinition was created, changed or deleted; `owner` is the module that
-    /// installed it, and `is_changed` says whether its spec may be another one.
-    pub(super) async fn crd_changed(&mut self, name: &str, owner: Option<&str>, is_changed: bool) {
-        let describes = |module: &&str| {
-            let described = self.driver.described_crds(module);
-            described.iter().any(|crd| crd == name)
-        };
-        let modules: Vec<String> = self.driver.names().filter(describes).map(Into::into).collect();
-        // The module that had installed it installs it again; the others use it then.
+    /// Tells the modules that describe a definition that it was created, changed or deleted; as of
+    /// [`Supervisor::definition_changed`].
+    pub(super) async fn tell_modules_of_definition(
+        &mut self,
+        name: &str,
+        owner: Option<&str>,
+        is_changed: bool,
+    ) {
+        let modules = self.modules_describing(name);
+        // The module that had installed it installs it again, if it may; the others use it then.
         let owner = owner.filter(|owner| modules.iter().any(|module| module == owner));
+        let owner = owner.filter(|owner| self.driver.reinstalls_crd(owner, name));
         for module in modules {
             if is_changed {
                 self.handle(&module, Event::CrdChanged).await;
@@ -41,6 +42,35 @@ impl Supervisor {
                     self.confirm_deleted(&module, vec![name.to_owned()]);
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// The modules whose active revision describes a definition.
+    fn modules_describing(&self, name: &str) -> Vec<String> {
+        let describes = |module: &&str| {
+            let described = self.driver.described_crds(module);
+            described.iter().any(|crd| crd == name)
+        };
+        self.driver.names().filter(describes).map(Into::into).collect()
+    }
+
+    /// The Module changed. If it does not allow any more to install what is missing, the other
+    /// modules that need it do.
+    pub(super) fn hand_over_missing_crds(&mut self, module: &str) {
+        if !self.driver.is_crd_missing(module) {
+            return;
+        }
+        for crd in self.driver.described_crds(module) {
+            if self.driver.reinstalls_crd(module, &crd)
+                || !matches!(self.crd(&crd), Some(Lookup::Absent))
+            {
+                continue;
+            }
+            for other in self.modules_describing(&crd) {
+                if other != module && !self.driver.is_crd_missing(&other) {
+                    self.confirm_deleted(&other, vec![crd.clone()]);
+                }
             }
         }
     }
@@ -74,20 +104,6 @@ impl Supervisor {
             if !deleted.is_empty() {
                 let _ = outbox.send(SupervisorEvent::input(module, Event::CrdsDeleted(deleted)));
             }
-        });
-    }
-
-    /// Installs deleted definitions of the active revision.
-    pub(super) fn reinstall_crds(&mut self, name: &str, installation: CrdInstallation) {
-        let digest = installation.digest;
-        self.run_installation(name, installation, move |result| {
-            let result = match result {
-                Ok(installed) => Ok(installed.created),
-                Err(CrdRefusal::Rejected(rejection)) => Err(rejection),
-                // Nothing is adopted here.
-                Err(CrdRefusal::Held(held)) => Err(held.rejection),
-            };
-            Event::CrdsReinstalled { digest, result }
         });
     }
 

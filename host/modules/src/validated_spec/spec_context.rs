@@ -1,4 +1,4 @@
-//! What a host gives to the check of each Module's spec.
+//! The facts of a host by which it checks each Module's spec.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use innkeeper_sandbox::Limits;
 use super::{SourceKind, SpecError, SpecErrors, ValidatedSpec};
 use crate::module::Module;
 
-/// The host that checks a Module's spec.
+/// The facts of a host by which it checks each Module's spec.
 #[derive(Clone, Debug)]
-pub struct HostScope {
+pub struct SpecContext {
     /// Where its Modules are.
     pub source_kind: SourceKind,
     /// The limits of Modules that give none.
@@ -20,7 +20,7 @@ pub struct HostScope {
     pub namespaces: BTreeSet<String>,
 }
 
-impl HostScope {
+impl SpecContext {
     /// Checks a Module's values for this host. A Module without `spec.namespaces` gets those of
     /// the host.
     ///
@@ -72,13 +72,13 @@ mod tests {
     fn validate(host: &[&str], spec: &serde_json::Value) -> Result<Vec<String>, String> {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
             "metadata": {"name": "m"}, "spec": spec});
-        let scope = HostScope {
+        let context = SpecContext {
             source_kind: SourceKind::Directory,
             defaults: Limits::default(),
             namespace: None,
             namespaces: host.iter().map(|name| (*name).to_owned()).collect(),
         };
-        let checked = scope.validate(&Module::from_value(&module).unwrap());
+        let checked = context.validate(&Module::from_value(&module).unwrap());
         checked
             .map(|spec| spec.namespaces.into_iter().collect())
             .map_err(|errors| errors.to_string())

@@ -1,0 +1,102 @@
+//! An installation of CustomResourceDefinitions for a module, and what its spec allows at present.
+
+use std::collections::BTreeSet;
+
+use innkeeper_contract::Manifest;
+
+use crate::crd_refusal::CrdRefusal;
+use crate::definitions::{self, CrdRequest};
+use crate::installed_crds::InstalledCrds;
+use crate::source::Digest;
+use crate::validated_spec::ValidatedSpec;
+
+/// CustomResourceDefinitions of a candidate or of the active revision, to be installed.
+#[derive(Clone, Debug)]
+pub struct CrdInstallation {
+    /// What they are installed for.
+    pub purpose: CrdPurpose,
+    /// The number of the installation among those of the module; part of the answer.
+    pub number: u64,
+    /// The candidate or the active revision.
+    pub digest: Digest,
+    /// The definitions.
+    pub crds: Vec<CrdRequest>,
+    /// Whether foreign definitions become the module's.
+    pub adoption: Option<Adoption>,
+    /// The namespaces of the module's primaries; empty for all.
+    pub namespaces: BTreeSet<String>,
+    /// The account; `None` for the host's own identity (a Module of a folder).
+    pub service_account: Option<String>,
+}
+
+/// What definitions are installed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CrdPurpose {
+    /// A candidate, before it becomes active.
+    Candidate,
+    /// The active revision, over foreign definitions.
+    Adoption,
+    /// The active revision, after somebody deleted them.
+    Reinstallation,
+}
+
+/// The Module lets the host change foreign definitions: those that the host did not install.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adoption {
+    /// The change that a user has approved, if it is one of definitions.
+    pub approved: Option<Digest>,
+}
+
+/// The end of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedInstallation {
+    /// As in the installation.
+    pub purpose: CrdPurpose,
+    /// As in the installation.
+    pub number: u64,
+    /// As in the installation.
+    pub digest: Digest,
+    /// What it wrote, even if it failed then.
+    pub written: InstalledCrds,
+    /// Whether all definitions are established, or why not.
+    pub result: Result<(), CrdRefusal>,
+}
+
+/// What the present spec of a module lets the host do with definitions. An installation checks it
+/// again before each write.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrdGrant {
+    /// The groups whose definitions may be installed.
+    pub groups: BTreeSet<String>,
+    /// Whether foreign definitions of these groups may become the module's.
+    pub adopts: bool,
+}
+
+impl CrdInstallation {
+    /// All definitions of a guest, as the spec of its Module allows to install them; foreign
+    /// definitions stay as they are.
+    pub(crate) fn new(
+        (purpose, number): (CrdPurpose, u64),
+        digest: Digest,
+        manifest: &Manifest,
+        settings: &ValidatedSpec,
+    ) -> Self {
+        Self {
+            purpose,
+            number,
+            digest,
+            crds: definitions::crd_requests(manifest, settings),
+            adoption: None,
+            namespaces: settings.namespaces.clone(),
+            service_account: settings.service_account.clone(),
+        }
+    }
+}
+
+impl CrdGrant {
+    /// What a spec allows.
+    #[must_use]
+    pub fn of(settings: &ValidatedSpec) -> Self {
+        Self { groups: settings.allowed_crd_groups.clone(), adopts: settings.adopts_now() }
+    }
+}

@@ -1,0 +1,29 @@
+//! The order of one module's installations of definitions.
+
+use std::collections::BTreeMap;
+
+use crate::crd_installation::CrdPurpose;
+
+/// The numbers of one module's installations.
+#[derive(Debug, Default)]
+pub(super) struct InstallationNumbers {
+    /// The last one.
+    last: u64,
+    /// The last one of each purpose.
+    latest: BTreeMap<CrdPurpose, u64>,
+}
+
+impl InstallationNumbers {
+    /// Numbers an installation that begins.
+    pub(super) fn begin(&mut self, purpose: CrdPurpose) -> (CrdPurpose, u64) {
+        self.last += 1;
+        self.latest.insert(purpose, self.last);
+        (purpose, self.last)
+    }
+
+    /// Whether no later installation of the purpose has begun: of two for one component, the result
+    /// of the first may be about an earlier spec.
+    pub(super) fn is_latest(&self, purpose: CrdPurpose, number: u64) -> bool {
+        self.latest.get(&purpose) == Some(&number)
+    }
+}

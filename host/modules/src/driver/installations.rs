@@ -1,0 +1,83 @@
+//! Begins installations of definitions, and turns their results into events of the machine.
+
+use super::message::Action;
+use super::state::ModuleState;
+use crate::crd_installation::{
+    Adoption, CrdGrant, CrdInstallation, CrdPurpose, FinishedInstallation,
+};
+use crate::crd_refusal::CrdRefusal;
+use crate::machine::Event;
+use crate::revision::Loaded;
+use crate::source::Digest;
+
+impl<G: Loaded> ModuleState<G> {
+    /// The installation of the candidate's definitions.
+    pub(super) fn install_crds(&mut self, digest: Digest) -> Option<Action<G>> {
+        let begun = self.installations.begin(CrdPurpose::Candidate);
+        let (guest, settings) = self.candidate_with_settings()?;
+        let mut installation = CrdInstallation::new(begun, digest, guest.manifest(), settings);
+        // A revision that was active becomes active again whatever is held.
+        let adopts = settings.adopts_now() && !self.machine.is_restored(digest);
+        installation.adoption = adopts.then(|| self.adoption());
+        Some(Action::InstallCrds(installation))
+    }
+
+    /// The installation of the active revision's definitions over foreign ones.
+    pub(super) fn adopt_crds(&mut self, digest: Digest) -> Option<Action<G>> {
+        let mut installation = self.installation_of_active(CrdPurpose::Adoption, digest)?;
+        installation.adoption = Some(self.adoption());
+        Some(Action::InstallCrds(installation))
+    }
+
+    /// The installation of those of the active revision's definitions that somebody deleted.
+    pub(super) fn reinstall_crds(&mut self, digest: Digest, names: &[String]) -> Option<Action<G>> {
+        let mut installation = self.installation_of_active(CrdPurpose::Reinstallation, digest)?;
+        installation.crds.retain(|request| names.contains(&request.name));
+        Some(Action::InstallCrds(installation))
+    }
+
+    /// What the present spec lets the host do with definitions; nothing during a teardown.
+    pub(super) fn crd_grant(&self) -> CrdGrant {
+        let settings = self.settings.as_ref().filter(|_| !self.machine.is_tearing_down());
+        settings.map(CrdGrant::of).unwrap_or_default()
+    }
+
+    fn installation_of_active(
+        &mut self,
+        purpose: CrdPurpose,
+        digest: Digest,
+    ) -> Option<CrdInstallation> {
+        let begun = self.installations.begin(purpose);
+        let (active, settings) = (self.active()?, self.settings.as_ref()?);
+        Some(CrdInstallation::new(begun, digest, active.guest.manifest(), settings))
+    }
+
+    fn adoption(&self) -> Adoption {
+        Adoption { approved: self.machine.approved() }
+    }
+
+    /// The events of an installation that ended: what it wrote, and its result if it is the latest.
+    pub(super) fn on_crds_installed(&self, finished: FinishedInstallation) -> Vec<Event> {
+        let FinishedInstallation { purpose, number, digest, written, result } = finished;
+        let mut events = Vec::new();
+        if !written.is_empty() {
+            events.push(Event::CrdsWritten(written));
+        }
+        if self.installations.is_latest(purpose, number) {
+            events.push(match (purpose, result) {
+                (CrdPurpose::Candidate, Err(CrdRefusal::Held(held))) => {
+                    Event::CrdsHeld { digest, held }
+                }
+                (CrdPurpose::Candidate, result) => {
+                    Event::Crds { digest, result: result.map_err(CrdRefusal::into_rejection) }
+                }
+                (CrdPurpose::Adoption, result) => Event::CrdsAdopted { digest, result },
+                (CrdPurpose::Reinstallation, result) => Event::CrdsReinstalled {
+                    digest,
+                    result: result.map_err(CrdRefusal::into_rejection),
+                },
+            });
+        }
+        events
+    }
+}
