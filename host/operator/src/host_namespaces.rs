@@ -1,8 +1,8 @@
-//! The namespaces of a host that has rights in some namespaces only.
+//! The namespaces of a namespaced host: one that has Roles in these namespaces and no ClusterRole.
 
 use std::collections::BTreeSet;
 
-/// The namespaces of a host without cluster-wide rights.
+/// The namespaces of a namespaced host.
 #[derive(Clone, Debug)]
 pub struct HostNamespaces {
     /// Its own namespace: the ServiceAccounts of the modules are here.

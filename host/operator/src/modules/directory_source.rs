@@ -1,5 +1,5 @@
-//! Modules of a folder, scanned periodically: on a developer's machine, or in the Pod of a host
-//! without cluster-wide rights.
+//! Modules of a folder, scanned periodically: on a developer's machine, or in the Pod of a
+//! namespaced host.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct DirectorySource {
     path: PathBuf,
     env: Env,
     ticker: Option<Task<()>>,
-    /// The namespaces of a host without cluster-wide rights.
+    /// The namespaces of a namespaced host.
     host: Option<HostNamespaces>,
     pub(super) sources: BTreeMap<String, SourceRef>,
 }
@@ -42,13 +42,13 @@ impl DirectorySource {
         }
     }
 
-    /// The same of a host without cluster-wide rights.
+    /// The same of a namespaced host.
     #[must_use]
     pub fn of_host(self, host: &HostNamespaces) -> Self {
         Self { host: Some(host.clone()), ..self }
     }
 
-    /// The namespaces of a host without cluster-wide rights.
+    /// The namespaces of a namespaced host.
     pub(super) fn host(&self) -> Option<&HostNamespaces> {
         self.host.as_ref()
     }
