@@ -2,7 +2,7 @@
 /// spaces in place of line breaks and other control characters, and cut to `chars_max` characters.
 ///
 /// Use it for what a guest reads from a status, such as the reason of a waiting container or a
-/// termination message: whoever runs the container decides about its length and content.
+/// termination message: their authors decide about length and content.
 ///
 /// ```
 /// use innkeeper_sdk::one_line;

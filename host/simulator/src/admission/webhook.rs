@@ -81,8 +81,8 @@ impl Webhook {
         format!("failed to call webhook: Post \"{url}?timeout={timeout_s}s\": {why}")
     }
 
-    /// How the webhook is called for the request; `None` if it does not select it. `namespace` is that
-    /// of the object, if it has one.
+    /// How the webhook is called for the request; `None` if it does not select it. `namespace` is
+    /// that of the object, if it has one.
     pub(crate) fn call_for(
         &self,
         attributes: &Attributes<'_>,
