@@ -28,8 +28,13 @@ impl ObservedJob {
         self.0["metadata"]["deletionTimestamp"].is_string()
     }
 
-    /// Returns whether the Job is one that this guest has applied for a periodic Kuri. The host
-    /// deletes no Job that it has never applied, such as one of the original operator.
+    /// Returns whether the host has applied the Job. It deletes no Job that it has never applied,
+    /// such as one of the original operator.
+    pub(crate) fn is_applied(&self) -> bool {
+        self.0["metadata"]["annotations"][APPLIED_ANNOTATION].is_string()
+    }
+
+    /// Returns whether the Job is one that this guest has applied for a periodic Kuri.
     pub(crate) fn is_periodic(&self) -> bool {
         self.0["metadata"]["labels"][PERIODIC_LABEL].is_string()
     }
@@ -99,6 +104,9 @@ fn text(value: &Value) -> &str {
 
 /// The label of the Job's pods.
 const LABEL: (&str, &str) = ("app", "kuri");
+
+/// The annotation that the host puts on each object that it applies.
+const APPLIED_ANNOTATION: &str = "innkeeper.dev/applied";
 
 /// The label of the Jobs of periodic Kuris.
 const PERIODIC_LABEL: &str = "kuri.example.com/periodic";

@@ -8,10 +8,10 @@ mod job;
 mod parameters;
 mod period;
 mod periodic;
+mod previous_status;
 mod primary;
 mod progress;
 mod reconcile;
-mod recorded;
 mod status;
 
 pub use parameters::{Operation, Parameters};

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use innkeeper_sdk::{Condition, Context, Desired, Observed, Outcome, Time, condition};
 
-use crate::clean_up::{Remains, remains, unreadable};
+use crate::clean_up::{Leftover, leftover, unreadable};
 use crate::job::{self, ObservedJob};
 use crate::period::Period;
+use crate::previous_status::PreviousStatus;
 use crate::progress::progress;
-use crate::recorded::Recorded;
 use crate::{Kuri, KuriPhase, KuriResult, KuriRun};
 
 /// Type of the condition that tells whether the Job runs once each period.
@@ -25,21 +25,21 @@ const UNTIL_REPORTED_SECONDS: u32 = 1;
 const UNREPORTED: Duration = Duration::from_secs(10);
 
 /// A Kuri with a period.
-pub(crate) struct Task<'a> {
+pub(crate) struct PeriodicKuri<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) observed: &'a Observed<'a, Kuri>,
     pub(crate) period: Period<'a>,
     pub(crate) deadline_seconds: Option<i64>,
 }
 
-impl Task<'_> {
+impl PeriodicKuri<'_> {
     /// Returns the outcome.
     pub(crate) fn outcome(&self) -> Outcome {
         match self.observed.owned::<ObservedJob>(self.observed.name()).map(|job| job.object) {
             None => self.without_job(),
             Some(job) if job.is_terminating() => {
                 let job = format!("Job {}", self.observed.name());
-                self.waits_for(&self.recorded(), &job).complete()
+                self.waits_for(&self.previous_status(), &job).complete()
             }
             Some(job) => self.with_job(&job),
         }
@@ -48,19 +48,19 @@ impl Task<'_> {
     /// Creates the Job when no pod of the one before is left.
     fn without_job(&self) -> Outcome {
         let (name, spec) = (self.observed.name(), &self.observed.primary().spec);
-        let job = match remains(self.context, self.observed) {
-            Ok(Remains::Nothing) => match self.next_after_last() {
+        let job = match leftover(self.context, self.observed) {
+            Ok(Leftover::Nothing) => match self.next_after_last() {
                 Some((phase, due)) => return self.waits_until(phase, due),
                 None => job::periodic(job::job(name, spec, self.deadline_seconds)),
             },
             // The host reports that the name is taken, or adopts the Job.
-            Ok(Remains::JobOfAnother(found)) => found.desired(self.deadline_seconds),
-            Ok(Remains::Pod(pod)) => {
-                return self.waits_for(&self.recorded(), &format!("Pod {pod}")).complete();
+            Ok(Leftover::UnownedJob(found)) => found.desired(self.deadline_seconds),
+            Ok(Leftover::Pod(pod)) => {
+                return self.waits_for(&self.previous_status(), &format!("Pod {pod}")).complete();
             }
             Err(error) => return unreadable(&error),
         };
-        let status = self.recorded().status(KuriPhase::Setup);
+        let status = self.previous_status().status(KuriPhase::Setup);
         Desired::new()
             .object(job)
             .status(&status)
@@ -72,16 +72,16 @@ impl Task<'_> {
     /// Returns how the last run ended, and when the next one is due if that is in the future:
     /// somebody else has deleted the Job of the last run.
     fn next_after_last(&self) -> Option<(KuriPhase, Time)> {
-        let last = self.observed.primary().recorded.history.first()?;
+        let last = self.observed.primary().previous_status.history.first()?;
         let (now, start) = (self.context.now(), Time::parse(&last.start)?);
         let due = start.after(self.period.length);
-        // A time in the future is not one that this guest has recorded.
+        // A time in the future is not one that this guest has reported.
         (start <= now && now < due).then_some((phase_of(last), due))
     }
 
     /// Desires no Job until the next run is due.
     fn waits_until(&self, phase: KuriPhase, due: Time) -> Outcome {
-        let mut status = self.recorded().status(phase);
+        let mut status = self.previous_status().status(phase);
         status.next_run = Some(due.to_string());
         Desired::new()
             .status(&status)
@@ -92,7 +92,7 @@ impl Task<'_> {
     }
 
     fn with_job(&self, job: &ObservedJob) -> Outcome {
-        let mut recorded = self.recorded();
+        let mut reported = self.previous_status();
         let (phase, ready, run) = match job.run() {
             Some(run) => {
                 let (phase, ready) = progress(self.observed);
@@ -101,7 +101,7 @@ impl Task<'_> {
             None => (KuriPhase::Setup, self.last_result(), None),
         };
         if let Some(run) = &run {
-            recorded.add(run.clone());
+            reported.add(run.clone());
         }
         let now = self.context.now();
         let due = job.created().and_then(Time::parse).map(|start| start.after(self.period.length));
@@ -110,7 +110,7 @@ impl Task<'_> {
             && job.is_periodic()
             && self.is_reported(due, run)
         {
-            return self.waits_for(&recorded, &format!("Job {}", self.observed.name())).complete();
+            return self.waits_for(&reported, &format!("Job {}", self.observed.name())).complete();
         }
         let periodic = if run.is_none() && wait.is_none() {
             let message = format!(
@@ -121,7 +121,7 @@ impl Task<'_> {
         } else {
             self.scheduled()
         };
-        let mut status = recorded.status(phase);
+        let mut status = reported.status(phase);
         status.next_run = due.filter(|_| wait.is_some()).map(|due| due.to_string());
         let desired = Desired::new()
             // A changed image or command is that of the next run.
@@ -140,21 +140,21 @@ impl Task<'_> {
     /// Returns whether the Job of an ended run can go, since an earlier run of the guest has
     /// reported its end. A status that the CustomResourceDefinition prunes never shows it.
     fn is_reported(&self, due: Time, run: &KuriRun) -> bool {
-        let recorded = &self.observed.primary().recorded;
+        let reported = &self.observed.primary().previous_status;
         let ended = Time::parse(&run.end).map_or(due, |end| end.max(due));
-        recorded.has(run)
-            || recorded.has_ended_phase
-            || (recorded.runs.is_none() && ended.after(UNREPORTED) <= self.context.now())
+        reported.has(run)
+            || reported.has_ended_phase
+            || (reported.runs.is_none() && ended.after(UNREPORTED) <= self.context.now())
     }
 
     /// Desires no Job: the next run starts when `left` is deleted.
-    fn waits_for(&self, recorded: &Recorded, left: &str) -> Desired {
+    fn waits_for(&self, reported: &PreviousStatus, left: &str) -> Desired {
         let message = format!(
             "the Job runs every {}; the next run starts when {left} is deleted",
             self.period
         );
         Desired::new()
-            .status(&recorded.status(KuriPhase::Cleanup))
+            .status(&reported.status(KuriPhase::Cleanup))
             .condition(self.last_result())
             .condition(condition::is_true(PERIODIC, "CleaningUp", message))
     }
@@ -170,16 +170,16 @@ impl Task<'_> {
             let message = format!("{}: {}", unapplied.reference, unapplied.message);
             return condition::not_ready(&unapplied.reason, message);
         }
-        let last = self.observed.primary().recorded.ready.clone();
+        let last = self.observed.primary().previous_status.ready.clone();
         last.unwrap_or_else(|| {
             condition::not_ready("InProgress", "the first run has not ended yet")
         })
     }
 
-    fn recorded(&self) -> Recorded {
-        let mut recorded = self.observed.primary().recorded.clone();
-        recorded.runs.get_or_insert(0);
-        recorded
+    fn previous_status(&self) -> PreviousStatus {
+        let mut reported = self.observed.primary().previous_status.clone();
+        reported.runs.get_or_insert(0);
+        reported
     }
 }
 

@@ -2,7 +2,7 @@ use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource, 
 use serde::{Deserialize, Serialize};
 
 use crate::KuriStatus;
-use crate::recorded::Recorded;
+use crate::previous_status::PreviousStatus;
 
 /// A Kuri, as this guest reads it and as other guests desire it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -12,9 +12,9 @@ pub struct Kuri {
     /// Spec.
     #[serde(default)]
     pub spec: KuriSpec,
-    /// What earlier runs of the guest have reported.
+    /// The status that the last run of the guest reported.
     #[serde(default, rename = "status", skip_serializing)]
-    pub(crate) recorded: Recorded,
+    pub(crate) previous_status: PreviousStatus,
 }
 
 /// Desired state of a Kuri.
@@ -61,7 +61,7 @@ fn command() -> Vec<String> {
 impl Kuri {
     /// Creates a Kuri.
     pub fn new(name: impl Into<String>, spec: KuriSpec) -> Self {
-        Self { metadata: Metadata::named(name), spec, recorded: Recorded::default() }
+        Self { metadata: Metadata::named(name), spec, previous_status: PreviousStatus::default() }
     }
 }
 

@@ -4,10 +4,10 @@ use innkeeper_sdk::{
     condition, names, read,
 };
 
-use crate::clean_up::{cleaning_up, is_clean, unreadable};
+use crate::clean_up::{CleanUp, clean_up, cleaning_up, job_not_applied, unreadable};
 use crate::job::job;
 use crate::period::Period;
-use crate::periodic::{PERIODIC, Task};
+use crate::periodic::{PERIODIC, PeriodicKuri};
 use crate::progress::progress;
 use crate::{Kuri, KuriPhase, KuriSpec, Operation, Parameters};
 
@@ -56,7 +56,7 @@ impl Reconciler for Guest {
         };
         match Period::of(spec.period.as_deref(), parameters.period.as_deref()) {
             Ok(Some(period)) if parameters.has(Operation::Cleanup) => {
-                Task { context, observed, period, deadline_seconds }.outcome()
+                PeriodicKuri { context, observed, period, deadline_seconds }.outcome()
             }
             Ok(Some(period)) => deploy(observed, deadline_seconds).condition(needs_cleanup(period)),
             Ok(None) => {
@@ -89,7 +89,7 @@ fn deploy(observed: &Observed<Kuri>, deadline_seconds: Option<i64>) -> Outcome {
     Desired::new()
         // The pod template of a Job is immutable.
         .object_with(job(name, &primary.spec, deadline_seconds), [Policy::RecreateWhenImmutable])
-        .status(&primary.recorded.status(phase))
+        .status(&primary.previous_status.status(phase))
         .condition(ready)
         .complete()
 }
@@ -109,7 +109,7 @@ fn no_longer_periodic(
     reason: &str,
     message: &str,
 ) -> Outcome {
-    if observed.primary().recorded.has_periodic {
+    if observed.primary().previous_status.has_periodic {
         outcome.condition(condition::is_false(PERIODIC, reason, message))
     } else {
         outcome
@@ -118,8 +118,8 @@ fn no_longer_periodic(
 
 /// Deletes the Job, and reports when its pods are deleted too.
 fn cleanup(context: &Context, observed: &Observed<Kuri>) -> Outcome {
-    let outcome = match is_clean(context, observed) {
-        Ok(true) => with_status(
+    let outcome = match clean_up(context, observed) {
+        Ok(CleanUp::Done) => with_status(
             observed,
             KuriPhase::Clean,
             condition::ready(
@@ -128,7 +128,12 @@ fn cleanup(context: &Context, observed: &Observed<Kuri>) -> Outcome {
             ),
         )
         .complete(),
-        Ok(false) => with_status(observed, KuriPhase::Cleanup, cleaning_up()).complete(),
+        Ok(CleanUp::InProgress) => {
+            with_status(observed, KuriPhase::Cleanup, cleaning_up()).complete()
+        }
+        Ok(CleanUp::JobNotApplied) => {
+            with_status(observed, KuriPhase::Cleanup, job_not_applied(observed.name())).complete()
+        }
         Err(error) => return unreadable(&error),
     };
     no_longer_periodic(observed, outcome, "Stopped", "the Module has no operation `deploy`")
@@ -137,11 +142,14 @@ fn cleanup(context: &Context, observed: &Observed<Kuri>) -> Outcome {
 /// Deletes the Job of a deleted Kuri, and ends the finalization when its pods are deleted too.
 fn finalize(context: &Context, observed: &Observed<Kuri>, parameters: &Parameters) -> Outcome {
     let outcome = if parameters.has(Operation::Cleanup) {
-        match is_clean(context, observed) {
-            Ok(true) => {
+        match clean_up(context, observed) {
+            // If the Kuri waited for a Job that the host does not delete, it would wait for ever.
+            Ok(CleanUp::Done | CleanUp::JobNotApplied) => {
                 with_status(observed, KuriPhase::Clean, cleaning_up()).finalized().complete()
             }
-            Ok(false) => with_status(observed, KuriPhase::Cleanup, cleaning_up()).complete(),
+            Ok(CleanUp::InProgress) => {
+                with_status(observed, KuriPhase::Cleanup, cleaning_up()).complete()
+            }
             Err(error) => return unreadable(&error),
         }
     } else {
@@ -155,5 +163,5 @@ fn finalize(context: &Context, observed: &Observed<Kuri>, parameters: &Parameter
 }
 
 fn with_status(observed: &Observed<Kuri>, phase: KuriPhase, ready: Condition) -> Desired {
-    Desired::new().status(&observed.primary().recorded.status(phase)).condition(ready)
+    Desired::new().status(&observed.primary().previous_status.status(phase)).condition(ready)
 }

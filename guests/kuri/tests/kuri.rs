@@ -30,6 +30,11 @@ fn pod() -> Value {
     })
 }
 
+/// A Job that names the sample as its owner, and that the host has never applied.
+fn job_of_the_original() -> Value {
+    json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": JOB } })
+}
+
 /// The sample's Job runs, with a pod.
 fn running() -> FakeCluster<Guest> {
     let mut cluster = FakeCluster::with(sample());
@@ -131,6 +136,27 @@ fn without_the_operation_deploy_the_job_goes_and_its_pods() {
 fn deleted_kuri_is_finalized_when_the_job_belongs_to_another_client() {
     let others = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": JOB } });
     given(sample()).with_object(others).with_object(pod()).deleting().run().is_finalized();
+}
+
+/// The garbage collector deletes the Job and its pods after the Kuri.
+#[test]
+fn deleted_kuri_is_finalized_when_its_job_is_one_of_the_original_operator() {
+    let run = given(sample()).owns_ready(job_of_the_original()).with_object(pod()).deleting().run();
+    run.is_finalized().does_not_desire::<Job>(JOB);
+    let mut deleted = job_of_the_original();
+    deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    given(sample()).owns_ready(deleted).deleting().run().is_not_finalized();
+}
+
+#[test]
+fn ready_says_what_to_do_when_a_job_of_the_original_operator_stays_without_the_operation_deploy() {
+    given(sample())
+        .parameters(json!({ "operations": ["cleanup"] }))
+        .owns_ready(job_of_the_original())
+        .run()
+        .desires_objects(0)
+        .condition("Ready", False, "JobNotApplied")
+        .condition_says("Ready", "kubectl delete job chestnut");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! | `names` | names of the maintenance Pod and its container |
 //! | `parameters` | the Module's parameters |
 //! | `side` | the two sides that the Service can route to, and when it switches |
-//! | `progress` | the fields that say why a pod or a Deployment is not ready |
+//! | `observed` | the fields of a Pod and a Deployment that say why they are not ready |
 //! | `wait` | what the switch waits for, and how to end the wait |
 //! | `clash` | pods of other owners that the Service would select |
 //! | `probe` | whether the maintenance Pod gets a readiness probe |
@@ -16,10 +16,10 @@
 mod clash;
 mod names;
 mod objects;
+mod observed;
 mod parameters;
 mod primary;
 mod probe;
-mod progress;
 mod reconcile;
 mod side;
 mod wait;

@@ -3,7 +3,7 @@ use innkeeper_sdk::{Context, Observed, ReadinessState, read};
 
 use crate::MaintPage;
 use crate::names::page_name;
-use crate::progress::{DeploymentProgress, PodProgress};
+use crate::observed::{ObservedDeployment, ObservedPod};
 use crate::side::Side;
 
 /// Returns, for people, why the Service does not switch to the desired side yet, since when, and
@@ -28,7 +28,7 @@ pub(crate) fn foreign_page(context: &Context, observed: &Observed<MaintPage>) ->
     if observed.owned::<read::Pod>(&page).is_some() {
         return None;
     }
-    let pod = context.get::<PodProgress>(namespace, &page).ok()?.object.metadata;
+    let pod = context.get::<ObservedPod>(namespace, &page).ok()?.object.metadata;
     if pod.deletion_timestamp.is_some() {
         return None;
     }
@@ -54,7 +54,7 @@ fn page(context: &Context, observed: &Observed<MaintPage>) -> String {
     }
     let page = page_name(observed.name());
     let readiness = observed.readiness::<Pod>(&page);
-    let Some(pod) = observed.owned::<PodProgress>(&page) else { return readiness.message };
+    let Some(pod) = observed.owned::<ObservedPod>(&page) else { return readiness.message };
     if pod.object.metadata.deletion_timestamp.is_some() {
         return format!("Pod {page} is being deleted");
     }
@@ -69,10 +69,10 @@ fn page(context: &Context, observed: &Observed<MaintPage>) -> String {
 fn application(context: &Context, observed: &Observed<MaintPage>) -> String {
     let appname = &observed.primary().spec.appconfig.appname;
     let readiness = observed.readiness::<Deployment>(appname);
-    let Some(deployment) = observed.owned::<DeploymentProgress>(appname) else {
+    let Some(deployment) = observed.owned::<ObservedDeployment>(appname) else {
         return readiness.message;
     };
-    let pods = context.list::<PodProgress>(observed.namespace(), &format!("app={appname}"));
+    let pods = context.list::<ObservedPod>(observed.namespace(), &format!("app={appname}"));
     let pod = pods.unwrap_or_default().into_iter().find_map(|pod| {
         let obstacle = pod.object.obstacle()?;
         Some(format!("; Pod {}: {obstacle}", pod.object.metadata.name))

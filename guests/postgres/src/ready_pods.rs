@@ -1,5 +1,5 @@
 use innkeeper_sdk::kinds::Pod;
-use innkeeper_sdk::{Apply as _, Context, Desired, Observed, Policy, ReadError, read};
+use innkeeper_sdk::{Apply as _, Context, Desired, Observed, Policy, ReadError, one_line, read};
 
 use crate::PostgreSQL;
 use crate::server::PREPARE;
@@ -52,11 +52,9 @@ impl Pods {
             .filter(|status| status.name == PREPARE)
             .flat_map(|status| [&status.state.terminated, &status.last_state.terminated]);
         let messages = ended.flatten().filter(|ended| ended.exit_code != 0);
-        let shown = |message: &str| -> String {
-            let line = message.trim().chars().map(|one| if one.is_control() { ' ' } else { one });
-            line.take(MESSAGE_MAX).collect()
-        };
-        messages.map(|ended| shown(&ended.message)).find(|message| !message.is_empty())
+        messages
+            .map(|ended| one_line(&ended.message, MESSAGE_MAX))
+            .find(|message| !message.is_empty())
     }
 
     /// Desires the label on each pod whose data has been prepared. The label is only information,

@@ -81,6 +81,7 @@
 //! | [`condition`], [`event`] | builders for conditions and Events of the primary |
 //! | [`names`] | checks of names and label values |
 //! | [`Time`], [`parse_duration`] | times and durations as Kubernetes and its users write them |
+//! | [`one_line`] | shortens texts of other programs for messages |
 //! | `schema` | generates a CustomResourceDefinition from Rust types (native only) |
 //! | `testing` | runs guests in tests: one run (`Scenario`) or several (`FakeCluster`) (native only) |
 //! | `allocator` | the guest's global allocator (wasm32 only) |
@@ -115,6 +116,7 @@ mod resource;
 pub mod schema;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+mod text;
 mod time;
 
 pub use context::{ClusterReader, Context, LogLevel, ReadError};
@@ -130,6 +132,7 @@ pub use outcome::{Outcome, RawOutcome};
 pub use reconciler::{Reconciler, describe_text, reconcile_text};
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
 pub use serde_json;
+pub use text::one_line;
 pub use time::{Time, parse_duration};
 
 /// Exports a [`Reconciler`] from the component: `innkeeper_sdk::export!(MyGuest);`.

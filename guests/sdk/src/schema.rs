@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::{Column, CustomResource, Scope};
+use crate::{Column, CustomResource, Kind, Scope};
 
 /// Returns the CustomResourceDefinition (`apiextensions.k8s.io/v1`) of a primary.
 pub fn crd<R>() -> Value
@@ -30,6 +30,32 @@ where
     R::Status: JsonSchema,
 {
     let kind = R::kind();
+    let scope = match kind.scope {
+        Scope::Namespaced => "Namespaced",
+        Scope::Cluster => "Cluster",
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": kind.resource() },
+        "spec": {
+            "group": kind.group(),
+            "names": names::<R>(&kind),
+            "scope": scope,
+            "versions": [{
+                "name": kind.version(),
+                "served": true,
+                "storage": true,
+                "subresources": { "status": {} },
+                "additionalPrinterColumns": columns::<R>(),
+                "schema": { "openAPIV3Schema": root::<R>() },
+            }],
+        },
+    })
+}
+
+/// Returns the names of the kind.
+fn names<R: CustomResource>(kind: &Kind) -> Value {
     let mut names = json!({
         "kind": kind.kind,
         "listKind": format!("{}List", kind.kind),
@@ -39,17 +65,26 @@ where
     if !R::SHORT_NAMES.is_empty() {
         names["shortNames"] = json!(R::SHORT_NAMES);
     }
-    let scope = match kind.scope {
-        Scope::Namespaced => "Namespaced",
-        Scope::Cluster => "Cluster",
-    };
-    let mut columns: Vec<Value> = R::COLUMNS.iter().map(column).collect();
-    columns.push(column(&Column {
+    names
+}
+
+/// Returns the columns of `kubectl get`: those of the type, and the age.
+fn columns<R: CustomResource>() -> Vec<Value> {
+    let age = Column {
         name: "Age",
         type_: crate::ColumnType::Date,
         json_path: ".metadata.creationTimestamp",
-    }));
+    };
+    R::COLUMNS.iter().chain([&age]).map(column).collect()
+}
 
+/// Returns the schema of the whole object.
+fn root<R>() -> Value
+where
+    R: CustomResource,
+    R::Spec: JsonSchema,
+    R::Status: JsonSchema,
+{
     let mut spec = structural::<R::Spec>();
     if R::SPEC_MAY_BE_LEFT_OUT {
         // The API server applies defaults of fields only inside an object that exists.
@@ -76,24 +111,7 @@ where
             .map(|rule| json!({ "rule": rule.rule, "message": rule.message }))
             .collect();
     }
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": { "name": kind.resource() },
-        "spec": {
-            "group": kind.group(),
-            "names": names,
-            "scope": scope,
-            "versions": [{
-                "name": kind.version(),
-                "served": true,
-                "storage": true,
-                "subresources": { "status": {} },
-                "additionalPrinterColumns": columns,
-                "schema": { "openAPIV3Schema": root },
-            }],
-        },
-    })
+    root
 }
 
 /// Returns the definition of [`crd`] as indented JSON with a newline at the end.

@@ -4,11 +4,11 @@
 //! The YAML contains names from the guest. So a serialiser writes it, and [`Yaml`] reads it again
 //! before the command prints it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use anyhow::bail;
-use innkeeper_contract::{Kind, Manifest};
+use innkeeper_contract::{Kind, Manifest, OwnedKind};
 use innkeeper_core::{control, names};
 use innkeeper_modules::account_annotation::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
     /// Module].
     #[arg(long, value_name = "NAME")]
     service_account: Option<String>,
-    /// Namespace of that ServiceAccount. Another one than innkeeper-modules is for a host without
-    /// cluster-wide rights.
+    /// Namespace of that ServiceAccount. Another one than innkeeper-modules is for a namespaced
+    /// host.
     #[arg(long, value_name = "NAMESPACE", default_value = module::NAMESPACE)]
     account_namespace: String,
     /// Namespace in which to grant the rights, by a Role; can be repeated [default: all namespaces,
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         check_namespaced(manifest)?;
     }
     let crds = !arguments.without_crds && !is_narrow;
-    let namespaces = &arguments.namespaces;
+    let namespaces = arguments.namespaces.iter().cloned().collect();
     let grant = Grant { module, account, account_namespace, namespaces, crds };
     out::document(&print(manifest, &grant)?)
 }
@@ -112,16 +112,15 @@ fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
 fn check_namespaced(manifest: &Manifest) -> anyhow::Result<()> {
     let owned = manifest.owned.iter().map(|owned| &owned.kind);
     let kinds = [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads);
-    let mut cluster_scoped: Vec<String> =
+    let cluster_scoped: BTreeSet<String> =
         kinds.filter(|kind| !kind.is_namespaced()).map(ToString::to_string).collect();
-    cluster_scoped.dedup();
     if cluster_scoped.is_empty() {
         return Ok(());
     }
     bail!(
         "the guest {} declares cluster-scoped kinds, which no Role can grant: {}; print a ClusterRole for them with --with-cluster-role, or leave out --namespace",
         manifest.name,
-        cluster_scoped.join(", ")
+        Vec::from_iter(cluster_scoped).join(", ")
     )
 }
 
@@ -131,12 +130,11 @@ pub(crate) fn minimal_rules(manifest: &Manifest, module: &str, account: &str) ->
         module: module.to_owned(),
         account: account.to_owned(),
         account_namespace: module::NAMESPACE.to_owned(),
-        namespaces: &[],
+        namespaces: BTreeSet::new(),
         crds: true,
     };
-    let rules = rules(manifest, grant.crds);
     let mut objects = vec![grant.service_account()];
-    for (namespace, rules) in grant.places(&rules) {
+    for (namespace, rules) in grant.by_namespace(manifest) {
         let mut role = grant.role(namespace);
         role.insert(
             "rules".to_owned(),
@@ -153,22 +151,23 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// Whom the rules are granted to, and where.
-struct Grant<'a> {
+struct Grant {
     module: String,
     account: String,
     account_namespace: String,
-    namespaces: &'a [String],
+    namespaces: BTreeSet<String>,
     crds: bool,
 }
 
 /// One rule of a role.
+#[derive(Clone)]
 struct Rule {
     why: String,
     group: String,
     resource: String,
     names: Vec<String>,
     verbs: &'static [&'static str],
-    place: RuleScope,
+    scope: RuleScope,
 }
 
 /// Where a rule is granted.
@@ -186,58 +185,17 @@ const READ: &[&str] = &["get", "list", "watch"];
 const MERGE: &[&str] = &["get", "list", "watch", "patch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
+/// The minimal rules of a module, with those to install its definitions if `crds`.
 fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
+    let mut rules = rules_of_primaries(manifest);
+    rules.extend(manifest.owned.iter().map(rule_of_owned));
     let primary = &manifest.primary;
-    let rule = |why: String, kind: &Kind, subresource: &str, verbs| Rule {
-        why,
-        group: kind.group().to_owned(),
-        resource: format!("{}{subresource}", kind.plural),
-        names: Vec::new(),
-        verbs,
-        place: if kind.is_namespaced() { RuleScope::Namespaces } else { RuleScope::Cluster },
-    };
-    let mut rules =
-        vec![rule(format!("The primaries: to watch {}.", primary.plural), primary, "", READ)];
-    if !control::decorates(manifest) {
-        let why = "To write their status (server-side apply).";
-        rules.push(rule(why.into(), primary, "/status", &["patch"]));
-    }
-    if manifest.finalizer.is_some() {
-        let why = "To write the guest's finalizer on them.".into();
-        rules.push(rule(why, primary, "", &["patch"]));
-    }
-    if manifest.owned.iter().any(|owned| !owned.merges) {
-        let why = "To own what is made for them: an owner reference that blocks deletion needs\nthis where OwnerReferencesPermissionEnforcement is on.";
-        rules.push(rule(why.into(), primary, "/finalizers", &["update"]));
-    }
-    for owned in &manifest.owned {
-        if owned.merges {
-            let why = format!("To merge fields into {}, and to take them back.", owned.kind.plural);
-            rules.push(rule(why, &owned.kind, "", MERGE));
-            continue;
-        }
-        let optional = if owned.optional { " where it is served" } else { "" };
-        let why = format!(
-            "To make {}{optional} (apply needs create and patch), and to prune.",
-            owned.kind.kind
-        );
-        rules.push(rule(why, &owned.kind, "", OWN));
-    }
     let known =
         |kind: &Kind| kind == primary || manifest.owned.iter().any(|owned| owned.kind == *kind);
     for read in manifest.reads.iter().filter(|read| !known(read)) {
-        rules.push(rule(format!("The guest reads {}.", read.kind), read, "", READ));
+        rules.push(Rule::new(format!("The guest reads {}.", read.kind), read, "", READ));
     }
-    let events = Kind::namespaced("events.k8s.io/v1", "Event", "events");
-    let mut events =
-        rule("To write Events about the primaries.".into(), &events, "", &["create", "patch"]);
-    if !primary.is_namespaced() {
-        events.place = RuleScope::Default;
-        events.why =
-            "To write Events about the primaries: those about cluster-scoped objects lie here."
-                .into();
-    }
-    rules.push(events);
+    rules.push(rule_of_events(primary));
     if crds && !manifest.crds.is_empty() {
         rules.push(Rule {
             why: "To install the definitions that the guest describes, and no others.".into(),
@@ -246,11 +204,56 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
             names: manifest.crds.iter().map(crd_name).collect(),
             // Creating by apply names the object in its path, so that `create` obeys the names.
             verbs: &["get", "create", "patch"],
-            place: RuleScope::Cluster,
+            scope: RuleScope::Cluster,
         });
         rules.extend(manifest.crds.iter().filter_map(|definition| stored(manifest, definition)));
     }
     rules
+}
+
+/// To watch the primaries, and to write their status and metadata.
+fn rules_of_primaries(manifest: &Manifest) -> Vec<Rule> {
+    let primary = &manifest.primary;
+    let why = format!("The primaries: to watch {}.", primary.plural);
+    let mut rules = vec![Rule::new(why, primary, "", READ)];
+    if !control::decorates(manifest) {
+        let why = "To write their status (server-side apply).";
+        rules.push(Rule::new(why.into(), primary, "/status", &["patch"]));
+    }
+    if manifest.finalizer.is_some() {
+        let why = "To write the guest's finalizer on them.".into();
+        rules.push(Rule::new(why, primary, "", &["patch"]));
+    }
+    if manifest.owned.iter().any(|owned| !owned.merges) {
+        let why = "To own what is made for them: an owner reference that blocks deletion needs\nthis where OwnerReferencesPermissionEnforcement is on.";
+        rules.push(Rule::new(why.into(), primary, "/finalizers", &["update"]));
+    }
+    rules
+}
+
+/// To apply objects of a kind, or to merge fields into them.
+fn rule_of_owned(owned: &OwnedKind) -> Rule {
+    let kind = &owned.kind;
+    if owned.merges {
+        let why = format!("To merge fields into {}, and to take them back.", kind.plural);
+        return Rule::new(why, kind, "", MERGE);
+    }
+    let optional = if owned.optional { " where it is served" } else { "" };
+    let why =
+        format!("To make {}{optional} (apply needs create and patch), and to prune.", kind.kind);
+    Rule::new(why, kind, "", OWN)
+}
+
+/// To write Events about the primaries.
+fn rule_of_events(primary: &Kind) -> Rule {
+    let kind = Kind::namespaced("events.k8s.io/v1", "Event", "events");
+    let why = "To write Events about the primaries";
+    let rule = Rule::new(format!("{why}."), &kind, "", &["create", "patch"]);
+    if primary.is_namespaced() {
+        return rule;
+    }
+    let why = format!("{why}: those about cluster-scoped objects lie here.");
+    Rule { why, scope: RuleScope::Default, ..rule }
 }
 
 /// To read the objects of a definition whose kind the manifest does not declare otherwise: they are
@@ -269,7 +272,7 @@ fn stored(manifest: &Manifest, definition: &serde_json::Value) -> Option<Rule> {
         resource: plural.to_owned(),
         names: Vec::new(),
         verbs: &["list"],
-        place: if text("/spec/scope") == Some("Cluster") {
+        scope: if text("/spec/scope") == Some("Cluster") {
             RuleScope::Cluster
         } else {
             RuleScope::Namespaces
@@ -278,6 +281,18 @@ fn stored(manifest: &Manifest, definition: &serde_json::Value) -> Option<Rule> {
 }
 
 impl Rule {
+    /// A rule for a kind, or for a subresource of it (`/status`).
+    fn new(why: String, kind: &Kind, subresource: &str, verbs: &'static [&'static str]) -> Self {
+        Self {
+            why,
+            group: kind.group().to_owned(),
+            resource: format!("{}{subresource}", kind.plural),
+            names: Vec::new(),
+            verbs,
+            scope: if kind.is_namespaced() { RuleScope::Namespaces } else { RuleScope::Cluster },
+        }
+    }
+
     /// As a member of `rules`.
     fn object(&self) -> Map<String, Value> {
         let mut object = Map::new();
@@ -291,20 +306,20 @@ impl Rule {
     }
 }
 
-impl Grant<'_> {
-    /// The rules by their namespace; `None` for the whole cluster.
-    fn places<'a>(&'a self, rules: &'a [Rule]) -> BTreeMap<Option<&'a str>, Vec<&'a Rule>> {
-        let mut granted: BTreeMap<Option<&str>, Vec<&Rule>> = BTreeMap::new();
-        for rule in rules {
-            let places: Vec<Option<&str>> = match rule.place {
+impl Grant {
+    /// The rules of the module by the namespace of their role; `None` for a ClusterRole.
+    fn by_namespace(&self, manifest: &Manifest) -> BTreeMap<Option<&str>, Vec<Rule>> {
+        let mut granted: BTreeMap<Option<&str>, Vec<Rule>> = BTreeMap::new();
+        for rule in rules(manifest, self.crds) {
+            let namespaces: Vec<Option<&str>> = match rule.scope {
                 RuleScope::Namespaces if !self.namespaces.is_empty() => {
                     self.namespaces.iter().map(|namespace| Some(namespace.as_str())).collect()
                 }
                 RuleScope::Cluster | RuleScope::Namespaces => vec![None],
                 RuleScope::Default => vec![Some("default")],
             };
-            for place in places {
-                granted.entry(place).or_default().push(rule);
+            for namespace in namespaces {
+                granted.entry(namespace).or_default().push(rule.clone());
             }
         }
         granted
@@ -358,7 +373,7 @@ fn role_kind(namespace: Option<&str>) -> &'static str {
     if namespace.is_some() { "Role" } else { "ClusterRole" }
 }
 
-fn print(manifest: &Manifest, grant: &Grant<'_>) -> anyhow::Result<Document> {
+fn print(manifest: &Manifest, grant: &Grant) -> anyhow::Result<Document> {
     let mut yaml = Yaml::default();
     let title = format!("{} {}", manifest.name, manifest.version);
     let title = title.trim_end();
@@ -375,8 +390,7 @@ fn print(manifest: &Manifest, grant: &Grant<'_>) -> anyhow::Result<Document> {
         );
     }
     yaml.document(&grant.service_account())?;
-    let rules = rules(manifest, grant.crds);
-    for (namespace, rules) in &grant.places(&rules) {
+    for (namespace, rules) in &grant.by_namespace(manifest) {
         yaml.separator();
         let rules: Vec<_> = rules.iter().map(|rule| (rule.why.clone(), rule.object())).collect();
         yaml.document_with_list(&grant.role(*namespace), "rules", &rules)?;

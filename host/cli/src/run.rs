@@ -48,8 +48,8 @@ pub(crate) struct Arguments {
     /// or with --namespaces in a Pod.
     #[arg(long, value_name = "DIR")]
     modules: Option<PathBuf>,
-    /// Namespaces of all primaries, separated by commas: for a host without cluster-wide rights.
-    /// It asks for none of them, takes the Modules from --modules, acts as ServiceAccounts in its
+    /// Namespaces of all primaries, separated by commas: for a namespaced host. It asks for no
+    /// cluster-wide rights, takes the Modules from --modules, acts as ServiceAccounts in its
     /// own namespace (--namespace), and keeps its Lease there.
     #[arg(
         long,
@@ -193,10 +193,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let listener = serve::bind(arguments.bind).await?;
     // The host serves its health also while it waits for the API server.
     let state = SharedHostState::<Operator>::default();
-    let guard = arguments.metrics_auth.then(|| {
-        let (client, audience) = (cluster.host(), arguments.metrics_audience.clone());
-        Guard::new(ApiReviewer { client, audience })
-    });
+    let guard = metrics_guard(arguments, &cluster);
     let serving = tokio::spawn(serve::serve(listener, state.clone(), guard, stop.clone()));
     // A developer's host runs alone and may have no namespace.
     let key = if matches!(from, ModulesLocation::Directory(_)) {
@@ -209,30 +206,13 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         }
         key
     };
-    let cache = cache.map(|folder| code_cache(arguments, folder, key.as_ref())).transpose()?;
-    let engine = engine(arguments, cache)?;
-    // After the engine has read its page map. Another process of this user, such as a compiler that
-    // a component controls, can then neither trace this process nor read its memory.
-    if let Err(error) = forbid_tracing() {
-        tracing::warn!("memory not protected from other processes of the same user: {error}");
-    }
+    let engine = engine(arguments, cache, key.as_ref())?;
     let bounds = Bounds { workers: arguments.max_concurrent_reconciles };
     let operator = |cluster| {
         let (engine, from) = (engine.clone(), from.clone());
         Operator::new(cluster, engine, from, bounds, Execution::Threads, &instance())
     };
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        bind = %arguments.bind,
-        max_concurrent_reconciles = arguments.max_concurrent_reconciles,
-        "host started"
-    );
-    if !arguments.namespaces.is_empty() {
-        tracing::info!(
-            namespaces = %arguments.namespaces.join(","),
-            "host without cluster-wide rights: it shows no status of Modules, and does not watch CustomResourceDefinitions, which an administrator installs"
-        );
-    }
+    log_start(arguments);
     let shutdown = Shutdown { stop, force };
     match key {
         Some(key) if arguments.leader_elect => {
@@ -258,6 +238,37 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     tracing::info!("host stopped");
     Ok(())
+}
+
+/// Asks the API server who may read the metrics; `None` if everybody may.
+fn metrics_guard(arguments: &Arguments, cluster: &Cluster) -> Option<Guard<ApiReviewer>> {
+    arguments.metrics_auth.then(|| {
+        let (client, audience) = (cluster.host(), arguments.metrics_audience.clone());
+        Guard::new(ApiReviewer { client, audience })
+    })
+}
+
+/// Prevents another process of this user, such as a compiler that a component controls, from
+/// tracing this process and from reading its memory.
+fn protect_memory() {
+    if let Err(error) = forbid_tracing() {
+        tracing::warn!("memory not protected from other processes of the same user: {error}");
+    }
+}
+
+fn log_start(arguments: &Arguments) {
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        bind = %arguments.bind,
+        max_concurrent_reconciles = arguments.max_concurrent_reconciles,
+        "host started"
+    );
+    if !arguments.namespaces.is_empty() {
+        tracing::info!(
+            namespaces = %arguments.namespaces.join(","),
+            "namespaced host: it shows no status of Modules, and does not watch CustomResourceDefinitions, which an administrator installs"
+        );
+    }
 }
 
 /// Where the Modules are.
@@ -323,7 +334,17 @@ fn code_cache(
     Ok(CodeCache::open(folder, &sealing, arguments.cache_mib.saturating_mul(MIB))?)
 }
 
-fn engine(arguments: &Arguments, cache: Option<CodeCache>) -> anyhow::Result<Engine> {
+/// Makes the engine, and protects the memory of the host as soon as the engine has read its page
+/// map.
+///
+/// # Errors
+/// If the code cache or the engine cannot be made.
+fn engine(
+    arguments: &Arguments,
+    cache: Option<CacheFolder>,
+    key: Option<&SecretKey>,
+) -> anyhow::Result<Engine> {
+    let cache = cache.map(|folder| code_cache(arguments, folder, key)).transpose()?;
     let mut builder = Engine::builder().compile(compile()).guests(arguments.guest_pool_size);
     if let Some(calls) = arguments.max_concurrent_guest_calls {
         builder = builder.permits(calls);
@@ -331,7 +352,9 @@ fn engine(arguments: &Arguments, cache: Option<CodeCache>) -> anyhow::Result<Eng
     if let Some(cache) = cache {
         builder = builder.cache(cache);
     }
-    Ok(builder.build()?)
+    let engine = builder.build()?;
+    protect_memory();
+    Ok(engine)
 }
 
 /// Reads the host's key for the digests of Secrets. Waits for an API server that does not answer;

@@ -412,7 +412,7 @@ fn crd_prints_the_committed_definition() {
 }
 
 #[test]
-fn command_succeeds_when_the_reader_of_its_output_goes_away() {
+fn command_succeeds_when_the_reader_of_its_output_closes_the_pipe() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_innkeeper"))
         .arg("crd")
         .stdout(Stdio::piped())

@@ -52,7 +52,8 @@ impl<G: Loaded> Driver<G> {
         self
     }
 
-    /// The same for a host that reconciles in these namespaces only; in all if there are none.
+    /// The same for a namespaced host, which reconciles in these namespaces; in all if there are
+    /// none.
     #[must_use]
     pub fn limited_to(mut self, namespaces: BTreeSet<String>) -> Self {
         self.context.namespaces = namespaces;

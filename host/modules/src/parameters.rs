@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 /// Why parameters cannot be handed to a guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParametersError {
-    /// The Module gives parameters, the guest wants none.
+    /// The Module gives parameters, and the guest takes none.
     #[error("the guest takes no parameters: remove spec.parameters ({})", .0.join(", "))]
-    NotWanted(Vec<String>),
+    Unexpected(Vec<String>),
     /// The guest's schema cannot be used: the guest's mistake.
     #[error("the guest's parametersSchema is not a usable JSON Schema: {0}")]
     Schema(String),
@@ -46,7 +46,7 @@ pub fn check_with(
     let Some(schema) = &manifest.parameters_schema else {
         return match parameters.as_object() {
             Some(members) if !members.is_empty() => {
-                Err(ParametersError::NotWanted(members.keys().cloned().collect()))
+                Err(ParametersError::Unexpected(members.keys().cloned().collect()))
             }
             _ => Ok(()),
         };

@@ -12,7 +12,7 @@ pub struct HostFacts {
     namespaces: Option<HostNamespaces>,
 }
 
-/// The namespaces of a host without cluster-wide rights.
+/// The namespaces of a namespaced host: one that has Roles in them and no ClusterRole.
 #[derive(Clone, Debug)]
 pub struct HostNamespaces {
     /// Its own namespace: the ServiceAccounts of the modules are here.
@@ -33,7 +33,7 @@ pub struct HostPod {
 }
 
 impl HostFacts {
-    /// The facts about a host with rights in some namespaces only.
+    /// The facts about a namespaced host.
     pub fn within(namespaces: HostNamespaces) -> Self {
         Self { namespaces: Some(namespaces) }
     }

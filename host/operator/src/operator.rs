@@ -34,7 +34,7 @@ pub enum ModulesLocation {
     Cluster,
     /// Manifests in a directory.
     Directory(PathBuf),
-    /// Manifests in a directory, for a host with rights in some namespaces only.
+    /// Manifests in a directory, for a namespaced host.
     Mounted(PathBuf, HostNamespaces),
 }
 

@@ -1,4 +1,4 @@
-//! The node of a database goes away for good, with the volume of the data. The volume of the
+//! The node of a database fails for good, with the volume of the data. The volume of the
 //! backups survives it. After the steps of guests/postgres/README.md another node has the newest
 //! backup, and the product says since when rows are lost. Needs root; `cargo xtask test` runs it.
 
@@ -7,12 +7,12 @@ use innkeeper_cluster_tests::database::{APPLY, Database, LONG, NAME, NAMESPACE, 
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Kind, NodeStage, Options, condition, eventually, name_of};
 
-/// The node that goes away.
+/// The node that fails.
 const NODE: &str = "node-2";
 /// Its folder that holds the data.
 const FOLDER: &str = "/var/lib/volumes/data";
 
-/// A volume on the disk of the node that goes away, and one in the folder that all nodes see.
+/// A volume on the disk of the node that fails, and one in the folder that all nodes see.
 const VOLUMES: &str = r#"
 apiVersion: v1
 kind: PersistentVolume

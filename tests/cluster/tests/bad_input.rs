@@ -55,7 +55,7 @@ async fn host_waits_when_the_api_server_is_unreachable_at_start_and_later() -> R
     stage.admin.apply(&bench("a")).await?;
     stage.admin.until("a is made", SOON, (Kind::DEPLOYMENT, &namespace, "a"), |_| true).await?;
 
-    // It goes away while something is created, and comes back.
+    // The API server does not answer while an object is created, and answers again.
     proxy.refuse().await;
     stage.admin.apply(&bench("b")).await?;
     stage.admin.delete(Kind::SERVICE, &namespace, "a").await?;

@@ -1,4 +1,4 @@
-//! Modules, and a host, without cluster-wide rights: Roles suffice for all that they do, and an
+//! Modules with Roles only, and a namespaced host: Roles suffice for all that they do, and an
 //! administrator installs the definitions.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
@@ -85,7 +85,11 @@ async fn has_no_cluster_role(admin: &Admin, namespace: &str, name: &str) -> Resu
 }
 
 /// Creates a stack, has its drift repaired, and deletes it; one elsewhere stays untouched.
-async fn a_stack_lives_and_dies(admin: &Admin, mine: &str, elsewhere: &str) -> Result<()> {
+async fn stack_is_created_repaired_and_deleted(
+    admin: &Admin,
+    mine: &str,
+    elsewhere: &str,
+) -> Result<()> {
     admin.apply(&stack(elsewhere, "app")).await?;
     admin.apply(&stack(mine, "app")).await?;
     let at = (STACK, mine, "app");
@@ -126,7 +130,7 @@ async fn module_with_roles_only_reconciles_repairs_and_is_torn_down() -> Result<
     stage.module_says("stack", "Authorized", "True", "Granted").await?;
     has_no_cluster_role(admin, MODULES, "stack").await?;
     let (mark, lines) = (stage.plane.audit()?.mark()?, host.log().len());
-    a_stack_lives_and_dies(admin, &mine, &elsewhere).await?;
+    stack_is_created_repaired_and_deleted(admin, &mine, &elsewhere).await?;
 
     // A deleted Module removes its finalizer, and its objects stay.
     admin.apply(&stack(&mine, "last")).await?;
@@ -279,7 +283,7 @@ impl Cluster {
     }
 
     /// Waits until no request of the host was refused for a time.
-    async fn is_refused_no_more(&self) -> Result<()> {
+    async fn until_no_request_is_refused(&self) -> Result<()> {
         let mut since = (Instant::now(), self.plane.audit()?.mark()?);
         eventually("no request is refused for a time", SOON, async || {
             let refused = refusals(&self.sent(since.1)?);
@@ -326,7 +330,7 @@ async fn host_with_roles_only_reconciles_its_namespaces_and_asks_for_nothing_els
     host.leads(SOON).await?;
     assert!(admin.get(Kind::LEASE, OWN, "innkeeper").await?.is_some());
     for team in ["team-a", "team-b"] {
-        a_stack_lives_and_dies(admin, team, "elsewhere").await?;
+        stack_is_created_repaired_and_deleted(admin, team, "elsewhere").await?;
     }
 
     // An Event about the Pod says what became of a module.
@@ -372,7 +376,7 @@ async fn host_with_roles_only_reconciles_its_namespaces_and_asks_for_nothing_els
     let elsewhere =
         sent.iter().find(|one| ![OWN, "team-a", "team-b", ""].contains(&&*one.namespace));
     assert_eq!(elsewhere.map(|one| &one.uri), None);
-    cluster.is_refused_no_more().await
+    cluster.until_no_request_is_refused().await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -216,7 +216,7 @@ async fn route_is_created_when_its_kind_is_served_even_later() -> Result<()> {
     admin.apply(&podroute(&second, NAME, 1)).await?;
     admin.until("its Route", SOON, (Kind::ROUTE, &second, ROUTE), |_| true).await?;
 
-    // The kind goes away and comes again, without a restart.
+    // The definition is deleted and created again, without a restart.
     admin.delete(Kind::CRD, "", "routes.route.openshift.io").await?;
     stage.says(at, ("KindsAvailable", "False", "NotServed")).await?;
     admin.until_gone(SOON, (Kind::CRD, "", "routes.route.openshift.io")).await?;

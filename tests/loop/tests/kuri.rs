@@ -293,3 +293,35 @@ fn nonsense_in_the_status_of_a_periodic_kuri_does_not_change_when_it_runs() {
         assert!(lab.end().await, "the operator ends on request");
     });
 }
+
+/// An Ansible operator writes owner references that name no controller.
+#[test]
+fn deleted_kuri_goes_when_its_job_is_one_of_the_original_operator() {
+    block_on(async {
+        let lab = lab(&json!({})).await;
+        let paused = json!({"apiVersion": "kuri.example.com/v1alpha1", "kind": "Kuri",
+            "metadata": {"name": "chestnut", "namespace": "default",
+                "annotations": {"innkeeper.dev/paused": "true"}}});
+        let kuri = lab.api().send("POST", KURIS, Content::Json, &paused).await.unwrap();
+        let owner = json!({"apiVersion": kuri["apiVersion"], "kind": kuri["kind"],
+            "name": "chestnut", "uid": kuri["metadata"]["uid"]});
+        let job = json!({"apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": "chestnut", "namespace": "default", "ownerReferences": [owner]},
+            "spec": {"template": {"spec": {"restartPolicy": "Never",
+                "containers": [{"name": "kuri", "image": "busybox", "command": ["date"]}]}}}});
+        lab.api().send("POST", JOBS, Content::Json, &job).await.unwrap();
+        let path = format!("{KURIS}/chestnut");
+        let resumed = json!({"metadata": {"annotations": {"innkeeper.dev/paused": null}}});
+        lab.api().send("PATCH", &path, Content::MergePatch, &resumed).await.unwrap();
+        pass(&lab, 10).await;
+        let synced = condition(&self::kuri(&lab, "chestnut").await, "Synced").clone();
+        assert_eq!(synced["reason"], "Conflict", "{synced}");
+
+        lab.api().delete(&path).await.unwrap();
+        pass(&lab, 10).await;
+        assert!(lab.api().get(&path).await.unwrap().is_none(), "the Kuri is removed");
+        assert!(lab.api().list(JOBS).await.unwrap().is_empty());
+        assert!(lab.api().list(PODS).await.unwrap().is_empty());
+        assert!(lab.end().await, "the operator ends on request");
+    });
+}

@@ -11,6 +11,9 @@ use crate::{Policy, Readiness, ReadinessState, Reconciler, Resource, Time};
 /// Maximum number of rounds until the guest settles.
 const ROUNDS_MAX: usize = 10;
 
+/// The annotation that the host puts on each object that it applies.
+const APPLIED_ANNOTATION: &str = "innkeeper.dev/applied";
+
 /// A cluster in memory with one primary. It applies the outcomes of the guest round by round;
 /// everything else happens only when the test calls a method.
 ///
@@ -23,8 +26,8 @@ const ROUNDS_MAX: usize = 10;
 ///
 /// It does what the host does when no request fails: apply, merge, prune, keep, write the status
 /// with the guest's conditions, remove the finalizer. A desired object replaces the existing one
-/// except for its status and its creation time. A new
-/// `ConfigMap`, `CronJob`, Route, Secret or Service is ready; an object of any other kind is
+/// except for its status and its creation time, and gets the annotation `innkeeper.dev/applied`. A
+/// new `ConfigMap`, `CronJob`, Route, Secret or Service is ready; an object of any other kind is
 /// `InProgress` until the test calls [`becomes_ready`](Self::becomes_ready).
 pub struct FakeCluster<R> {
     primary: Option<Value>,
@@ -231,6 +234,9 @@ impl<R: Reconciler> FakeCluster<R> {
         }
         let found = self.objects.iter_mut().find(|one| same_name(&one.object, &wanted));
         let merged = desired.policy.contains(&Policy::Merge);
+        if !merged {
+            wanted["metadata"]["annotations"][APPLIED_ANNOTATION] = json!("digest");
+        }
         let Some(found) = found else {
             if merged {
                 return false;

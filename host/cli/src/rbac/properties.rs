@@ -31,7 +31,8 @@ fn expected(manifest: &Manifest) -> BTreeSet<String> {
 fn printed(manifest: &Manifest, account: &str) -> String {
     let (module, account) = ("pr".to_owned(), account.to_owned());
     let account_namespace = module::NAMESPACE.to_owned();
-    let grant = Grant { module, account, account_namespace, namespaces: &[], crds: true };
+    let grant =
+        Grant { module, account, account_namespace, namespaces: BTreeSet::new(), crds: true };
     print(manifest, &grant).unwrap().text().to_owned()
 }
 

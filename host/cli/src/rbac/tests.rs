@@ -28,19 +28,18 @@ fn manifest() -> Manifest {
     }
 }
 
-fn granted(namespaces: &[String]) -> Grant<'_> {
+fn granted(namespaces: &[&str]) -> Grant {
     Grant {
         module: "pr".into(),
         account: "pr-account".into(),
         account_namespace: module::NAMESPACE.into(),
-        namespaces,
+        namespaces: namespaces.iter().map(|name| (*name).to_owned()).collect(),
         crds: true,
     }
 }
 
 fn printed(manifest: &Manifest, namespaces: &[&str]) -> String {
-    let namespaces: Vec<String> = namespaces.iter().map(|name| (*name).to_owned()).collect();
-    print(manifest, &granted(&namespaces)).unwrap().text().to_owned()
+    print(manifest, &granted(namespaces)).unwrap().text().to_owned()
 }
 
 #[test]
@@ -136,6 +135,20 @@ fn rules_are_cluster_roles_without_namespaces() {
           namespace: innkeeper-modules
     "##]]
     .assert_eq(&text);
+}
+
+#[test]
+fn rules_are_printed_once_when_a_namespace_is_given_twice() {
+    assert_eq!(printed(&manifest(), &["a", "b", "a"]), printed(&manifest(), &["a", "b"]));
+}
+
+#[test]
+fn cluster_scoped_kinds_are_named_once() {
+    let nodes = Kind::cluster("v1", "Node", "nodes");
+    let spaces = Kind::cluster("v1", "Namespace", "namespaces");
+    let manifest = Manifest { reads: vec![nodes.clone(), spaces, nodes], ..manifest() };
+    let refused = check_namespaced(&manifest).unwrap_err().to_string();
+    assert_eq!(refused.matches("Node").count(), 1, "{refused}");
 }
 
 #[test]
@@ -290,8 +303,7 @@ fn no_text_of_a_manifest_changes_the_structure_of_the_output() {
 
 #[test]
 fn rights_as_objects_are_those_that_are_printed() {
-    let namespaces = [];
-    let printed = print(&manifest(), &granted(&namespaces)).unwrap();
+    let printed = print(&manifest(), &granted(&[])).unwrap();
     assert_eq!(read(printed.text()), minimal_rules(&manifest(), "pr", "pr-account"));
 }
 

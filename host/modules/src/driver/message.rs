@@ -244,7 +244,7 @@ pub(super) fn misfit(error: &ParametersError) -> Rejection {
         ParametersError::TooCostly(_) => {
             (reason::INVALID_PARAMETERS_SCHEMA, RetryPolicy::WhenSpecChanges)
         }
-        ParametersError::NotWanted(_) | ParametersError::Misfit(_) => {
+        ParametersError::Unexpected(_) | ParametersError::Misfit(_) => {
             (reason::INVALID_PARAMETERS, RetryPolicy::WhenSpecChanges)
         }
         ParametersError::Unavailable(_) => (reason::PARAMETERS_NOT_CHECKED, RetryPolicy::Later),

@@ -1,5 +1,5 @@
-//! Modules of a folder, scanned periodically: on a developer's machine, or in the Pod of a host
-//! without cluster-wide rights.
+//! Modules of a folder, scanned periodically: on a developer's machine, or in the Pod of a
+//! namespaced host.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

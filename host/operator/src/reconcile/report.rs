@@ -5,6 +5,7 @@ use innkeeper_cluster::client::Force;
 use innkeeper_contract::Condition;
 use innkeeper_core::{Manager, Object, ObjectRef, ResultRenewal, run_result, status};
 use innkeeper_modules::module::RunResultRenewal;
+use serde_json::Value;
 
 use crate::modules::crds::StatusSchema;
 use crate::reconcile::context::Context;
@@ -41,14 +42,7 @@ pub async fn report(
     let manage = active.settings().manage_status;
     let schema = shared.status_schema(&active.primary);
     let run_result = run_result(context, primary, &schema);
-    let mut conditions = if manage {
-        let has_optional = active.guest().manifest().owned.iter().any(|owned| owned.optional);
-        conditions::all(status_input, has_optional, run_result.is_some())
-    } else {
-        conditions::first_of_each_type(&status_input.conditions)
-    };
-    status_input.granted.mask_conditions(&mut conditions);
-    let conditions: Vec<Condition> = conditions.into_iter().map(conditions::visible).collect();
+    let conditions = visible_conditions(context, status_input, run_result.is_some());
     let object_ref = ObjectRef::new(active.primary.clone(), primary.key.clone());
 
     let schema = match &*schema {
@@ -76,10 +70,41 @@ pub async fn report(
     let mut body = object_ref.body();
     body["metadata"]["resourceVersion"] = (&*primary.resource_version).into();
     body["status"] = status;
+    write(context, status_input, object_ref, &body).await
+}
+
+/// The conditions of the primary's status, with granted values masked.
+fn visible_conditions(
+    context: &Context<'_>,
+    status_input: &StatusInput,
+    shows_result: bool,
+) -> Vec<Condition> {
+    let active = context.active;
+    let mut conditions = if active.settings().manage_status {
+        let has_optional = active.guest().manifest().owned.iter().any(|owned| owned.optional);
+        conditions::all(status_input, has_optional, shows_result)
+    } else {
+        conditions::first_of_each_type(&status_input.conditions)
+    };
+    status_input.granted.mask_conditions(&mut conditions);
+    conditions.into_iter().map(conditions::visible).collect()
+}
+
+/// Applies the status. Gives whether it was written.
+///
+/// # Errors
+/// The refusal, if the API server does not take the status.
+async fn write(
+    context: &Context<'_>,
+    status_input: &StatusInput,
+    object_ref: ObjectRef,
+    body: &Value,
+) -> Result<bool, StatusRefusal> {
+    let active = context.active;
     let client = &active.client;
     let _in_flight = context.begin_write(&object_ref);
     match client
-        .apply_status(&object_ref.kind, &object_ref.key, &Manager::Host, &body, Force::Yes)
+        .apply_status(&object_ref.kind, &object_ref.key, &Manager::Host, body, Force::Yes)
         .await
     {
         Ok(applied) => {

@@ -30,8 +30,8 @@ pub(crate) struct Webhook {
     objects: Selector,
 }
 
-/// How it is called.
-pub(crate) struct Wanted {
+/// How a webhook is called.
+pub(crate) struct WebhookCall {
     /// The version of the kind in its review.
     pub(crate) version: String,
 }
@@ -81,12 +81,13 @@ impl Webhook {
         format!("failed to call webhook: Post \"{url}?timeout={timeout_s}s\": {why}")
     }
 
-    /// Whether it selects the request. `namespace` is that of the object, if it has one.
-    pub(crate) fn wants(
+    /// How the webhook is called for the request; `None` if it does not select it. `namespace` is
+    /// that of the object, if it has one.
+    pub(crate) fn call_for(
         &self,
         attributes: &Attributes<'_>,
         namespace: Option<&Value>,
-    ) -> Option<Wanted> {
+    ) -> Option<WebhookCall> {
         if namespace.is_some_and(|namespace| !self.namespaces.fits(namespace)) {
             return None;
         }
@@ -98,12 +99,12 @@ impl Webhook {
         let in_version =
             |version: &str| self.rules.iter().any(|rule| covers(rule, attributes, version));
         if in_version(attributes.version()) {
-            return Some(Wanted { version: attributes.version().to_owned() });
+            return Some(WebhookCall { version: attributes.version().to_owned() });
         }
         let custom = kind.custom.as_ref().filter(|_| self.policy != "Exact")?;
         let mut others = custom.versions.iter().filter(|version| version.served);
         let version = others.find(|version| in_version(&version.name))?;
-        Some(Wanted { version: version.name.clone() })
+        Some(WebhookCall { version: version.name.clone() })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::admission::admission_review::Verdict;
 use crate::admission::attributes::{Attributes, Operation};
-use crate::admission::webhook::{Wanted, Webhook};
+use crate::admission::webhook::{Webhook, WebhookCall};
 use crate::admission::{admission_review, match_conditions};
 use crate::api::request_context::RequestContext;
 use crate::apply::managed_object::ManagedObject;
@@ -112,8 +112,8 @@ fn call_webhook(
     mutating: bool,
 ) -> Result<Option<Verdict>, StatusError> {
     let namespace = namespace_labels(cluster, attributes);
-    let Some(Wanted { version }) =
-        hook.wants(attributes, namespace.as_deref().map(ManagedObject::deref))
+    let Some(WebhookCall { version }) =
+        hook.call_for(attributes, namespace.as_deref().map(ManagedObject::deref))
     else {
         return Ok(None);
     };

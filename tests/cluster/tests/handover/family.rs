@@ -73,21 +73,15 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
         "metadata": {"name": "example-kuri", "namespace": "default"}, "spec": {}});
     let kuri = admin.apply(&kuri.to_string()).await?.remove(0);
     admin.create(&owned_by(job(), &kuri).to_string()).await?;
-    let wanted = OriginalObject::new(owned_by(deployment(&running), &owner), &["/spec/replicas"]);
-    let original = Original::start(admin, "imo", vec![wanted]).await?;
-    let before = uids(
-        admin,
-        &[
-            (Kind::DEPLOYMENT, &running, "example-imo"),
-            (Kind::DEPLOYMENT, &orphaned, "example-imo"),
-        ],
-    )
-    .await?;
+    let object = OriginalObject::new(owned_by(deployment(&running), &owner), &["/spec/replicas"]);
+    let original = Original::start(admin, "imo", vec![object]).await?;
+    let imos = [(IMO, &*running, "example-imo"), (IMO, &*orphaned, "example-imo")];
+    let deployments = imos.map(|(_, ns, name)| (Kind::DEPLOYMENT, ns, name));
+    let before = uids(admin, &deployments).await?;
 
     for guest in GUESTS {
         takeover.run_block(guest, 0).await?;
     }
-    let imos = [(IMO, &*running, "example-imo"), (IMO, &*orphaned, "example-imo")];
     for imo in imos {
         stage.says(imo, ("Synced", "False", "Conflict")).await?;
     }
@@ -98,15 +92,10 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
     for imo in imos {
         stage.synced(imo).await?;
     }
-    let now = uids(
-        admin,
-        &[
-            (Kind::DEPLOYMENT, &running, "example-imo"),
-            (Kind::DEPLOYMENT, &orphaned, "example-imo"),
-        ],
-    )
-    .await?;
-    assert_eq!(now, before, "the same Deployments");
+    assert_eq!(uids(admin, &deployments).await?, before, "the same Deployments");
+    for imo in imos {
+        takeover.has_no_consent(imo).await?;
+    }
     let adopted = admin.must_get(Kind::DEPLOYMENT, &running, "example-imo").await?;
     let owners = adopted["metadata"]["ownerReferences"].as_array().unwrap();
     assert!(owners.len() == 1 && owners[0]["controller"] == true, "{owners:?}");
@@ -127,6 +116,10 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
         .await?;
     admin.delete(at.0, at.1, at.2).await?;
     admin.until_gone(SOON, at).await?;
+
+    // The way back: the Deployments stay.
+    takeover.run_block("imo", 3).await?;
+    assert_eq!(uids(admin, &deployments).await?, before, "the same Deployments");
     pods.abort();
     Ok(())
 }

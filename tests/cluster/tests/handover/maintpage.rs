@@ -150,6 +150,7 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
         assert_eq!(owners(admin, ns).await?, [NAME; 3]);
         let now = uids(admin, &at(ns)).await?;
         assert_eq!(now[1..], before[1..], "Deployment and Service stay the same");
+        takeover.has_no_consent((MAINTPAGE, ns, NAME)).await?;
     }
     let toggled = |one: &Value| one["spec"]["selector"] == json!({"app": NAME});
     admin.until("the page is published", SOON, (Kind::SERVICE, &running, APP), toggled).await?;
@@ -162,5 +163,11 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     for ns in [&running, &orphaned] {
         stage.synced((MAINTPAGE, ns, NAME)).await?;
     }
+
+    // The way back: the objects stay.
+    let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
+    takeover.run_block("maintpage", 4).await?;
+    let now = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
+    assert_eq!(now, before, "the same objects");
     Ok(())
 }

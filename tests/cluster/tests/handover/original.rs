@@ -60,7 +60,7 @@ impl OriginalObject {
 
 /// An original operator that runs until its Deployment is scaled to zero.
 pub(crate) struct Original {
-    wanted: Arc<Mutex<Arc<[OriginalObject]>>>,
+    objects: Arc<Mutex<Arc<[OriginalObject]>>>,
     task: JoinHandle<Result<Vec<String>>>,
 }
 
@@ -69,7 +69,7 @@ impl Original {
     pub(crate) async fn start(
         admin: &Admin,
         name: &str,
-        wanted: Vec<OriginalObject>,
+        objects: Vec<OriginalObject>,
     ) -> Result<Self> {
         let name = format!("{name}-operator");
         let labels = json!({ "name": name });
@@ -82,17 +82,17 @@ impl Original {
                     "spec": {"containers": [{"name": "operator", "image": "operator"}]}}}});
         admin.apply(&namespace.to_string()).await?;
         admin.apply(&deployment.to_string()).await?;
-        for one in &wanted {
+        for one in &objects {
             admin.create(&one.object.to_string()).await?;
         }
-        let wanted = Arc::new(Mutex::new(Arc::from(wanted)));
-        let task = tokio::spawn(run(admin.clone(), name, wanted.clone()));
-        Ok(Self { wanted, task })
+        let objects = Arc::new(Mutex::new(Arc::from(objects)));
+        let task = tokio::spawn(run(admin.clone(), name, objects.clone()));
+        Ok(Self { objects, task })
     }
 
     /// From now on it wants these objects, since their custom resource has changed.
-    pub(crate) fn set_objects(&self, wanted: Vec<OriginalObject>) {
-        *self.wanted.lock().unwrap() = wanted.into();
+    pub(crate) fn set_objects(&self, objects: Vec<OriginalObject>) {
+        *self.objects.lock().unwrap() = objects.into();
     }
 
     /// Waits until the operator has stopped; gives what it wrote after its start.
@@ -104,7 +104,7 @@ impl Original {
 async fn run(
     admin: Admin,
     name: String,
-    wanted: Arc<Mutex<Arc<[OriginalObject]>>>,
+    objects: Arc<Mutex<Arc<[OriginalObject]>>>,
 ) -> Result<Vec<String>> {
     let mut writes = Vec::new();
     let mut rounds = tokio::time::interval(PERIOD);
@@ -114,8 +114,8 @@ async fn run(
         if own["spec"]["replicas"] == 0 {
             return Ok(writes);
         }
-        let wanted = wanted.lock().unwrap().clone();
-        for one in wanted.iter() {
+        let objects = objects.lock().unwrap().clone();
+        for one in objects.iter() {
             writes.extend(one.reconcile(&admin).await?);
         }
     }

@@ -111,6 +111,7 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     for (ns, before) in [&running, &orphaned].into_iter().zip(before) {
         stage.synced((Kind::PODROUTE, ns, NAME)).await?;
         assert_eq!(uids(admin, &at(ns)).await?, before, "the same objects");
+        takeover.has_no_consent((Kind::PODROUTE, ns, NAME)).await?;
     }
     stage.says((Kind::PODROUTE, &empty, NAME), ("Ready", "False", "ImageMissing")).await?;
     assert!(admin.list(Kind::DEPLOYMENT, &empty).await?.is_empty());
@@ -120,5 +121,10 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     for object in at(&orphaned) {
         admin.until_gone(SOON, object).await?;
     }
+
+    // The way back: the objects stay.
+    let before = uids(admin, &at(&running)).await?;
+    takeover.run_block("podroute", 3).await?;
+    assert_eq!(uids(admin, &at(&running)).await?, before, "the same objects");
     Ok(())
 }

@@ -107,8 +107,8 @@ async fn postgresqls_are_handed_over_with_their_definition_and_objects() -> Resu
         admin.create(&controlled_by(object, &owner).to_string()).await?;
     }
     admin.create(&postgresql(NAME).to_string()).await?;
-    let wanted = objects(NAME).map(|object| OriginalObject::new(object, &[])).into();
-    let original = Original::start(admin, "postgres", wanted).await?;
+    let of_original = objects(NAME).map(|object| OriginalObject::new(object, &[])).into();
+    let original = Original::start(admin, "postgres", of_original).await?;
     let before = [uids(admin, &at(OWNED)).await?, uids(admin, &at(NAME)).await?];
 
     let saved = takeover.run_block("postgres", SAVE).await?;

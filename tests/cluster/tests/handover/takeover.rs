@@ -44,6 +44,13 @@ impl Takeover {
         Ok(namespace)
     }
 
+    /// Checks that the user has removed the annotation that lets a primary adopt objects.
+    pub(crate) async fn has_no_consent(&self, (kind, ns, name): (Kind, &str, &str)) -> Result<()> {
+        let primary = self.admin().must_get(kind, ns, name).await?;
+        assert!(primary["metadata"]["annotations"]["innkeeper.dev/adopt"].is_null(), "{primary:#}");
+        Ok(())
+    }
+
     /// Runs the commands of a block of the section in the guest's README, counted from 0.
     pub(crate) async fn run_block(&self, guest: &str, number: usize) -> Result<String> {
         let block = self.commands.get(guest).and_then(|blocks| blocks.get(number));

@@ -342,7 +342,7 @@ fn kinds_of_the_cluster_are_not_merged_into_without_the_grant_whatever_the_right
 }
 
 #[test]
-fn object_that_terminates_when_it_is_wanted_is_left_until_it_is_gone() {
+fn object_that_terminates_when_it_is_desired_is_skipped_until_it_is_deleted() {
     block_on(async {
         let arena = Arena::start(&[]).await;
         let path = "/api/v1/namespaces/attack-going/configmaps/theirs";

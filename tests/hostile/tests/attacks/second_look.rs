@@ -346,7 +346,7 @@ fn one_object_in_two_versions_is_fought_over_a_bounded_number_of_times() {
 }
 
 #[test]
-fn object_that_is_wanted_in_another_version_of_its_kind_is_not_deleted() {
+fn object_that_is_desired_in_another_version_of_its_kind_is_not_deleted() {
     block_on(async {
         let arena = Arena::start(&[doubles()]).await;
         arena.install(&of_doubles("moved", "1.0.0", &json!([double("v1", 1)])).0).await;

@@ -61,11 +61,15 @@ fn read(kind: &Kind, object: &mut Value) -> Result<Vec<String>, StatusError> {
     Ok(unknown)
 }
 
-/// As [`decode`], of what an apply has made: a custom resource is given its defaults and stays as
-/// it is otherwise, nulls too, until it has been checked.
+/// As [`decode`], of what an apply has made: a custom resource is pruned, is given its defaults and
+/// stays as it is otherwise, nulls too, until it has been checked.
 pub(crate) fn decode_applied(kind: &Kind, object: &mut Value) -> Result<(), StatusError> {
     if kind.custom.is_none() {
         return decode(kind, object).map(|_| ());
+    }
+    if !is_active(Mutation::NoPruning) {
+        // An apply may not set unknown fields, except under `additionalProperties: true`.
+        crd::prune::prune(kind.schema(), object);
     }
     if !is_active(Mutation::NoDefaulting) {
         crd::default::fill(kind.schema(), object);

@@ -10,7 +10,7 @@ pub(crate) const HISTORY_MAX: usize = 5;
 /// What earlier runs of the guest have written to the Kuri's status. Everybody who may write the
 /// status can change it, so no run starts earlier because of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recorded {
+pub(crate) struct PreviousStatus {
     /// Whether the phase is that of a run that has ended.
     pub(crate) has_ended_phase: bool,
     /// The last runs of the Job, newest first.
@@ -24,7 +24,7 @@ pub(crate) struct Recorded {
     pub(crate) has_periodic: bool,
 }
 
-impl Recorded {
+impl PreviousStatus {
     /// Returns whether the history has this run. No two runs start in the same second.
     pub(crate) fn has(&self, run: &KuriRun) -> bool {
         self.history.iter().any(|one| one.start == run.start)
@@ -40,7 +40,7 @@ impl Recorded {
         self.runs = Some(self.runs.unwrap_or_default().saturating_add(1));
     }
 
-    /// Returns the status with this phase and the recorded runs.
+    /// Returns the status with this phase and these runs.
     pub(crate) fn status(&self, phase: KuriPhase) -> KuriStatus {
         KuriStatus { phase, history: self.history.clone(), runs: self.runs, next_run: None }
     }
@@ -81,7 +81,7 @@ fn end_of_a_run(ready: &Value) -> Option<Condition> {
 }
 
 /// Reads whatever is in a status: one that the guest cannot use counts as empty.
-impl<'de> Deserialize<'de> for Recorded {
+impl<'de> Deserialize<'de> for PreviousStatus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self::of(&Value::deserialize(deserializer)?))
     }

@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Labels, Resource};
+use innkeeper_sdk::{Labels, Resource, one_line};
 use serde::Deserialize;
 
 /// The longest text of another component that a message quotes, in characters.
@@ -7,13 +7,13 @@ const QUOTE_MAX: usize = 300;
 /// A Pod, with the fields that say why it is not ready.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct PodProgress {
+pub(crate) struct ObservedPod {
     /// Metadata.
     pub(crate) metadata: PodMetadata,
     status: PodStatus,
 }
 
-/// The metadata of a [`PodProgress`].
+/// The metadata of a [`ObservedPod`].
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct PodMetadata {
@@ -81,7 +81,7 @@ struct Waiting {
 /// A Deployment, with the fields that say since when it is not available.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct DeploymentProgress {
+pub(crate) struct ObservedDeployment {
     status: DeploymentStatus,
 }
 
@@ -91,7 +91,7 @@ struct DeploymentStatus {
     conditions: Vec<TimedCondition>,
 }
 
-impl PodProgress {
+impl ObservedPod {
     /// Returns ` since TIME` if the Pod reports the time at which it stopped being ready.
     pub(crate) fn since(&self) -> String {
         since(&self.status.conditions, "Ready")
@@ -116,7 +116,7 @@ impl PodProgress {
     }
 }
 
-impl DeploymentProgress {
+impl ObservedDeployment {
     /// Returns ` since TIME` if the Deployment reports the time at which it stopped being
     /// available.
     pub(crate) fn since(&self) -> String {
@@ -130,19 +130,18 @@ fn since(conditions: &[TimedCondition], type_: &str) -> String {
     time.map(|time| format!(" since {}", quote(time))).unwrap_or_default()
 }
 
-/// Returns the beginning of a text, in one line.
+/// Returns the beginning of a text of another component, in one line.
 fn quote(text: &str) -> String {
-    let line = text.chars().map(|one| if one.is_control() { ' ' } else { one });
-    line.take(QUOTE_MAX).collect()
+    one_line(text, QUOTE_MAX)
 }
 
-impl Resource for PodProgress {
+impl Resource for ObservedPod {
     const API_VERSION: &'static str = "v1";
     const KIND: &'static str = "Pod";
     const PLURAL: &'static str = "pods";
 }
 
-impl Resource for DeploymentProgress {
+impl Resource for ObservedDeployment {
     const API_VERSION: &'static str = "apps/v1";
     const KIND: &'static str = "Deployment";
     const PLURAL: &'static str = "deployments";
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     fn obstacle(reason: &str, message: &str) -> String {
-        let pod: PodProgress = from_value(json!({ "status": { "containerStatuses": [
+        let pod: ObservedPod = from_value(json!({ "status": { "containerStatuses": [
             { "name": "maintpage", "image": "maintenance:1",
                 "state": { "waiting": { "reason": reason, "message": message } } },
         ] } }))
@@ -175,7 +174,7 @@ mod tests {
 
     #[test]
     fn since_is_empty_when_the_api_server_has_no_time() {
-        let pod = |time| -> PodProgress {
+        let pod = |time| -> ObservedPod {
             from_value(json!({ "status": { "conditions": [
                 { "type": "Ready", "status": "False", "lastTransitionTime": time },
             ] } }))

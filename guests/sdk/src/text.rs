@@ -1,0 +1,34 @@
+/// Returns a text of another program as one line for a message: without white space around it, with
+/// spaces in place of line breaks and other control characters, and cut to `chars_max` characters.
+///
+/// Use it for what a guest reads from a status, such as the reason of a waiting container or a
+/// termination message: their authors decide about length and content.
+///
+/// ```
+/// use innkeeper_sdk::one_line;
+///
+/// assert_eq!(one_line("cannot pull:\n  not found\n", 80), "cannot pull:   not found");
+/// assert_eq!(one_line("a very long text", 6), "a very");
+/// ```
+pub fn one_line(text: &str, chars_max: usize) -> String {
+    let line = text.trim().chars().map(|one| if one.is_control() { ' ' } else { one });
+    line.take(chars_max).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_has_no_control_characters_and_no_space_around_it() {
+        assert_eq!(one_line("\n a\tb\r\nc\u{7}d\u{85}e \n", 100), "a b  c d e");
+        assert_eq!(one_line(" \n ", 100), "");
+    }
+
+    #[test]
+    fn one_line_counts_characters_and_not_bytes() {
+        assert_eq!(one_line("snow ☃☃☃", 6), "snow ☃");
+        assert_eq!(one_line("☃", 0), "");
+        assert_eq!(one_line(&"R\n".repeat(50_000), 300).chars().count(), 300);
+    }
+}
