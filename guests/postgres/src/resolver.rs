@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Context, Observed, ReadError, Resource as _};
+use innkeeper_sdk::{Context, Observed, ReadError};
 
 use crate::PostgreSQL;
 use crate::claim::Claim;
@@ -243,14 +243,10 @@ impl Resolver<'_> {
         found: Option<&Claim>,
         safety: &Safety,
     ) -> Resolved {
-        let (has, problem) = match found {
-            None => (None, None),
-            Some(claim) => {
-                (claim.class(), self.problem_of_new(volume, name, class.as_deref(), claim, safety))
-            }
-        };
-        // The class of a claim is immutable, and an apply with another one would fail.
-        let class = class.map(|class| has.map_or(class, str::to_owned));
+        let problem = found
+            .and_then(|claim| self.problem_of_new(volume, name, class.as_deref(), claim, safety));
+        // The class of a claim is immutable: the API server refuses another one, and none.
+        let class = found.and_then(Claim::class).map(str::to_owned).or(class);
         Resolved {
             source: Some(Source::Own { name: name.to_owned(), class }),
             problem,
@@ -303,20 +299,9 @@ impl Resolver<'_> {
             };
             return Some(no_class(name, &format!("set {field}.className")));
         }
-        let is_unapplied = || {
-            self.observed.unapplied().iter().any(|unapplied| {
-                unapplied.reference.kind == Claim::KIND && unapplied.reference.name == name
-            })
-        };
         let has = claim.class()?;
-        let differs = match class {
-            Some(class) => class != has,
-            // The field has been removed from the spec, which the API server refuses for a claim.
-            None => is_unapplied(),
-        };
-        if !differs {
-            return None;
-        }
+        // Without a class in spec and parameters, each class is one that the user accepts.
+        let to = class.filter(|class| *class != has)?;
         let loses = if volume == DATA {
             "the new volume has the rows of the newest backup"
         } else {
@@ -331,11 +316,10 @@ impl Resolver<'_> {
                 "wait for a backup and run `kubectl delete pvc {name} --wait=false` and `{pods}`; {loses}",
             ),
         };
-        let to = class.map(|class| format!(" to {class}")).unwrap_or_default();
         Some(Problem::remains(
             "ClassUnchanged",
             format!(
-                "PersistentVolumeClaim {name} has the storage class {has}, which cannot change{to}: set className to {has}, or {what}",
+                "PersistentVolumeClaim {name} has the storage class {has}, which cannot change to {to}: set className to {has}, or {what}",
             ),
         ))
     }
