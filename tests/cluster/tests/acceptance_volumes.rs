@@ -120,6 +120,7 @@ impl<'a> Original<'a> {
                 "template": {"metadata": {"labels": labels},
                     "spec": {"terminationGracePeriodSeconds": 1,
                         "containers": [{"name": "postgres", "image": "postgres:15", "env": env,
+                            "args": ["-c", "listen_addresses=*"],
                             "ports": [{"containerPort": 5432}],
                             "volumeMounts": [
                                 {"name": "data", "mountPath": "/var/lib/postgresql/data"}]}],
