@@ -6,7 +6,7 @@
 //! | `names` | names of the desired objects |
 //! | `password` | the Secret, of which the guest sees only digests |
 //! | `parameters` | the Module's parameters |
-//! | `volume_spec` | where a volume is to be, by spec and parameters |
+//! | `volume_spec`, `desired_volumes` | where a volume is to be, by spec and parameters |
 //! | `resolved_volumes`, `resolver`, `problem` | where it is, by that and the observed claims |
 //! | `consent` | the claims that the user allows to leave |
 //! | `safety` | what the leaving of a volume would lose |
@@ -23,6 +23,7 @@ mod backup;
 mod claim;
 mod consent;
 mod deployed;
+mod desired_volumes;
 mod last_copy;
 mod names;
 mod parameters;

@@ -7,7 +7,7 @@ use crate::problem::{Effect, Problem};
 use crate::resolver::Resolver;
 use crate::volume_source::VolumeSource;
 use crate::volumes::{BACKUPS, DATA, Volumes};
-use crate::{Names, PostgreSQL, volume_spec};
+use crate::{Names, PostgreSQL, desired_volumes};
 
 /// The volumes of a `PostgreSQL`, from its spec, the Module's parameters and the observed claims.
 pub(crate) struct ResolvedVolumes {
@@ -37,11 +37,11 @@ impl ResolvedVolumes {
         let mut consent = Consent::of(postgres, deployed);
         let resolver = Resolver { context, observed, deployed, consent: &consent };
         let backups = resolver.safety_of_backups(&names.backups)?;
-        let wanted = volume_spec::of_data(postgres, names, parameters);
+        let wanted = desired_volumes::data(postgres, names, parameters);
         let data = resolver.resolve(DATA, &names.data, wanted, &backups)?;
         // Backups that may be the only copy of the rows stay.
         let safety = resolver.safety_of_data(&names.data, data.source.as_ref())?;
-        let wanted = volume_spec::of_backups(postgres, names, parameters);
+        let wanted = desired_volumes::backups(postgres, names, parameters);
         let backups = resolver.resolve(BACKUPS, &names.backups, wanted, &safety)?;
         let left = data.left.into_iter().chain(backups.left);
         let mut problem = worse(data.problem, backups.problem);
