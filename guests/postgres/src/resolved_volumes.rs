@@ -37,12 +37,12 @@ impl ResolvedVolumes {
         let mut consent = Consent::of(postgres, deployed);
         let resolver = Resolver { context, observed, deployed, consent: &consent };
         let backups = resolver.safety_of_backups(&names.backups)?;
-        let wanted = desired_volumes::data(postgres, names, parameters);
-        let data = resolver.resolve(DATA, &names.data, wanted, &backups)?;
+        let desired = desired_volumes::data(postgres, names, parameters);
+        let data = resolver.resolve(DATA, &names.data, desired, &backups)?;
         // Backups that may be the only copy of the rows stay.
         let safety = resolver.safety_of_data(&names.data, data.source.as_ref())?;
-        let wanted = desired_volumes::backups(postgres, names, parameters);
-        let backups = resolver.resolve(BACKUPS, &names.backups, wanted, &safety)?;
+        let desired = desired_volumes::backups(postgres, names, parameters);
+        let backups = resolver.resolve(BACKUPS, &names.backups, desired, &safety)?;
         let left = data.left.into_iter().chain(backups.left);
         let mut problem = worse(data.problem, backups.problem);
         let mut volumes = data.source.zip(backups.source);

@@ -103,29 +103,29 @@ impl Resolver<'_> {
         &self,
         volume: &str,
         own: &str,
-        wanted: Result<VolumeSource, Problem>,
+        desired: Result<VolumeSource, Problem>,
         safety: &Safety,
     ) -> Result<ResolvedVolume, ReadError> {
-        let wanted = match wanted {
-            Ok(wanted) => wanted,
+        let desired = match desired {
+            Ok(desired) => desired,
             Err(problem) => return Ok(ResolvedVolume::without_source(problem)),
         };
         let own_claim = self.claim(own)?;
         let is_own_made = own_claim.as_ref().is_some_and(|claim| self.is_made(own, claim));
-        let wanted = match wanted {
+        let desired = match desired {
             // The user names the claim that the guest has created.
             VolumeSource::Existing(name) if name == own && is_own_made => {
                 VolumeSource::Own { name, class: None }
             }
-            wanted => wanted,
+            desired => desired,
         };
-        let left = self.previous(volume, own)?.filter(|previous| wanted.claim() != Some(previous));
+        let left = self.previous(volume, own)?.filter(|previous| desired.claim() != Some(previous));
         if let Some(previous) = &left
             && let Some(stay) = self.stay(volume, own, previous, safety)?
         {
             return Ok(stay);
         }
-        if wanted.claim().is_some()
+        if desired.claim().is_some()
             && self.deployed.is_some_and(|deployed| deployed.is_ephemeral(volume))
             && let Some(Danger { why, .. }) = safety.last_copy()
         {
@@ -136,7 +136,7 @@ impl Resolver<'_> {
             let problem = Problem::other_volume("LastCopyInPod", message);
             return Ok(ResolvedVolume::on(VolumeSource::Ephemeral, Some(problem)));
         }
-        let resolved = match wanted {
+        let resolved = match desired {
             VolumeSource::Own { name, class } => {
                 self.new_claim(volume, &name, class, own_claim.as_ref(), safety)
             }
@@ -237,7 +237,7 @@ impl Resolver<'_> {
         safety: &Safety,
     ) -> ResolvedVolume {
         let problem = found
-            .and_then(|claim| self.problem_of_new(volume, name, class.as_deref(), claim, safety));
+            .and_then(|claim| self.problem_of_own(volume, name, class.as_deref(), claim, safety));
         // The class of a claim is immutable: the API server refuses another one, and none.
         let class = found.and_then(Claim::class).map(str::to_owned).or(class);
         ResolvedVolume {
@@ -248,7 +248,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn problem_of_new(
+    fn problem_of_own(
         &self,
         volume: &str,
         name: &str,
@@ -256,7 +256,7 @@ impl Resolver<'_> {
         claim: &Claim,
         safety: &Safety,
     ) -> Option<Problem> {
-        let pods = format!("kubectl delete pod -l name={}", self.observed.name());
+        let pods = self.delete_pod();
         let last_copy = safety.last_copy();
         let wait = if volume == DATA { "wait for a backup, then " } else { "" };
         if claim.is_terminating() {
@@ -294,27 +294,43 @@ impl Resolver<'_> {
         }
         let has = claim.class()?;
         // Without a class in spec and parameters, each class is one that the user accepts.
-        let to = class.filter(|class| *class != has)?;
+        let other = class.filter(|class| *class != has)?;
+        Some(self.class_unchanged(volume, name, (has, other), safety))
+    }
+
+    /// The class of a claim is another one than the spec or the parameters say.
+    fn class_unchanged(
+        &self,
+        volume: &str,
+        name: &str,
+        (has, other): (&str, &str),
+        safety: &Safety,
+    ) -> Problem {
         let loses = if volume == DATA {
             "the new volume has the rows of the newest backup"
         } else {
             "the existing backups are deleted with the claim"
         };
-        let what = match last_copy {
+        let what = match safety.last_copy() {
             Some(Danger { why, first }) => format!(
                 "{why}, so to change it, first save the rows with `{}`, or {first}",
                 self.last_copy().save,
             ),
             None => format!(
-                "wait for a backup and run `kubectl delete pvc {name} --wait=false` and `{pods}`; {loses}",
+                "wait for a backup and run `kubectl delete pvc {name} --wait=false` and `{}`; {loses}",
+                self.delete_pod(),
             ),
         };
-        Some(Problem::other_volume(
+        Problem::other_volume(
             "ClassUnchanged",
             format!(
-                "PersistentVolumeClaim {name} has the storage class {has}, which cannot change to {to}: set className to {has}, or {what}",
+                "PersistentVolumeClaim {name} has the storage class {has}, which cannot change to {other}: set className to {has}, or {what}",
             ),
-        ))
+        )
+    }
+
+    fn delete_pod(&self) -> String {
+        format!("kubectl delete pod -l name={}", self.observed.name())
     }
 
     /// The source of a volume of the deployed pods.

@@ -227,7 +227,7 @@ impl<'a> Original<'a> {
         let listed = self.in_operator(LIST).await?;
         assert_eq!(
             listed,
-            "postgres 600 bardb.sql\npostgres 700 .\npostgres 755 bardb.backups\n\
+            "postgres 600 bardb.sql\npostgres 700 .\npostgres 700 bardb.backups\n\
              root 600 bazdb.sql\n"
         );
         assert_eq!(self.in_operator(digests).await?, before);
