@@ -14,8 +14,8 @@
 . "$(dirname "$0")/common.sh"
 check_owner "$BACKUPS"
 become_postgres "$BACKUPS"
-hold "$BACKUPS"
-take "$BACKUPS"
+lock_volume "$BACKUPS"
+record_owner "$BACKUPS"
 cd "$BACKUPS"
 
 # Remove the files of an interrupted run.
@@ -42,10 +42,10 @@ if ! pg_dumpall --no-password --roles-only -l "$PGDATABASE" -f "$name.roles.sql.
 	say "the roles cannot be dumped: the backup has none"
 	rm -f "$name.roles.sql.tmp"
 fi
-settle "$BACKUPS"
+sync_volume "$BACKUPS"
 [ ! -e "$name.roles.sql.tmp" ] || mv "$name.roles.sql.tmp" "$name.roles.sql"
 mv "$name.dump.tmp" "$name.dump"
-settle "$BACKUPS"
+sync_volume "$BACKUPS"
 say "made $name.dump"
 
 newest=0 hours= hours_kept=0 days= days_kept=0

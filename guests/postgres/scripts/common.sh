@@ -8,19 +8,19 @@
 
 set -eu
 umask 077
-me=$(basename "$0" .sh)
+script=$(basename "$0" .sh)
 # The first process of a container ignores signals without a handler.
 trap 'exit 143' TERM INT
 
 say() {
-	printf '%s: %s\n' "$me" "$*" >&2
+	printf '%s: %s\n' "$script" "$*" >&2
 }
 
 # Ends the script. The kubelet puts the text into the status of the pod.
 die() {
 	say "$*"
 	log=${TERMINATION_LOG:-/dev/termination-log}
-	[ ! -w "$log" ] || printf '%s: %s\n' "$me" "$*" >"$log" || true
+	[ ! -w "$log" ] || printf '%s: %s\n' "$script" "$*" >"$log" || true
 	exit 1
 }
 
@@ -48,7 +48,7 @@ become_postgres() {
 
 # Takes the lock of a volume and holds it until this shell and all its child processes have ended:
 # each of them keeps the file open. Waits while another pod holds the lock. $2: another file
-hold() {
+lock_volume() {
 	exec 9>"$1/${2:-lock}"
 	flock -n 9 && return 0
 	say "waiting for the process that holds the lock of $1"
@@ -59,11 +59,11 @@ hold() {
 
 # Takes the lock of the data. Data in the pod is locked on the volume of the backups: two pods at
 # once would each have a database, and the backups of one would replace those of the other.
-hold_data() {
+lock_data() {
 	if [ -n "${EPHEMERAL:-}" ]; then
-		hold "$BACKUPS" server.lock
+		lock_volume "$BACKUPS" server.lock
 	else
-		hold "$DATA"
+		lock_volume "$DATA"
 	fi
 }
 
@@ -93,7 +93,7 @@ check_owner() {
 }
 
 # Writes to a volume that it belongs to this PostgreSQL, unless it belongs to another one.
-take() {
+record_owner() {
 	check_owner "$1"
 	[ -n "${OWNER:-}" ] || return 0
 	(
@@ -104,7 +104,7 @@ take() {
 }
 
 # Flushes a volume's file system to its disk.
-settle() {
+sync_volume() {
 	sync -f "$1"
 }
 

@@ -4,7 +4,7 @@
 #   data exists                       keeps it; data in the pod only if no other pod served since
 #   no data, no backup                creates a new database
 #   no data, backups                  restores the newest backup that can be restored; a backup of
-#                                     the original operator counts too, see original.sh
+#                                     the original operator counts too, see original_backups.sh
 #   no data, no backup restorable     fails, and creates no empty database; a backup without tables
 #                                     counts only if no other backup may have some
 #
@@ -17,8 +17,8 @@
 # BACKUPS, OWNER and EPHEMERAL as in common.sh
 
 . "$(dirname "$0")/common.sh"
-. "$(dirname "$0")/original.sh"
-. "$(dirname "$0")/origin.sh"
+. "$(dirname "$0")/original_backups.sh"
+. "$(dirname "$0")/restored_from.sh"
 
 # Fails if a claim of the user holds files that are not of these scripts, for example the database
 # of a server that does not take the lock.
@@ -39,12 +39,12 @@ check_existing() {
 check_existing
 check_owner "$DATA"
 check_owner "$BACKUPS"
-own_originals
+chown_originals
 become_postgres "$DATA" "$BACKUPS"
 [ -n "$POSTGRES_PASSWORD" ] || die "the password is empty: set it in the Secret"
-[ -n "${HAS_LOCK:-}" ] || hold_data
-take "$DATA"
-take "$BACKUPS"
+[ -n "${HAS_LOCK:-}" ] || lock_data
+record_owner "$DATA"
+record_owner "$BACKUPS"
 if [ -n "${EPHEMERAL:-}" ] && ! is_newest; then
 	# Another pod has served since, or this pod is new: the newest backup counts.
 	rm -rf "$DATA/pgdata.old"
@@ -145,10 +145,10 @@ restore() {
 # Renames the temporary directory to its final name.
 publish() {
 	[ -z "$started" ] || stop fast
-	settle "$DATA"
+	sync_volume "$DATA"
 	mv "$new" "$pgdata"
-	settle "$DATA"
-	report_origin "$pgdata"
+	sync_volume "$DATA"
+	report_restored_from "$pgdata"
 }
 
 if [ -e "$pgdata" ]; then
@@ -160,7 +160,7 @@ if [ -e "$pgdata" ]; then
 	start "$pgdata"
 	set_password
 	stop fast
-	report_origin "$pgdata"
+	report_restored_from "$pgdata"
 	say "the data is there"
 	exit 0
 fi
@@ -176,7 +176,7 @@ fi
 failed=
 for backup in $found; do
 	if restore "$backup"; then
-		keep_origin "$new" "$BACKUPS/$backup"
+		record_restored_from "$new" "$BACKUPS/$backup"
 		publish
 		say "there was no data: restored from $backup"
 		exit 0

@@ -8,7 +8,7 @@
 
 . "$(dirname "$0")/common.sh"
 become_postgres "$DATA"
-hold_data
+lock_data
 if [ -n "${EPHEMERAL:-}" ] && ! is_newest; then
 	say "another pod has prepared its data since: restoring the newest backup"
 	HAS_LOCK=yes sh "$(dirname "$0")/prepare.sh" &

@@ -58,15 +58,6 @@ struct ClaimSource {
     claim_name: String,
 }
 
-/// The source of a volume of the deployed pods.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DeployedVolume {
-    /// The claim of this name.
-    Claim(String),
-    /// An emptyDir.
-    Ephemeral,
-}
-
 impl Deployed {
     /// Returns the Deployment; `None` if the primary has none.
     pub(crate) fn of(observed: &Observed<PostgreSQL>) -> Option<Self> {
@@ -83,13 +74,22 @@ impl Deployed {
         self.spec.template.metadata.annotations.get(DIGEST_ANNOTATION).map(String::as_str)
     }
 
-    /// Returns the source of the volume of this name.
-    pub(crate) fn volume(&self, name: &str) -> Option<DeployedVolume> {
-        let volume = self.spec.template.spec.volumes.iter().find(|volume| volume.name == name)?;
-        if let Some(claim) = &volume.persistent_volume_claim {
-            return Some(DeployedVolume::Claim(claim.claim_name.clone()));
-        }
-        volume.empty_dir.as_ref().map(|_| DeployedVolume::Ephemeral)
+    /// Returns the claim on which the volume of this name is.
+    pub(crate) fn claim(&self, volume: &str) -> Option<&str> {
+        let claim = self.volume(volume)?.persistent_volume_claim.as_ref()?;
+        Some(&claim.claim_name)
+    }
+
+    /// Returns whether the volume of this name is in the pod (emptyDir).
+    pub(crate) fn is_ephemeral(&self, volume: &str) -> bool {
+        let is_ephemeral = |volume: &TemplateVolume| {
+            volume.persistent_volume_claim.is_none() && volume.empty_dir.is_some()
+        };
+        self.volume(volume).is_some_and(is_ephemeral)
+    }
+
+    fn volume(&self, name: &str) -> Option<&TemplateVolume> {
+        self.spec.template.spec.volumes.iter().find(|volume| volume.name == name)
     }
 }
 

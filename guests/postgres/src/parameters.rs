@@ -1,27 +1,17 @@
 use innkeeper_sdk::serde_json::{Value, json};
 use serde::Deserialize;
 
+use crate::volume_spec::{CLAIM_NAME, VolumeSpec};
+
 /// The Module's `spec.parameters`: where the volumes of `PostgreSQL`s are whose spec does not say
 /// so. The CRD of the original operator has no fields for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// The volume of the data.
-    pub storage: Placement,
+    pub storage: VolumeSpec,
     /// The volume of the backups.
-    pub backup: Placement,
-}
-
-/// Where a volume is, as far as a spec or the Module's parameters say so.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Placement {
-    /// Storage class of a claim that the guest creates.
-    pub class_name: Option<String>,
-    /// An existing claim.
-    pub claim_name: Option<String>,
-    /// Whether the volume is an emptyDir.
-    pub ephemeral: Option<bool>,
+    pub backup: VolumeSpec,
 }
 
 impl Parameters {
@@ -37,7 +27,7 @@ impl Parameters {
             json!({
                 "description": format!("Existing PersistentVolumeClaim for {what} in the namespace of each PostgreSQL, where it gives none."),
                 "type": "string", "minLength": 1, "maxLength": 253,
-                "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+                "pattern": CLAIM_NAME,
             })
         };
         json!({

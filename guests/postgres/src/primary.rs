@@ -2,6 +2,21 @@ use innkeeper_sdk::{Column, CustomResource, Metadata, Primary, Resource, Rule};
 use serde::{Deserialize, Serialize};
 
 use crate::restored_from::{ReportedStatus, RestoredFrom};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::volume_spec::CLAIM_NAME;
+
+/// The sizes of volumes: quantities.
+#[cfg(not(target_arch = "wasm32"))]
+const QUANTITY: &str = "^[0-9]+(\\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?$";
+
+/// Returns the rule of sizes in the CRD.
+#[cfg(not(target_arch = "wasm32"))]
+fn cannot_shrink() -> innkeeper_sdk::serde_json::Value {
+    innkeeper_sdk::serde_json::json!([{
+        "rule": "quantity(self).compareTo(quantity(oldSelf)) >= 0",
+        "message": "a volume cannot shrink",
+    }])
+}
 
 /// A `PostgreSQL`, as the guest reads it.
 #[derive(Clone, Debug, Deserialize)]
@@ -76,11 +91,8 @@ pub struct Storage {
         not(target_arch = "wasm32"),
         schemars(
             length(max = 32),
-            regex(pattern = "^[0-9]+(\\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?$"),
-            extend("x-kubernetes-validations" = [{
-                "rule": "quantity(self).compareTo(quantity(oldSelf)) >= 0",
-                "message": "a volume cannot shrink",
-            }])
+            regex(pattern = QUANTITY),
+            extend("x-kubernetes-validations" = cannot_shrink())
         )
     )]
     pub size: String,
@@ -96,7 +108,7 @@ pub struct Storage {
         not(target_arch = "wasm32"),
         schemars(
             length(min = 1, max = 253),
-            regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+            regex(pattern = CLAIM_NAME)
         )
     )]
     pub claim_name: Option<String>,
@@ -130,11 +142,8 @@ pub struct Backup {
         not(target_arch = "wasm32"),
         schemars(
             length(max = 32),
-            regex(pattern = "^[0-9]+(\\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?$"),
-            extend("x-kubernetes-validations" = [{
-                "rule": "quantity(self).compareTo(quantity(oldSelf)) >= 0",
-                "message": "a volume cannot shrink",
-            }])
+            regex(pattern = QUANTITY),
+            extend("x-kubernetes-validations" = cannot_shrink())
         )
     )]
     pub size: String,
@@ -149,7 +158,7 @@ pub struct Backup {
         not(target_arch = "wasm32"),
         schemars(
             length(min = 1, max = 253),
-            regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+            regex(pattern = CLAIM_NAME)
         )
     )]
     pub claim_name: Option<String>,

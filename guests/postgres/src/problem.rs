@@ -7,26 +7,40 @@ pub(crate) struct Problem {
     pub(crate) reason: &'static str,
     /// What is wrong, and what to do.
     pub(crate) message: String,
-    /// Whether no server can start on the volumes.
-    pub(crate) stops: bool,
-    /// Whether the guest knows volumes to desire all the same.
-    pub(crate) has_volumes: bool,
+    /// What it means for the server.
+    pub(crate) effect: Effect,
+}
+
+/// What a problem means for the server, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Effect {
+    /// No volume can be used: no server starts, and one that runs keeps the volumes it has.
+    NoVolume,
+    /// The volume is desired, and the pod is `Pending` until a person acts.
+    PodPending,
+    /// The server runs, on another volume than the spec says.
+    OtherVolume,
 }
 
 impl Problem {
-    /// A problem with which the guest knows no volumes.
-    pub(crate) fn stops(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), stops: true, has_volumes: false }
+    /// A problem with the effect [`Effect::NoVolume`].
+    pub(crate) fn no_volume(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), effect: Effect::NoVolume }
     }
 
-    /// A problem with which the pod waits until a person acts; the volumes stay desired.
-    pub(crate) fn waits(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), stops: true, has_volumes: true }
+    /// A problem with the effect [`Effect::PodPending`].
+    pub(crate) fn pod_pending(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), effect: Effect::PodPending }
     }
 
-    /// A problem with which the server runs, on other volumes than the spec says.
-    pub(crate) fn remains(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), stops: false, has_volumes: true }
+    /// A problem with the effect [`Effect::OtherVolume`].
+    pub(crate) fn other_volume(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), effect: Effect::OtherVolume }
+    }
+
+    /// Returns whether a new server cannot start.
+    pub(crate) fn prevents_start(&self) -> bool {
+        self.effect < Effect::OtherVolume
     }
 
     /// Returns the condition of this type.

@@ -9,8 +9,9 @@ use innkeeper_sdk::{
 use crate::consent::LEFT_ANNOTATION;
 use crate::deployed::Deployed;
 use crate::password::Password;
-use crate::ready_pods::Pods;
-use crate::storage::Storage;
+use crate::pods::Pods;
+use crate::problem::{Effect, Problem};
+use crate::resolved_volumes::ResolvedVolumes;
 use crate::volumes::Volumes;
 use crate::{Names, Parameters, PostgreSQL, backup, deployed, report, restored, scripts, server};
 
@@ -36,85 +37,108 @@ impl Reconciler for Guest {
     }
 
     fn reconcile(context: &Context, observed: &Observed<PostgreSQL>) -> Outcome {
-        if !innkeeper_sdk::names::is_service_name(observed.name()) {
-            return Outcome::refused(
-                "UnusableName",
-                "the name of a PostgreSQL names its Service: use at most 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`",
-            );
-        }
-        let parameters: Parameters = match observed.parameters() {
-            Ok(parameters) => parameters,
-            Err(error) => {
-                let message = format!("the Module's spec.parameters are invalid: {error}");
-                return Outcome::refused("BadParameters", message);
-            }
-        };
-        let pods = match Pods::read(context, observed) {
-            Ok(pods) => pods,
-            Err(error) => return unreadable("pods", &error),
-        };
-        let names = Names::of(observed.primary());
-        let deployed = Deployed::of(observed);
-        let resolved = Storage::resolve(context, observed, &names, &parameters, deployed.as_ref());
-        let storage = match resolved {
-            Ok(storage) => storage,
-            Err(error) => return unreadable("PersistentVolumeClaims", &error),
-        };
-        let password = Password::read(context, observed);
-        let desired = with_report(observed, &names, &pods, &password, &storage);
-        let Some(volumes) = &storage.volumes else {
-            let desired = match (&password, storage.stopped()) {
-                (Password::Missing(reason, message), _) => {
-                    desired.condition(condition::not_ready(reason, message))
-                }
-                (_, Some(problem)) => desired.condition(problem.condition("Ready")),
-                (_, None) => desired,
-            };
-            return desired.partial();
-        };
-        let workload = Workload {
-            observed,
-            names: &names,
-            volumes,
-            left: storage.consent.left(),
-            strategy: server::strategy(deployed::is_rolling(context, observed)),
-        };
-        match &password {
-            Password::Found(digest) => {
-                let desired = workload.add(desired, digest);
-                let desired = match (storage.stopped(), pods.failure()) {
-                    (Some(problem), _) => desired.condition(problem.condition("Ready")),
-                    (None, Some(message)) => {
-                        desired.condition(condition::not_ready("PrepareFailed", message))
-                    }
-                    (None, None) => desired.ready_condition(observed),
-                };
-                let desired = workload.add_rest(desired, &pods);
-                // On the volumes of the pods that run, because the spec's cannot be used.
-                if storage.stopped().is_some_and(|problem| !problem.has_volumes) {
-                    desired.partial()
-                } else {
-                    desired.complete()
-                }
-            }
-            Password::Missing(reason, message) => {
-                let desired = desired.condition(condition::not_ready(reason, message));
-                // Before the first rollout, create nothing. Later, keep desiring the objects with
-                // the last password, so that the host repairs them and deletes nothing.
-                match deployed.as_ref().and_then(Deployed::password_digest) {
-                    None => desired,
-                    Some(digest) => workload.add_rest(workload.add(desired, digest), &pods),
-                }
-                .partial()
-            }
-        }
+        desire(context, observed).unwrap_or_else(|outcome| *outcome)
     }
 }
 
-fn unreadable(what: &str, error: &ReadError) -> Outcome {
+/// Returns the outcome of a run.
+///
+/// # Errors
+/// The outcome of a run that ends before anything is desired.
+fn desire(context: &Context, observed: &Observed<PostgreSQL>) -> Result<Outcome, Box<Outcome>> {
+    check_name(observed)?;
+    let parameters = parameters(observed)?;
+    let pods = Pods::read(context, observed).map_err(|error| unreadable("pods", &error))?;
+    let names = Names::of(observed.primary());
+    let deployed = Deployed::of(observed);
+    let resolved = ResolvedVolumes::of(context, observed, &names, &parameters, deployed.as_ref())
+        .map_err(|error| unreadable("PersistentVolumeClaims", &error))?;
+    let password = Password::read(context, observed);
+    let desired = with_report(observed, &names, &pods, &password, &resolved);
+    let problem = resolved.problem_of_start();
+    let Some(volumes) = &resolved.volumes else {
+        return Ok(without_volumes(desired, &password, problem));
+    };
+    let workload = Workload {
+        observed,
+        names: &names,
+        volumes,
+        pods: &pods,
+        left: resolved.consent.left(),
+        strategy: server::strategy(deployed::is_rolling(context, observed)),
+    };
+    Ok(match &password {
+        Password::Found(digest) => with_password(desired, &workload, digest, problem),
+        Password::Missing(reason, message) => {
+            let desired = desired.condition(condition::not_ready(reason, message));
+            let digest = deployed.as_ref().and_then(Deployed::password_digest);
+            without_password(desired, &workload, digest)
+        }
+    })
+}
+
+fn check_name(observed: &Observed<PostgreSQL>) -> Result<(), Box<Outcome>> {
+    if innkeeper_sdk::names::is_service_name(observed.name()) {
+        return Ok(());
+    }
+    Err(Box::new(Outcome::refused(
+        "UnusableName",
+        "the name of a PostgreSQL names its Service: use at most 63 lower-case letters, digits and `-`, beginning with a letter and not ending with `-`",
+    )))
+}
+
+fn parameters(observed: &Observed<PostgreSQL>) -> Result<Parameters, Box<Outcome>> {
+    observed.parameters().map_err(|error| {
+        let message = format!("the Module's spec.parameters are invalid: {error}");
+        Box::new(Outcome::refused("BadParameters", message))
+    })
+}
+
+fn unreadable(what: &str, error: &ReadError) -> Box<Outcome> {
     let message = format!("the {what} cannot be read: {error}");
-    Outcome::failed("Unreadable", message.clone())
-        .condition(condition::not_ready("Unreadable", message))
+    let outcome = Outcome::failed("Unreadable", message.clone());
+    Box::new(outcome.condition(condition::not_ready("Unreadable", message)))
+}
+
+/// Desires no objects, since there is no volume for the server.
+fn without_volumes(desired: Desired, password: &Password, problem: Option<&Problem>) -> Outcome {
+    let ready = match (password, problem) {
+        (Password::Missing(reason, message), _) => Some(condition::not_ready(reason, message)),
+        (Password::Found(_), problem) => problem.map(|problem| problem.condition("Ready")),
+    };
+    ready.into_iter().fold(desired, Desired::condition).partial()
+}
+
+/// Desires all objects. `problem`: why no new server can start.
+fn with_password(
+    desired: Desired,
+    workload: &Workload,
+    digest: &str,
+    problem: Option<&Problem>,
+) -> Outcome {
+    let desired = workload.add(desired, digest);
+    let desired = match (problem, workload.pods.failure()) {
+        (Some(problem), _) => desired.condition(problem.condition("Ready")),
+        (None, Some(message)) => desired.condition(condition::not_ready("PrepareFailed", message)),
+        (None, None) => desired.ready_condition(workload.observed),
+    };
+    let desired = workload.add_rest(desired);
+    // On the volumes of the pods that run, because the spec's cannot be used.
+    if problem.is_some_and(|problem| problem.effect == Effect::NoVolume) {
+        desired.partial()
+    } else {
+        desired.complete()
+    }
+}
+
+/// Before the first rollout, desires no objects. Later, keeps desiring them with the digest of the
+/// last password, so that the host repairs them and deletes nothing.
+fn without_password(desired: Desired, workload: &Workload, digest: Option<&str>) -> Outcome {
+    match digest {
+        None => desired,
+        Some(digest) => workload.add_rest(workload.add(desired, digest)),
+    }
+    .partial()
 }
 
 /// The status, and the conditions and Events that do not depend on the desired objects.
@@ -123,7 +147,7 @@ fn with_report(
     names: &Names,
     pods: &Pods,
     password: &Password,
-    storage: &Storage,
+    resolved: &ResolvedVolumes,
 ) -> Desired {
     let backed_up = report::backed_up(observed, names);
     let status = report::status(observed, names, pods);
@@ -132,7 +156,7 @@ fn with_report(
     if backed_up.reason == report::LAST_FAILED {
         desired = desired.event(event::warning("BackupFailed", backed_up.message.clone()));
     }
-    let conditions = storage.conditions().into_iter().chain([backed_up]);
+    let conditions = resolved.conditions().into_iter().chain([backed_up]);
     conditions.fold(desired, Desired::condition)
 }
 
@@ -141,6 +165,7 @@ struct Workload<'a> {
     observed: &'a Observed<'a, PostgreSQL>,
     names: &'a Names,
     volumes: &'a Volumes,
+    pods: &'a Pods,
     /// The claims that the volumes have left by the consent of the user.
     left: Option<String>,
     strategy: DeploymentStrategy,
@@ -166,7 +191,7 @@ impl Workload<'_> {
 
     /// Adds the objects that the condition `Ready` is not about: the volumes, which are bound when
     /// the server is ready, and the labels of pods.
-    fn add_rest(&self, desired: Desired, pods: &Pods) -> Desired {
-        pods.label(self.volumes.desire(desired, self.observed, self.names))
+    fn add_rest(&self, desired: Desired) -> Desired {
+        self.pods.label(self.volumes.desire(desired, self.observed, self.names))
     }
 }

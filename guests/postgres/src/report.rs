@@ -1,6 +1,6 @@
 use innkeeper_sdk::{Condition, Observed, condition, read};
 
-use crate::ready_pods::Pods;
+use crate::pods::Pods;
 use crate::{Names, PostgreSQL, PostgreSQLStatus, restored};
 
 /// The reason of `BackedUp` when the last backup failed.

@@ -1,22 +1,22 @@
-use innkeeper_sdk::{Context, Observed, ReadError, Resource as _};
+use innkeeper_sdk::{Context, Observed, ReadError};
 
 use crate::PostgreSQL;
 use crate::claim::Claim;
 use crate::consent::{Consent, LEAVE_ANNOTATION};
-use crate::deployed::{Deployed, DeployedVolume};
+use crate::deployed::Deployed;
 use crate::last_copy::LastCopy;
-use crate::placement::Place;
 use crate::problem::Problem;
 use crate::safety::{Danger, Safety};
-use crate::volumes::{BACKUPS, DATA, Source};
+use crate::volume_source::VolumeSource;
+use crate::volumes::{BACKUPS, DATA};
 
 /// How a user puts the data on a claim.
 const NOT_EPHEMERAL: &str = "wait for a backup, set ephemeral to false in spec.storage or in the Module's spec.parameters.storage";
 
 /// One volume.
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedVolume {
     /// The source; `None` if no server can start on it.
-    pub(crate) source: Option<Source>,
+    pub(crate) source: Option<VolumeSource>,
     /// What a person has to do.
     pub(crate) problem: Option<Problem>,
     /// The claim that the volume leaves.
@@ -57,7 +57,7 @@ impl Resolver<'_> {
     pub(crate) fn safety_of_data(
         &self,
         own: &str,
-        source: Option<&Source>,
+        source: Option<&VolumeSource>,
     ) -> Result<Safety, ReadError> {
         let deployed = self.deployed(DATA, own)?;
         let source = source.or(deployed.as_ref());
@@ -69,11 +69,11 @@ impl Resolver<'_> {
             wait: None,
             has_pods: self.deployed.is_some(),
         };
-        let Some(claim) = source.and_then(Source::claim) else {
+        let Some(claim) = source.and_then(VolumeSource::claim) else {
             return Ok(danger("the data is in the pod".to_owned(), NOT_EPHEMERAL));
         };
-        let has_moved =
-            self.deployed.is_some() && deployed.as_ref().and_then(Source::claim) != Some(claim);
+        let has_moved = self.deployed.is_some()
+            && deployed.as_ref().and_then(VolumeSource::claim) != Some(claim);
         let stay = "keep the data on its claim";
         if has_moved {
             return Ok(danger("the data moves in the same rollout".to_owned(), stay));
@@ -103,54 +103,50 @@ impl Resolver<'_> {
         &self,
         volume: &str,
         own: &str,
-        place: Result<Place, Problem>,
+        desired: Result<VolumeSource, Problem>,
         safety: &Safety,
-    ) -> Result<Resolved, ReadError> {
-        let place = match place {
-            Ok(place) => place,
-            Err(problem) => return Ok(Resolved::stopped(problem)),
+    ) -> Result<ResolvedVolume, ReadError> {
+        let desired = match desired {
+            Ok(desired) => desired,
+            Err(problem) => return Ok(ResolvedVolume::without_source(problem)),
         };
         let own_claim = self.claim(own)?;
-        let made = own_claim.as_ref().filter(|claim| self.is_made(own, claim));
-        let place = match place {
-            // Its own claim under its name.
-            Place::Claim(name) if name == own && made.is_some() => {
-                Place::New(made.and_then(Claim::class).map(str::to_owned))
+        let is_own_made = own_claim.as_ref().is_some_and(|claim| self.is_made(own, claim));
+        let desired = match desired {
+            // The user names the claim that the guest has created.
+            VolumeSource::Existing(name) if name == own && is_own_made => {
+                VolumeSource::Own { name, class: None }
             }
-            place => place,
+            desired => desired,
         };
-        let wanted = match &place {
-            Place::New(_) => Some(own),
-            Place::Claim(name) => Some(name.as_str()),
-            Place::Ephemeral => None,
-        };
-        let left = self.previous(volume, own)?.filter(|previous| wanted != Some(previous));
+        let left = self.previous(volume, own)?.filter(|previous| desired.claim() != Some(previous));
         if let Some(previous) = &left
             && let Some(stay) = self.stay(volume, own, previous, safety)?
         {
             return Ok(stay);
         }
-        if wanted.is_some()
-            && self.deployed.and_then(|deployed| deployed.volume(volume))
-                == Some(DeployedVolume::Ephemeral)
+        if desired.claim().is_some()
+            && self.deployed.is_some_and(|deployed| deployed.is_ephemeral(volume))
             && let Some(Danger { why, .. }) = safety.last_copy()
         {
             let message = format!(
                 "the data stays in the pod, against the spec or the Module's parameters: {why}; {}",
                 self.last_copy().advice(None),
             );
-            let problem = Problem::remains("LastCopyInPod", message);
-            return Ok(Resolved::on(Source::Ephemeral, Some(problem)));
+            let problem = Problem::other_volume("LastCopyInPod", message);
+            return Ok(ResolvedVolume::on(VolumeSource::Ephemeral, Some(problem)));
         }
-        let resolved = match place {
-            Place::New(class) => self.new_claim(volume, own, class, own_claim.as_ref(), safety),
-            Place::Claim(name) => {
+        let resolved = match desired {
+            VolumeSource::Own { name, class } => {
+                self.new_claim(volume, &name, class, own_claim.as_ref(), safety)
+            }
+            VolumeSource::Existing(name) => {
                 let advice = safety.last_copy().map(|_| self.last_copy().advice(None));
                 existing(&name, self.claim(&name)?.as_ref(), advice.as_deref())
             }
-            Place::Ephemeral => Resolved::on(Source::Ephemeral, None),
+            VolumeSource::Ephemeral => ResolvedVolume::on(VolumeSource::Ephemeral, None),
         };
-        Ok(Resolved { left, ..resolved })
+        Ok(ResolvedVolume { left, ..resolved })
     }
 
     /// Returns the claim that has the content of the volume.
@@ -159,10 +155,7 @@ impl Resolver<'_> {
             let found = self.claim(own)?.filter(|claim| self.is_made(own, claim));
             return Ok(found.map(|_| own.to_owned()));
         };
-        Ok(match deployed.volume(volume) {
-            Some(DeployedVolume::Claim(name)) => Some(name),
-            _ => None,
-        })
+        Ok(deployed.claim(volume).map(str::to_owned))
     }
 
     /// The volume stays on the claim that has its content, until a person deletes the claim or
@@ -173,7 +166,7 @@ impl Resolver<'_> {
         own: &str,
         claim: &str,
         safety: &Safety,
-    ) -> Result<Option<Resolved>, ReadError> {
+    ) -> Result<Option<ResolvedVolume>, ReadError> {
         let found = self.claim(claim)?;
         let may_leave = self.consent.permits(claim);
         let why = match &found {
@@ -207,7 +200,7 @@ impl Resolver<'_> {
             if volume == DATA { "the data stays" } else { "the backups stay" },
         );
         let source = self.source(own, claim, found.as_ref());
-        Ok(Some(Resolved::on(source, Some(Problem::remains("ClaimInUse", message)))))
+        Ok(Some(ResolvedVolume::on(source, Some(Problem::other_volume("ClaimInUse", message)))))
     }
 
     fn how_to_leave(&self, volume: &str, claim: &str) -> String {
@@ -242,24 +235,20 @@ impl Resolver<'_> {
         class: Option<String>,
         found: Option<&Claim>,
         safety: &Safety,
-    ) -> Resolved {
-        let (has, problem) = match found {
-            None => (None, None),
-            Some(claim) => {
-                (claim.class(), self.problem_of_new(volume, name, class.as_deref(), claim, safety))
-            }
-        };
-        // The class of a claim is immutable, and an apply with another one would fail.
-        let class = class.map(|class| has.map_or(class, str::to_owned));
-        Resolved {
-            source: Some(Source::Own { name: name.to_owned(), class }),
+    ) -> ResolvedVolume {
+        let problem = found
+            .and_then(|claim| self.problem_of_own(volume, name, class.as_deref(), claim, safety));
+        // The class of a claim is immutable: the API server refuses another one, and none.
+        let class = found.and_then(Claim::class).map(str::to_owned).or(class);
+        ResolvedVolume {
+            source: Some(VolumeSource::Own { name: name.to_owned(), class }),
             problem,
             left: None,
             unbound: unbound(name, found),
         }
     }
 
-    fn problem_of_new(
+    fn problem_of_own(
         &self,
         volume: &str,
         name: &str,
@@ -267,7 +256,7 @@ impl Resolver<'_> {
         claim: &Claim,
         safety: &Safety,
     ) -> Option<Problem> {
-        let pods = format!("kubectl delete pod -l name={}", self.observed.name());
+        let pods = self.delete_pod();
         let last_copy = safety.last_copy();
         let wait = if volume == DATA { "wait for a backup, then " } else { "" };
         if claim.is_terminating() {
@@ -275,7 +264,7 @@ impl Resolver<'_> {
                 Some(Danger { why, .. }) => format!("{why}; {}", self.last_copy().advice(None)),
                 None => format!("it goes with the pod that uses it: {wait}run `{pods}`"),
             };
-            return Some(Problem::remains(
+            return Some(Problem::other_volume(
                 "ClaimTerminating",
                 format!("PersistentVolumeClaim {name} is being deleted, and {what}"),
             ));
@@ -290,7 +279,7 @@ impl Resolver<'_> {
                     format!(": {wait}run `kubectl delete pvc {name}` and `{pods}` for a new volume")
                 }
             };
-            return Some(Problem::waits(
+            return Some(Problem::pod_pending(
                 "ClaimLost",
                 format!("the volume of PersistentVolumeClaim {name} does not exist any more{what}"),
             ));
@@ -303,68 +292,73 @@ impl Resolver<'_> {
             };
             return Some(no_class(name, &format!("set {field}.className")));
         }
-        let is_unapplied = || {
-            self.observed.unapplied().iter().any(|unapplied| {
-                unapplied.reference.kind == Claim::KIND && unapplied.reference.name == name
-            })
-        };
         let has = claim.class()?;
-        let differs = match class {
-            Some(class) => class != has,
-            // The field has been removed from the spec, which the API server refuses for a claim.
-            None => is_unapplied(),
-        };
-        if !differs {
-            return None;
-        }
+        // Without a class in spec and parameters, each class is one that the user accepts.
+        let other = class.filter(|class| *class != has)?;
+        Some(self.class_unchanged(volume, name, (has, other), safety))
+    }
+
+    /// The class of a claim is another one than the spec or the parameters say.
+    fn class_unchanged(
+        &self,
+        volume: &str,
+        name: &str,
+        (has, other): (&str, &str),
+        safety: &Safety,
+    ) -> Problem {
         let loses = if volume == DATA {
             "the new volume has the rows of the newest backup"
         } else {
             "the existing backups are deleted with the claim"
         };
-        let what = match last_copy {
+        let what = match safety.last_copy() {
             Some(Danger { why, first }) => format!(
                 "{why}, so to change it, first save the rows with `{}`, or {first}",
                 self.last_copy().save,
             ),
             None => format!(
-                "wait for a backup and run `kubectl delete pvc {name} --wait=false` and `{pods}`; {loses}",
+                "wait for a backup and run `kubectl delete pvc {name} --wait=false` and `{}`; {loses}",
+                self.delete_pod(),
             ),
         };
-        let to = class.map(|class| format!(" to {class}")).unwrap_or_default();
-        Some(Problem::remains(
+        Problem::other_volume(
             "ClassUnchanged",
             format!(
-                "PersistentVolumeClaim {name} has the storage class {has}, which cannot change{to}: set className to {has}, or {what}",
+                "PersistentVolumeClaim {name} has the storage class {has}, which cannot change to {other}: set className to {has}, or {what}",
             ),
-        ))
+        )
+    }
+
+    fn delete_pod(&self) -> String {
+        format!("kubectl delete pod -l name={}", self.observed.name())
     }
 
     /// The source of a volume of the deployed pods.
     ///
     /// # Errors
     /// If a claim cannot be read.
-    pub(crate) fn deployed(&self, volume: &str, own: &str) -> Result<Option<Source>, ReadError> {
-        let Some(deployed) = self.deployed.and_then(|deployed| deployed.volume(volume)) else {
-            return Ok(None);
-        };
-        match deployed {
-            DeployedVolume::Ephemeral => Ok(Some(Source::Ephemeral)),
-            DeployedVolume::Claim(name) => {
-                let claim = self.claim(&name)?;
-                Ok(Some(self.source(own, &name, claim.as_ref())))
-            }
+    pub(crate) fn deployed(
+        &self,
+        volume: &str,
+        own: &str,
+    ) -> Result<Option<VolumeSource>, ReadError> {
+        let Some(deployed) = self.deployed else { return Ok(None) };
+        if deployed.is_ephemeral(volume) {
+            return Ok(Some(VolumeSource::Ephemeral));
         }
+        let Some(name) = deployed.claim(volume) else { return Ok(None) };
+        let claim = self.claim(name)?;
+        Ok(Some(self.source(own, name, claim.as_ref())))
     }
 
-    fn source(&self, own: &str, name: &str, claim: Option<&Claim>) -> Source {
+    fn source(&self, own: &str, name: &str, claim: Option<&Claim>) -> VolumeSource {
         match claim {
             Some(claim) if name == own && self.is_made(own, claim) => {
-                Source::Own { name: name.to_owned(), class: claim.class().map(str::to_owned) }
+                VolumeSource::Own { name: name.to_owned(), class: claim.class().map(str::to_owned) }
             }
             // With another source the pods would be replaced.
-            None if name == own => Source::Own { name: name.to_owned(), class: None },
-            _ => Source::Existing(name.to_owned()),
+            None if name == own => VolumeSource::Own { name: name.to_owned(), class: None },
+            _ => VolumeSource::Existing(name.to_owned()),
         }
     }
 
@@ -379,12 +373,12 @@ impl Resolver<'_> {
     }
 }
 
-impl Resolved {
-    fn on(source: Source, problem: Option<Problem>) -> Self {
+impl ResolvedVolume {
+    fn on(source: VolumeSource, problem: Option<Problem>) -> Self {
         Self { source: Some(source), problem, left: None, unbound: None }
     }
 
-    fn stopped(problem: Problem) -> Self {
+    fn without_source(problem: Problem) -> Self {
         Self { source: None, problem: Some(problem), left: None, unbound: None }
     }
 }
@@ -402,13 +396,13 @@ fn why_gone(name: &str, claim: Option<&Claim>) -> Option<String> {
 
 /// A claim that the guest neither creates nor deletes. `advice`: what to do before the pod that
 /// has the only copy of the rows is replaced.
-fn existing(name: &str, claim: Option<&Claim>, advice: Option<&str>) -> Resolved {
+fn existing(name: &str, claim: Option<&Claim>, advice: Option<&str>) -> ResolvedVolume {
     let stopped = |reason, message: String| {
         let message = match advice {
             Some(advice) => format!("{message}; {advice}"),
             None => message,
         };
-        Resolved::stopped(Problem::stops(reason, message))
+        ResolvedVolume::without_source(Problem::no_volume(reason, message))
     };
     let Some(claim) = claim else {
         return stopped(
@@ -438,8 +432,8 @@ fn existing(name: &str, claim: Option<&Claim>, advice: Option<&str>) -> Resolved
             ),
         );
     }
-    Resolved {
-        source: Some(Source::Existing(name.to_owned())),
+    ResolvedVolume {
+        source: Some(VolumeSource::Existing(name.to_owned())),
         problem: claim
             .lacks_class()
             .then(|| no_class(name, "create the claim with spec.storageClassName")),
@@ -449,7 +443,7 @@ fn existing(name: &str, claim: Option<&Claim>, advice: Option<&str>) -> Resolved
 }
 
 fn no_class(claim: &str, what_to_do: &str) -> Problem {
-    Problem::waits(
+    Problem::pod_pending(
         "NoStorageClass",
         format!(
             "PersistentVolumeClaim {claim} waits for a volume: it has no storage class, and none is the cluster's default; {what_to_do} to one that `kubectl get storageclass` shows, or make one the default",

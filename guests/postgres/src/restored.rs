@@ -1,6 +1,6 @@
 use innkeeper_sdk::{Desired, Observed, condition, event};
 
-use crate::ready_pods::Pods;
+use crate::pods::Pods;
 use crate::{PostgreSQL, RestoredFrom};
 
 /// Returns the backup from which the current data was restored; `None` if it was not restored.

@@ -24,8 +24,8 @@ pub struct ReportedStatus {
 }
 
 impl RestoredFrom {
-    /// Parses the termination message of `prepare` (scripts/origin.sh). The container of another
-    /// image may write anything.
+    /// Parses the termination message of `prepare` (`scripts/restored_from.sh`). The container of
+    /// another image may write anything.
     pub(crate) fn parse(message: &str) -> Option<Self> {
         let (backup, time) = message.trim().strip_prefix("restored from ")?.rsplit_once(" of ")?;
         let is_name = backup.len() <= FILE_NAME_MAX && !backup.contains(char::is_control);

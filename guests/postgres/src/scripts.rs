@@ -6,9 +6,9 @@ use crate::names::digest;
 const SCRIPTS: [(&str, &str); 6] = [
     ("backup.sh", include_str!("../scripts/backup.sh")),
     ("common.sh", include_str!("../scripts/common.sh")),
-    ("origin.sh", include_str!("../scripts/origin.sh")),
-    ("original.sh", include_str!("../scripts/original.sh")),
+    ("original_backups.sh", include_str!("../scripts/original_backups.sh")),
     ("prepare.sh", include_str!("../scripts/prepare.sh")),
+    ("restored_from.sh", include_str!("../scripts/restored_from.sh")),
     ("serve.sh", include_str!("../scripts/serve.sh")),
 ];
 

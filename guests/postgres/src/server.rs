@@ -4,7 +4,8 @@ use innkeeper_sdk::kinds::{
 use innkeeper_sdk::{Labels, labels};
 
 use crate::password::{DIGEST_ANNOTATION, SECRET_KEY};
-use crate::volumes::{BACKUPS_FOLDER, DATA, DATA_FOLDER, Source, Volumes};
+use crate::volume_source::VolumeSource;
+use crate::volumes::{BACKUPS_FOLDER, DATA, DATA_FOLDER, Volumes};
 use crate::{Names, PostgreSQL, scripts};
 
 /// The init container, which creates or restores the data before the server starts.
@@ -61,7 +62,7 @@ fn prepare(postgres: &PostgreSQL, names: &Names, volumes: &Volumes) -> Container
         .env("BACKUPS", BACKUPS_FOLDER);
     let container = preparing(container, postgres, names, volumes);
     let container = match &volumes.data {
-        Source::Existing(_) => container.env("EXISTING", "yes"),
+        VolumeSource::Existing(_) => container.env("EXISTING", "yes"),
         _ => container,
     };
     with_backups(container.mount(DATA, DATA_FOLDER), names, volumes, false)

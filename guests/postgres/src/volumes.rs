@@ -2,6 +2,7 @@ use innkeeper_sdk::kinds::{PersistentVolumeClaim, Volume, VolumeMount};
 use innkeeper_sdk::{Desired, Observed, Policy};
 
 use crate::claim::Claim;
+use crate::volume_source::VolumeSource;
 use crate::{DeletionPolicy, Names, PostgreSQL};
 
 /// The volume of the data. A Deployment that is adopted keeps the volumes of others, which may be
@@ -18,52 +19,9 @@ pub(crate) const BACKUPS_FOLDER: &str = "/backups";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Volumes {
     /// The volume of the data.
-    pub(crate) data: Source,
+    pub(crate) data: VolumeSource,
     /// The volume of the backups, never ephemeral.
-    pub(crate) backups: Source,
-}
-
-/// The source of a volume.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// A claim that the guest creates.
-    Own {
-        /// Name of the claim.
-        name: String,
-        /// Storage class; the cluster's default if `None`.
-        class: Option<String>,
-    },
-    /// A claim of this name that the guest only mounts.
-    Existing(String),
-    /// An emptyDir.
-    Ephemeral,
-}
-
-impl Source {
-    /// Returns the name of the claim.
-    pub(crate) fn claim(&self) -> Option<&str> {
-        match self {
-            Self::Own { name, .. } | Self::Existing(name) => Some(name),
-            Self::Ephemeral => None,
-        }
-    }
-
-    /// Returns the volume of a pod.
-    fn volume(&self, name: &str) -> Volume {
-        match self.claim() {
-            Some(claim) => Volume::of_claim(name, claim),
-            None => Volume::empty(name),
-        }
-    }
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.claim() {
-            Some(claim) => write!(f, "on PersistentVolumeClaim {claim}"),
-            None => f.write_str("in the pod"),
-        }
-    }
+    pub(crate) backups: VolumeSource,
 }
 
 impl Volumes {
@@ -81,7 +39,7 @@ impl Volumes {
     /// has a directory of its own there. No name of a database contains a dot.
     pub(crate) fn backups_mount(&self, names: &Names) -> VolumeMount {
         let sub_path = match &self.backups {
-            Source::Existing(_) => Some(format!("{}.backups", names.server)),
+            VolumeSource::Existing(_) => Some(format!("{}.backups", names.server)),
             _ => None,
         };
         VolumeMount {
@@ -96,7 +54,7 @@ impl Volumes {
     /// of all databases. The scripts look for `backup/<name>.sql` there. `prepare` has to make a
     /// folder of root readable for the user postgres; the server must not write there.
     pub(crate) fn originals_mount(&self, read_only: bool) -> Option<VolumeMount> {
-        matches!(self.backups, Source::Existing(_)).then(|| VolumeMount {
+        matches!(self.backups, VolumeSource::Existing(_)).then(|| VolumeMount {
             name: BACKUPS.to_owned(),
             mount_path: format!("{BACKUPS_FOLDER}/backup"),
             read_only,
@@ -106,7 +64,7 @@ impl Volumes {
 
     /// Returns whether the data is in the pod.
     pub(crate) fn is_ephemeral(&self) -> bool {
-        self.data == Source::Ephemeral
+        self.data == VolumeSource::Ephemeral
     }
 
     /// Desires the claims that the guest creates, and keeps those that it has created before.
@@ -122,7 +80,7 @@ impl Volumes {
             (&self.backups, &names.backups, &spec.backup.size),
         ];
         claims.into_iter().fold(desired, |desired, (source, own, size)| {
-            let Source::Own { name, class } = source else {
+            let VolumeSource::Own { name, class } = source else {
                 // The volume has been elsewhere: also with the policy Delete its content stays.
                 let has_own = observed.owned::<Claim>(own).is_some();
                 return if has_own {

@@ -438,6 +438,23 @@ fn changed_class_leaves_the_claim_as_it_is_and_says_what_to_do() {
 }
 
 #[test]
+fn claim_keeps_its_class_when_the_spec_has_none_any_more() {
+    let classes = [json!({ "className": "fast" }), json!({ "className": "cheap" })];
+    let mut cluster = settled(primary(&classes[0], &classes[1]), &[]);
+    binds(&mut cluster, DATA, "fast");
+    binds(&mut cluster, BACKUPS, "cheap");
+    cluster.settle().condition(READY, True, "Bound");
+    cluster.edit(|one| {
+        one["spec"]["storage"] = json!({});
+        one["spec"]["backup"] = json!({});
+    });
+    let run = cluster.settle();
+    run.is_complete().condition(READY, True, "Bound");
+    run.desires::<PersistentVolumeClaim>(DATA).with("/spec/storageClassName", "fast");
+    run.desires::<PersistentVolumeClaim>(BACKUPS).with("/spec/storageClassName", "cheap");
+}
+
+#[test]
 fn own_claim_by_its_name_stays_its_own() {
     let mut cluster = settled(sample(), &[]);
     cluster.edit(|one| one["spec"]["storage"]["claimName"] = json!(DATA));

@@ -11,6 +11,7 @@
 //! | [`etcd`] | objects as an older API server has left them |
 //! | [`UserFolder`] | command lines as a user types them |
 //! | [`database`] | a database that the guest postgres looks after, with somebody who writes to it |
+//! | [`readme`] | the commands in the guests' READMEs |
 //! | [`screens`] | what a user sees in a terminal: the pages of docs/screens |
 //! | [`manifests`] | primaries of the guests that most tests use |
 //! | [`router`] | leads where OpenShift's Routes say, on plain Kubernetes |
@@ -35,6 +36,7 @@ pub mod manifests;
 mod node_stage;
 mod pod_client;
 mod proxy;
+pub mod readme;
 pub mod router;
 pub mod screens;
 pub mod stage;

@@ -5,18 +5,26 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 
 use crate::cluster::{Cluster, set_mode, succeeds};
-use crate::server::eventually;
+use crate::server::{Server, eventually};
 
 /// Two pods.
 const FIRST: &str = "data";
 const SECOND: &str = "data-of-the-second-pod";
 
 impl Cluster {
-    /// Containers whose data is in the pod.
-    fn ephemeral() -> Self {
+    /// The containers of the first pod, whose data is in the pod.
+    fn in_first_pod() -> Self {
         let mut cluster = Self::new();
         cluster.variables.insert("EPHEMERAL", "yes".into());
+        cluster.in_pod(FIRST);
         cluster
+    }
+
+    /// The same with the sample's table, and its running server.
+    fn in_first_pod_with_rows() -> (Self, Server) {
+        let cluster = Self::in_first_pod();
+        let server = cluster.serve_rows();
+        (cluster, server)
     }
 
     /// The containers of this pod from now on.
@@ -27,11 +35,6 @@ impl Cluster {
             set_mode(&data, 0o755);
         }
         self.variables.insert("DATA", data.into());
-    }
-
-    /// Creates the sample's table.
-    fn creates_rows(&self) {
-        self.sql("CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo'), ('bar')");
     }
 }
 
@@ -46,11 +49,7 @@ fn waiting(cluster: &Cluster, script: &str) -> Child {
 
 #[test]
 fn new_pod_has_the_rows_of_the_newest_backup_and_not_the_later_ones() {
-    let mut cluster = Cluster::ephemeral();
-    cluster.in_pod(FIRST);
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.creates_rows();
+    let (mut cluster, server) = Cluster::in_first_pod_with_rows();
     cluster.backs_up();
     cluster.sql("INSERT INTO hoge VALUES ('later')");
     server.stop();
@@ -63,11 +62,7 @@ fn new_pod_has_the_rows_of_the_newest_backup_and_not_the_later_ones() {
 
 #[test]
 fn restarted_container_keeps_the_rows_since_the_last_backup() {
-    let mut cluster = Cluster::ephemeral();
-    cluster.in_pod(FIRST);
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.creates_rows();
+    let (cluster, server) = Cluster::in_first_pod_with_rows();
     cluster.backs_up();
     cluster.sql("INSERT INTO hoge VALUES ('later')");
     server.stop();
@@ -83,11 +78,7 @@ fn restarted_container_keeps_the_rows_since_the_last_backup() {
 
 #[test]
 fn second_pod_waits_for_the_first_and_has_its_last_backup() {
-    let mut cluster = Cluster::ephemeral();
-    cluster.in_pod(FIRST);
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.creates_rows();
+    let (mut cluster, server) = Cluster::in_first_pod_with_rows();
 
     cluster.in_pod(SECOND);
     let mut next = waiting(&cluster, "prepare");
@@ -103,14 +94,11 @@ fn second_pod_waits_for_the_first_and_has_its_last_backup() {
 
 #[test]
 fn pod_that_another_one_has_overtaken_restores_again_before_it_serves() {
-    let mut cluster = Cluster::ephemeral();
-    cluster.in_pod(FIRST);
+    let mut cluster = Cluster::in_first_pod();
     cluster.prepares();
     // The second pod comes between `prepare` and the server of the first.
     cluster.in_pod(SECOND);
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.creates_rows();
+    let server = cluster.serve_rows();
     cluster.backs_up();
     server.stop();
 
@@ -121,11 +109,7 @@ fn pod_that_another_one_has_overtaken_restores_again_before_it_serves() {
 
 #[test]
 fn new_pod_waits_for_a_backup_of_the_former_one_that_is_still_checked() {
-    let mut cluster = Cluster::ephemeral();
-    cluster.in_pod(FIRST);
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.creates_rows();
+    let (mut cluster, server) = Cluster::in_first_pod_with_rows();
     // Checking the dump takes until the test creates a file.
     let go = cluster.path("scripts").join("go");
     let wait = format!(
@@ -151,11 +135,7 @@ fn new_pod_waits_for_a_backup_of_the_former_one_that_is_still_checked() {
 
 #[test]
 fn restarted_container_keeps_its_rows_when_the_backups_are_gone() {
-    let mut cluster = Cluster::ephemeral();
-    cluster.in_pod(FIRST);
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.creates_rows();
+    let (cluster, server) = Cluster::in_first_pod_with_rows();
     server.stop();
     for name in cluster.files("backups") {
         fs::remove_file(cluster.path("backups").join(name)).unwrap();
@@ -168,8 +148,7 @@ fn restarted_container_keeps_its_rows_when_the_backups_are_gone() {
 
 #[test]
 fn new_pod_does_not_start_empty_when_no_backup_can_be_restored() {
-    let mut cluster = Cluster::ephemeral();
-    cluster.in_pod(FIRST);
+    let cluster = Cluster::in_first_pod();
     fs::write(cluster.path("backups").join("0000000001-20260101T000000Z.dump"), "no").unwrap();
     let output = cluster.does_not_prepare();
     assert!(output.contains("none of the backups can be restored"), "{output}");

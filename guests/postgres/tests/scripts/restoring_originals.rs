@@ -295,11 +295,7 @@ fn backup_without_tables_never_goes_before_one_that_has_some() {
 
 #[test]
 fn broken_original_is_not_replaced_by_a_backup_without_tables() {
-    let cluster = Cluster::new();
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.backs_up();
-    server.stop();
+    let cluster = Cluster::with_tableless_backup();
     cluster.put(IN_VOLUME, &without_tables());
     let table = ORIGINAL.find("CREATE TABLE").unwrap();
     // Newer than the dump without tables, and older.
@@ -321,12 +317,7 @@ fn broken_original_is_not_replaced_by_a_backup_without_tables() {
 
 #[test]
 fn damaged_dump_is_not_replaced_by_a_dump_without_tables() {
-    let cluster = Cluster::new();
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.backs_up();
-    server.stop();
-    cluster.lose_data();
+    let cluster = Cluster::with_tableless_backup();
     let damaged = "0000000002-20260101T000000Z.dump";
     cluster.put(damaged, "no dump");
     let output = cluster.refuses();
@@ -335,12 +326,7 @@ fn damaged_dump_is_not_replaced_by_a_dump_without_tables() {
 
 #[test]
 fn half_written_original_is_not_replaced_by_a_dump_without_tables() {
-    let cluster = Cluster::new();
-    cluster.prepares();
-    let server = cluster.serve();
-    cluster.backs_up();
-    server.stop();
-    cluster.lose_data();
+    let cluster = Cluster::with_tableless_backup();
     cluster.put(IN_FOLDER, "");
     let output = cluster.does_not_prepare();
     assert!(output.contains("stop the original operator"), "{output}");

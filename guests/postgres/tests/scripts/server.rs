@@ -56,10 +56,27 @@ impl Cluster {
     /// Returns a cluster with the sample's table, and its running server.
     pub(crate) fn with_rows() -> (Self, Server) {
         let cluster = Self::new();
+        let server = cluster.serve_rows();
+        (cluster, server)
+    }
+
+    /// Returns a cluster without data that has a backup without tables.
+    pub(crate) fn with_tableless_backup() -> Self {
+        let cluster = Self::new();
         cluster.prepares();
         let server = cluster.serve();
-        cluster.sql("CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo'), ('bar')");
-        (cluster, server)
+        cluster.backs_up();
+        server.stop();
+        cluster.lose_data();
+        cluster
+    }
+
+    /// Prepares a new database, starts its server, and creates the sample's table.
+    pub(crate) fn serve_rows(&self) -> Server {
+        self.prepares();
+        let server = self.serve();
+        self.sql("CREATE TABLE hoge (name text); INSERT INTO hoge VALUES ('foo'), ('bar')");
+        server
     }
 
     /// Starts the server and waits until it accepts connections.

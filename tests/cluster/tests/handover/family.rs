@@ -12,7 +12,18 @@ use crate::takeover::{Takeover, owned_by, uids};
 const IMO: Kind = Kind::new("imo.example.com/v1alpha1", "Imo");
 const KURI: Kind = Kind::new("kuri.example.com/v1alpha1", "Kuri");
 const KABOCHA: Kind = Kind::new("kabocha.example.com/v1alpha1", "Kabocha");
-const GUESTS: [&str; 3] = ["imo", "kuri", "kabocha"];
+
+// The beginnings of the blocks of commands in the READMEs.
+const INSTALL: &str = "kubectl apply -f deploy/samples/module-";
+const STOP_IMO: &str = "kubectl --namespace operators scale deployment imo-operator";
+const ADOPT_IMOS: &str = "kubectl get imos --all-namespaces";
+const RETURN_TO_IMO: &str = "kubectl delete module imo";
+const DELETE_JOB: &str = "kubectl wait jobs example-kuri";
+const BLOCKS: [(&str, &[&str]); 3] = [
+    ("imo", &[INSTALL, STOP_IMO, ADOPT_IMOS, RETURN_TO_IMO]),
+    ("kuri", &[INSTALL, DELETE_JOB]),
+    ("kabocha", &[INSTALL]),
+];
 
 fn definitions() -> [Value; 3] {
     [
@@ -48,7 +59,7 @@ fn job() -> Value {
 /// The status that an Ansible operator writes, and the finalizer that its watches.yaml names.
 #[tokio::test(flavor = "multi_thread")]
 async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Result<()> {
-    let takeover = Takeover::new(&GUESTS, &definitions()).await?;
+    let takeover = Takeover::new(&BLOCKS, &definitions()).await?;
     let (stage, admin) = (&takeover.stage, takeover.admin());
     let pods = tokio::spawn(kubelet::run_all(admin.clone()));
     let account = (Kind::SERVICE_ACCOUNT, "default", "default");
@@ -79,16 +90,16 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
     let deployments = imos.map(|(_, ns, name)| (Kind::DEPLOYMENT, ns, name));
     let before = uids(admin, &deployments).await?;
 
-    for guest in GUESTS {
-        takeover.run_block(guest, 0).await?;
+    for (guest, _) in BLOCKS {
+        takeover.run_block(guest, INSTALL).await?;
     }
     for imo in imos {
         stage.says(imo, ("Synced", "False", "Conflict")).await?;
     }
-    takeover.run_block("imo", 1).await?;
+    takeover.run_block("imo", STOP_IMO).await?;
     let writes = original.writes().await?;
     assert!(writes.is_empty(), "the two undo each other's writes: {writes:#?}");
-    takeover.run_block("imo", 2).await?;
+    takeover.run_block("imo", ADOPT_IMOS).await?;
     for imo in imos {
         stage.synced(imo).await?;
     }
@@ -104,7 +115,7 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
     let at_job = (Kind::JOB, "default", "example-kuri");
     stage.says((KURI, "default", "example-kuri"), ("Synced", "False", "Conflict")).await?;
     let job = admin.must_get(at_job.0, at_job.1, at_job.2).await?;
-    takeover.run_block("kuri", 1).await?;
+    takeover.run_block("kuri", DELETE_JOB).await?;
     let is_another = |one: &Value| one["metadata"]["uid"] != job["metadata"]["uid"];
     admin.until("the Kuri has a Job of its own", SOON, at_job, is_another).await?;
     stage.synced((KURI, "default", "example-kuri")).await?;
@@ -118,7 +129,7 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
     admin.until_gone(SOON, at).await?;
 
     // The way back: the Deployments stay.
-    takeover.run_block("imo", 3).await?;
+    takeover.run_block("imo", RETURN_TO_IMO).await?;
     assert_eq!(uids(admin, &deployments).await?, before, "the same Deployments");
     pods.abort();
     Ok(())

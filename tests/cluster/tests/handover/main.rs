@@ -9,5 +9,4 @@ mod maintpage;
 mod original;
 mod podroute;
 mod postgres;
-mod readme;
 mod takeover;

@@ -14,6 +14,14 @@ const NAME: &str = "example";
 const POD: &str = "example-maintpage-pod";
 const APP: &str = "httpd";
 
+// The beginnings of the blocks of commands in the README.
+const INSTALL: &str = "kubectl apply -f deploy/samples/module-maintpage.yaml";
+const STOP: &str = "kubectl --namespace operators scale deployment maintpage-operator";
+const ADOPT: &str = "kubectl get maintpages --all-namespaces";
+const REPLACE_CRD: &str = "kubectl patch module maintpage";
+const RETURN: &str = "kubectl delete module maintpage";
+const BLOCKS: [&str; 5] = [INSTALL, STOP, ADOPT, REPLACE_CRD, RETURN];
+
 fn definition() -> Value {
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {
@@ -109,7 +117,7 @@ async fn owners(admin: &Admin, ns: &str) -> Result<Vec<Value>> {
 /// `kubectl delete --cascade=orphan`.
 #[tokio::test(flavor = "multi_thread")]
 async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() -> Result<()> {
-    let takeover = Takeover::new(&["maintpage"], &[definition()]).await?;
+    let takeover = Takeover::new(&[("maintpage", &BLOCKS)], &[definition()]).await?;
     let (stage, admin) = (&takeover.stage, takeover.admin());
     let (running, orphaned) =
         (takeover.namespace("running").await?, takeover.namespace("left").await?);
@@ -125,7 +133,7 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
 
     // The module next to the original: what has no reference waits until the user allows it.
-    takeover.run_block("maintpage", 0).await?;
+    takeover.run_block("maintpage", INSTALL).await?;
     for ns in [&running, &orphaned] {
         let message = stage.says((MAINTPAGE, ns, NAME), ("Synced", "False", "Conflict")).await?;
         assert!(message.contains("innkeeper.dev/adopt"), "{message}");
@@ -140,11 +148,11 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
         .await?;
     original.set_objects(original_objects(referenced(&running, true, &owner)));
 
-    takeover.run_block("maintpage", 1).await?;
+    takeover.run_block("maintpage", STOP).await?;
     let writes = original.writes().await?;
     assert!(writes.len() <= 1, "the two undo each other's writes: {writes:#?}");
 
-    takeover.run_block("maintpage", 2).await?;
+    takeover.run_block("maintpage", ADOPT).await?;
     for (ns, before) in [&running, &orphaned].into_iter().zip(&before) {
         stage.synced((MAINTPAGE, ns, NAME)).await?;
         assert_eq!(owners(admin, ns).await?, [NAME; 3]);
@@ -156,7 +164,7 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     admin.until("the page is published", SOON, (Kind::SERVICE, &running, APP), toggled).await?;
 
     // The definition is replaced on request.
-    takeover.run_block("maintpage", 3).await?;
+    takeover.run_block("maintpage", REPLACE_CRD).await?;
     let definition = admin.must_get(Kind::CRD, "", "maintpages.maintpage.example.com").await?;
     assert_ne!(definition["spec"]["preserveUnknownFields"], true, "{definition:#}");
     assert_eq!(definition["metadata"]["labels"]["innkeeper.dev/module"], "maintpage");
@@ -166,7 +174,7 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
 
     // The way back: the objects stay.
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
-    takeover.run_block("maintpage", 4).await?;
+    takeover.run_block("maintpage", RETURN).await?;
     let now = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
     assert_eq!(now, before, "the same objects");
     Ok(())

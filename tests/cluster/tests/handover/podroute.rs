@@ -18,6 +18,14 @@ const KINDS: [(Kind, &str); 3] = [
     (Kind::ROUTE, "podroute-route"),
 ];
 
+// The beginnings of the blocks of commands in the README.
+const INSTALL: &str = "kubectl apply -f deploy/samples/module-podroute.yaml";
+const STOP: &str = "kubectl --namespace operators scale deployment podroute-operator";
+const ADOPT: &str = "kubectl get podroutes --all-namespaces";
+const RETURN: &str = "kubectl delete module podroute";
+const PATCH_CRD: &str = "kubectl patch crd podroutes.quay.io";
+const BLOCKS: [&str; 5] = [INSTALL, STOP, ADOPT, RETURN, PATCH_CRD];
+
 fn definition() -> Value {
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {
@@ -72,7 +80,7 @@ fn at(ns: &str) -> [(Kind, &str, &str); 3] {
 /// `kubectl delete --cascade=orphan`, and one whose manifest leaves both fields out.
 #[tokio::test(flavor = "multi_thread")]
 async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -> Result<()> {
-    let takeover = Takeover::new(&["podroute"], &[definition()]).await?;
+    let takeover = Takeover::new(&[("podroute", &BLOCKS)], &[definition()]).await?;
     let (stage, admin) = (&takeover.stage, takeover.admin());
     let routes = admin.apply(ROUTES).await?;
     admin.until_established(&routes[0]).await?;
@@ -92,7 +100,7 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
 
     // The module next to the original: the objects that the original controls are the guest's too.
-    takeover.run_block("podroute", 0).await?;
+    takeover.run_block("podroute", INSTALL).await?;
     stage.synced((Kind::PODROUTE, &running, NAME)).await?;
     let left = (Kind::PODROUTE, &*orphaned, NAME);
     let message = stage.says(left, ("Synced", "False", "Conflict")).await?;
@@ -103,11 +111,11 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     kubelet::runs_all(admin, &running, ("podroute_cr", NAME), 5).await?;
     stage.synced((Kind::PODROUTE, &running, NAME)).await?;
 
-    takeover.run_block("podroute", 1).await?;
+    takeover.run_block("podroute", STOP).await?;
     let writes = original.writes().await?;
     assert!(writes.len() <= 2, "the two undo each other's writes: {writes:#?}");
 
-    takeover.run_block("podroute", 2).await?;
+    takeover.run_block("podroute", ADOPT).await?;
     for (ns, before) in [&running, &orphaned].into_iter().zip(before) {
         stage.synced((Kind::PODROUTE, ns, NAME)).await?;
         assert_eq!(uids(admin, &at(ns)).await?, before, "the same objects");
@@ -124,7 +132,7 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
 
     // The way back: the objects stay.
     let before = uids(admin, &at(&running)).await?;
-    takeover.run_block("podroute", 3).await?;
+    takeover.run_block("podroute", RETURN).await?;
     assert_eq!(uids(admin, &at(&running)).await?, before, "the same objects");
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! From the original shell operator of postgres.
 
 use anyhow::Result;
+use innkeeper_cluster_tests::readme::postgres::{
+    ADOPT, ALL, APPROVE, CLAIM, END, INSTALL, NAME_CLAIM, SAVE, STOP,
+};
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Admin, Kind, kubelet, name_of};
 use serde_json::{Value, json};
@@ -17,17 +20,6 @@ const OWNED: &str = "bardb";
 
 /// The claim that the README's commands create.
 const CLAIM_NAME: &str = "foodb-original";
-
-// The blocks of commands in the README. Those that are not here need containers: they make the
-// dump (1), copy it to the claim (4) and compare the rows (9).
-const SAVE: usize = 0;
-const STOP: usize = 2;
-const CLAIM: usize = 3;
-const NAME_CLAIM: usize = 5;
-const INSTALL: usize = 6;
-const APPROVE: usize = 7;
-const ADOPT: usize = 8;
-const END: usize = 10;
 
 /// As the original's shell script installed it: no schema, no status subresource.
 fn definition() -> Value {
@@ -89,10 +81,10 @@ async fn claims(admin: &Admin) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The rows themselves: `acceptance_postgres.rs`, and `tests/scripts` of the guest.
+/// The blocks of commands that need containers run in `acceptance_volumes.rs`.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgresqls_are_handed_over_with_their_definition_and_objects() -> Result<()> {
-    let takeover = Takeover::new(&["postgres"], &[definition()]).await?;
+    let takeover = Takeover::new(&[("postgres", &ALL)], &[definition()]).await?;
     let (stage, admin) = (&takeover.stage, takeover.admin());
     let pods = tokio::spawn(kubelet::run_all(admin.clone()));
     let account = (Kind::SERVICE_ACCOUNT, "default", "default");

@@ -4,32 +4,35 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use innkeeper_cluster_tests::etcd::put_crd;
+use innkeeper_cluster_tests::readme::Readme;
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Admin, Host, Kind, Stage, UserFolder};
 use serde_json::{Value, json};
-
-use crate::readme;
 
 /// The stage, a host without modules, and the commands of the READMEs.
 pub(crate) struct Takeover {
     pub(crate) stage: Stage,
     _host: Host,
     user: UserFolder,
-    commands: BTreeMap<&'static str, Vec<String>>,
+    readmes: BTreeMap<&'static str, Readme>,
 }
 
 impl Takeover {
-    /// With these definitions, as they are in etcd.
-    pub(crate) async fn new(guests: &[&'static str], definitions: &[Value]) -> Result<Self> {
+    /// With these definitions, as they are in etcd. Each guest has the beginnings of the blocks of
+    /// commands in its README.
+    pub(crate) async fn new(
+        guests: &[(&'static str, &[&str])],
+        definitions: &[Value],
+    ) -> Result<Self> {
+        let readmes = guests.iter().map(|(guest, blocks)| Ok((*guest, Readme::of(guest, blocks)?)));
+        let readmes = readmes.collect::<Result<_>>()?;
         let stage = Stage::new().await?;
         for definition in definitions {
             put_crd(&stage.plane, definition).await?;
             stage.admin.until_established(definition).await?;
         }
         let host = stage.host().await?;
-        let commands = guests.iter().map(|guest| Ok((*guest, readme::blocks(guest)?)));
-        let commands = commands.collect::<Result<_>>()?;
-        Ok(Self { stage, _host: host, user: UserFolder::new()?, commands })
+        Ok(Self { stage, _host: host, user: UserFolder::new()?, readmes })
     }
 
     pub(crate) fn admin(&self) -> &Admin {
@@ -51,11 +54,10 @@ impl Takeover {
         Ok(())
     }
 
-    /// Runs the commands of a block of the section in the guest's README, counted from 0.
-    pub(crate) async fn run_block(&self, guest: &str, number: usize) -> Result<String> {
-        let block = self.commands.get(guest).and_then(|blocks| blocks.get(number));
-        let block = block.context("the README has fewer blocks of commands")?;
-        self.user.run(&self.stage.plane, block).await
+    /// Runs the commands of the block in the guest's README that begins with this text.
+    pub(crate) async fn run_block(&self, guest: &str, beginning: &str) -> Result<String> {
+        let readme = self.readmes.get(guest).with_context(|| format!("no README of {guest}"))?;
+        self.user.run(&self.stage.plane, readme.block(beginning)?).await
     }
 }
 

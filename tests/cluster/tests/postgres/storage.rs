@@ -68,6 +68,12 @@ async fn postgresql_without_a_default_class_says_what_to_set_and_binds_once_it_i
     assert!(message.contains("has the storage class fast, which cannot change to other"));
     synced(&stage, ns).await?;
     assert_eq!(claims(admin, ns).await?[0]["metadata"]["uid"], before[0]["metadata"]["uid"]);
+
+    // Without a class in the spec the claim keeps its class, which the server lets nobody remove.
+    admin.apply_in(ns, &with("  backup: {className: cheap}\n")).await?;
+    stage.says(at, ("StorageReady", "True", "Bound")).await?;
+    synced(&stage, ns).await?;
+    assert_eq!(claims(admin, ns).await?[0]["spec"]["storageClassName"], "fast");
     Ok(())
 }
 

@@ -3,15 +3,15 @@ use innkeeper_sdk::{Condition, Context, Observed, ReadError, condition};
 use crate::consent::Consent;
 use crate::deployed::Deployed;
 use crate::parameters::Parameters;
-use crate::placement;
-use crate::problem::Problem;
+use crate::problem::{Effect, Problem};
 use crate::resolver::Resolver;
-use crate::volumes::{BACKUPS, DATA, Source, Volumes};
-use crate::{Names, PostgreSQL};
+use crate::volume_source::VolumeSource;
+use crate::volumes::{BACKUPS, DATA, Volumes};
+use crate::{Names, PostgreSQL, desired_volumes};
 
 /// The volumes of a `PostgreSQL`, from its spec, the Module's parameters and the observed claims.
-pub(crate) struct Storage {
-    /// The volumes; `None` while no server may start.
+pub(crate) struct ResolvedVolumes {
+    /// The volumes to desire; `None` while no server may start.
     pub(crate) volumes: Option<Volumes>,
     /// What a person has to do.
     pub(crate) problem: Option<Problem>,
@@ -21,12 +21,12 @@ pub(crate) struct Storage {
     unbound: Option<String>,
 }
 
-impl Storage {
+impl ResolvedVolumes {
     /// Resolves the volumes.
     ///
     /// # Errors
     /// If a claim cannot be read.
-    pub(crate) fn resolve(
+    pub(crate) fn of(
         context: &Context,
         observed: &Observed<PostgreSQL>,
         names: &Names,
@@ -37,12 +37,12 @@ impl Storage {
         let mut consent = Consent::of(postgres, deployed);
         let resolver = Resolver { context, observed, deployed, consent: &consent };
         let backups = resolver.safety_of_backups(&names.backups)?;
-        let of_data = placement::of_data(postgres, parameters);
-        let data = resolver.resolve(DATA, &names.data, of_data, &backups)?;
+        let desired = desired_volumes::data(postgres, names, parameters);
+        let data = resolver.resolve(DATA, &names.data, desired, &backups)?;
         // Backups that may be the only copy of the rows stay.
         let safety = resolver.safety_of_data(&names.data, data.source.as_ref())?;
-        let of_backups = placement::of_backups(postgres, parameters);
-        let backups = resolver.resolve(BACKUPS, &names.backups, of_backups, &safety)?;
+        let desired = desired_volumes::backups(postgres, names, parameters);
+        let backups = resolver.resolve(BACKUPS, &names.backups, desired, &safety)?;
         let left = data.left.into_iter().chain(backups.left);
         let mut problem = worse(data.problem, backups.problem);
         let mut volumes = data.source.zip(backups.source);
@@ -50,7 +50,7 @@ impl Storage {
             && let (Some(claim), Some(other)) = (data.claim(), backups.claim())
             && claim == other
         {
-            problem = Some(Problem::stops(
+            problem = Some(Problem::no_volume(
                 "SameClaim",
                 format!(
                     "data and backups are on the same PersistentVolumeClaim {claim}, so that one lost volume loses both: give each its own claim",
@@ -58,7 +58,7 @@ impl Storage {
             ));
             volumes = None;
         }
-        if problem.as_ref().is_some_and(|problem| !problem.has_volumes) {
+        if problem.as_ref().is_some_and(|problem| problem.effect == Effect::NoVolume) {
             // The server that runs keeps its volumes.
             volumes = resolver
                 .deployed(DATA, &names.data)?
@@ -75,8 +75,8 @@ impl Storage {
     }
 
     /// Returns the problem with which no server can start.
-    pub(crate) fn stopped(&self) -> Option<&Problem> {
-        self.problem.as_ref().filter(|problem| problem.stops)
+    pub(crate) fn problem_of_start(&self) -> Option<&Problem> {
+        self.problem.as_ref().filter(|problem| problem.prevents_start())
     }
 
     /// Returns the conditions `StorageReady` and `DataPersistent`.
@@ -96,7 +96,7 @@ impl Storage {
         };
         let persistent = match &self.volumes {
             None => condition::unknown("DataPersistent", "NoVolumes", "no server may start yet"),
-            Some(Volumes { data: Source::Ephemeral, .. }) => condition::is_false(
+            Some(Volumes { data: VolumeSource::Ephemeral, .. }) => condition::is_false(
                 "DataPersistent",
                 "InPod",
                 "the data is in the pod and is deleted with it: a new pod restores the newest backup, and the rows written since that backup are lost; to change that, wait for a backup and set ephemeral to false in spec.storage or in the Module's spec.parameters.storage",
@@ -111,6 +111,5 @@ impl Storage {
 
 /// The problem that a person has to solve first.
 fn worse(one: Option<Problem>, other: Option<Problem>) -> Option<Problem> {
-    let rank = |problem: &Problem| (problem.has_volumes, !problem.stops);
-    one.into_iter().chain(other).min_by_key(rank)
+    one.into_iter().chain(other).min_by_key(|problem| problem.effect)
 }

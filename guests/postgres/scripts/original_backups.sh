@@ -15,7 +15,7 @@ MAX_ROLES=100
 ORIGINALS="$NAME.sql backup/$NAME.sql backup/backup/$NAME.sql"
 
 # Lets the user postgres read the files, unless their volume is read-only.
-own_originals() {
+chown_originals() {
 	[ "$(id -u)" = 0 ] || return 0
 	for original in backup backup/backup $ORIGINALS; do
 		chown -h postgres: "$BACKUPS/$original" 2>/dev/null || true
