@@ -3,16 +3,19 @@
 //! kubectl alone can do the same: an approval or rejection is an annotation, a rollback is a change
 //! of the source.
 
+mod rollback;
+
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
 use innkeeper_cluster::{ApiClient, ApiError, Force};
 use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::Module;
+use innkeeper_modules::machine::REJECTED;
 use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA, WOULD_NARROW_CRD};
 use innkeeper_modules::module::{
     self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
-    SOURCE_KEY,
+    RejectedVersion,
 };
 use serde_json::{Value, json};
 
@@ -54,11 +57,11 @@ enum Command {
         /// held].
         digest: Option<String>,
     },
-    /// Activate the previous revision again, and reject the active one.
-    Rollback {
-        /// Name of the Module.
-        name: String,
-    },
+    /// Return to an earlier revision, and reject the active one.
+    ///
+    /// The host previews the earlier revision like any candidate, and holds it if it would delete
+    /// objects or fail. `approve` then activates it, `reject` drops it.
+    Rollback(rollback::Arguments),
 }
 
 /// Runs the command.
@@ -84,6 +87,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                     None => resolve_digest(&module, digest.as_deref())?,
                 };
                 check_approvable(&module, &digest)?;
+                // The annotation of an approval that has taken effect has to change to count again.
+                let used = module.status.as_ref().and_then(|status| status.used_approval.as_ref());
+                if used == Some(&digest) {
+                    decide(&client, name, "", "").await?;
+                }
                 decide(&client, name, &digest, "").await?;
                 out::line(format_args!("module.innkeeper.dev/{name} approved {digest}"))
             }
@@ -92,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 decide(&client, name, "", &digest).await?;
                 out::line(format_args!("module.innkeeper.dev/{name} rejected {digest}"))
             }
-            Command::Rollback { name } => rollback(&client, name).await,
+            Command::Rollback(arguments) => rollback::run(&client, arguments).await,
         }
     })
 }
@@ -125,8 +133,7 @@ async fn list(client: &ApiClient) -> anyhow::Result<()> {
         let ready = condition(&status, "Ready");
         let guest = status.guest.clone().unwrap_or_default();
         let candidate = status.candidate.as_ref().map_or_else(String::new, |candidate| {
-            let reason = candidate.reason.as_deref().unwrap_or_default();
-            format!("{} {} {reason}", short(&candidate.digest), candidate.state)
+            join([short(&candidate.digest), &candidate.version, &state_and_reason(candidate)])
         });
         rows.push([
             module.metadata.name,
@@ -160,26 +167,17 @@ fn describe(module: &Module) -> Page {
     };
     page.line(format_args!("Active:     {active}"));
     if let Some(preview) = PreviewedChanges::of_active(&status, None) {
-        preview.add_to(&mut page);
+        preview.add_to(&mut page, true);
     }
-    if let Some(previous) = &status.previous {
-        page.line(format_args!(
-            "Previous:   {} (ConfigMap {}/{})",
-            short(&previous.digest),
-            module::NAMESPACE,
-            previous.config_map
-        ));
-    }
+    describe_history(&mut page, &status);
     if let Some(candidate) = &status.candidate {
         describe_candidate(&mut page, candidate);
     }
-    for rejected in &status.rejected {
-        page.line(format_args!(
-            "Rejected:   {} {}: {}",
-            short(&rejected.digest),
-            rejected.reason,
-            rejected.message
-        ));
+    for RejectedVersion { digest, reason, message, version } in &status.rejected {
+        // The heading says already that it is rejected.
+        let reason = if reason == REJECTED { "" } else { reason };
+        let title = join([short(digest), version, reason]);
+        page.line(format_args!("Rejected:   {title}: {message}"));
     }
     page.line("Conditions:");
     for one in &status.conditions {
@@ -188,16 +186,41 @@ fn describe(module: &Module) -> Page {
     page
 }
 
+/// Adds the revisions of which the host keeps a snapshot.
+fn describe_history(page: &mut Page, status: &ModuleStatus) {
+    let previous = status.previous.as_ref();
+    for earlier in status.earlier_revisions() {
+        let is_previous = previous.is_some_and(|previous| previous.digest == earlier.digest);
+        page.line(format_args!(
+            "{:<11} {} (ConfigMap {}/{})",
+            if is_previous { "Previous:" } else { "Earlier:" },
+            join([short(&earlier.digest), &earlier.version]),
+            module::NAMESPACE,
+            earlier.config_map
+        ));
+    }
+}
+
+/// Words with a space between them, without empty ones.
+fn join<const N: usize>(words: [&str; N]) -> String {
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The state of a candidate, and the reason if it says more.
+fn state_and_reason(candidate: &CandidateStatus) -> String {
+    let reason = candidate.reason.as_deref().filter(|reason| *reason != candidate.state);
+    join([&candidate.state, reason.unwrap_or_default()])
+}
+
 /// Adds a candidate revision and its preview to a page.
 pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
-    let reason = match (&candidate.reason, &candidate.message) {
-        (Some(reason), Some(message)) => format!(" {reason}: {message}"),
-        _ => String::new(),
-    };
-    page.line(format_args!("Candidate:  {} {}{reason}", short(&candidate.digest), candidate.state));
+    let state = state_and_reason(candidate);
+    let title = join([short(&candidate.digest), &candidate.version, &state]);
+    let message = candidate.message.as_ref().map(|message| format!(": {message}"));
+    page.line(format_args!("Candidate:  {title}{}", message.unwrap_or_default()));
     page.line(format_args!("  digest {}", candidate.digest));
     if let Some(preview) = PreviewedChanges::of_candidate(candidate) {
-        preview.add_to(page);
+        preview.add_to(page, false);
     }
 }
 
@@ -230,16 +253,13 @@ fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<Strin
             ),
         };
     };
-    if !(12..=64).contains(&digest.len()) || !digest.chars().all(|digit| digit.is_ascii_hexdigit())
-    {
-        bail!("{digest:?} is no digest; give at least its first 12 hex digits");
-    }
-    let digest = digest.to_ascii_lowercase();
+    let digest = check_digits(digest)?;
     let candidate = status.candidate.iter().map(|candidate| &candidate.digest);
     let rejected = status.rejected.iter().map(|rejected| &rejected.digest);
     let known: BTreeSet<&String> = candidate
         .chain(rejected)
         .chain(status.digest.iter())
+        .chain(status.earlier_revisions().iter().map(|earlier| &earlier.digest))
         .filter(|known| known.starts_with(&digest))
         .collect();
     let mut known = known.into_iter();
@@ -255,6 +275,15 @@ fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<Strin
             "{name} has no revision {digest}; give all 64 digits to name a revision in advance"
         ),
     }
+}
+
+/// The digits of a digest, in lower case.
+fn check_digits(digest: &str) -> anyhow::Result<String> {
+    if !(12..=64).contains(&digest.len()) || !digest.chars().all(|digit| digit.is_ascii_hexdigit())
+    {
+        bail!("{digest:?} is no digest; give at least its first 12 hex digits");
+    }
+    Ok(digest.to_ascii_lowercase())
 }
 
 /// Refuses an approval that would have no effect: an approval cannot make a definition compatible
@@ -292,31 +321,6 @@ async fn decide(client: &ApiClient, name: &str, approve: &str, reject: &str) -> 
     Ok(())
 }
 
-async fn rollback(client: &ApiClient, name: &str) -> anyhow::Result<()> {
-    let status = get(client, name).await?.status.unwrap_or_default();
-    let (Some(previous), Some(current)) = (status.previous, status.digest) else {
-        bail!(
-            "cannot roll back {name}: it has no previous revision; run `innkeeper push` with another component"
-        )
-    };
-    // Before the source changes: the host then activates the previous revision without a preview,
-    // and does not activate the other one again if somebody pushes it.
-    decide(client, name, &previous.digest, &current).await?;
-    let source = json!({
-        "apiVersion": module::API_VERSION,
-        "kind": module::KIND,
-        "metadata": {"name": name},
-        "spec": {"source": {"configMap": {"name": previous.config_map, "key": SOURCE_KEY}}},
-    });
-    client
-        .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Push, &source, Force::Yes)
-        .await?;
-    out::line(format_args!(
-        "module.innkeeper.dev/{name} rolled back from {current} to {}",
-        previous.digest
-    ))
-}
-
 fn condition<'a>(status: &'a ModuleStatus, type_: &str) -> Option<&'a ModuleCondition> {
     status.conditions.iter().find(|condition| condition.type_ == type_)
 }
@@ -327,134 +331,4 @@ fn short(digest: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use expect_test::expect;
-    use innkeeper_core::foreign;
-
-    use super::*;
-
-    fn module(status: &Value) -> Module {
-        Module::from_value(&json!({
-            "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
-            "metadata": {"name": "web"},
-            "spec": {"source": {"configMap": {"name": "web"}}, "serviceAccountName": "web"},
-            "status": status,
-        }))
-        .unwrap()
-    }
-
-    fn held() -> Module {
-        module(&json!({
-            "digest": "a".repeat(64),
-            "guest": {"name": "podroute", "version": "0.1.0"},
-            "preview": {"digest": "a".repeat(64), "primaries": 6, "previewed": 6, "creates": 0,
-                "changes": 2, "deletes": 0, "failures": 0, "examples": [
-                {"action": "Change", "object": "Deployment web/b", "fields": [".spec.replicas"]}]},
-            "previous": {"digest": "b".repeat(64), "configMap": "web-copy-bbbbbbbbbbbb"},
-            "candidate": {"digest": "c".repeat(64), "state": "Held", "reason": "WouldDelete",
-                "message": "it would delete 1 object", "primaries": 7, "previewed": 7,
-                "creates": 0, "changes": 7, "deletes": 1, "failures": 0, "examples": [
-                {"action": "Delete", "object": "Service web/a"},
-                {"action": "Change", "object": "Deployment web/a", "fields": [".spec.replicas"]}]},
-            "rejected": [{"digest": "d".repeat(64), "reason": "RolledBack", "message": "it failed"}],
-            "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z",
-                "reason": "Held", "message": "it is held"}],
-        }))
-    }
-
-    #[test]
-    fn describe_shows_revisions_previews_and_conditions() {
-        expect![[r#"
-            Name:       web
-            Active:     podroute 0.1.0 (aaaaaaaaaaaa)
-              run for 6 of 6 primaries: 0 to create, 2 to change, 0 to delete, 0 failing
-              change   Deployment web/b .spec.replicas
-            Previous:   bbbbbbbbbbbb (ConfigMap innkeeper-modules/web-copy-bbbbbbbbbbbb)
-            Candidate:  cccccccccccc Held WouldDelete: it would delete 1 object
-              digest cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc
-              run for 7 of 7 primaries: 0 to create, 7 to change, 1 to delete, 0 failing
-              delete   Service web/a
-              change   Deployment web/a .spec.replicas
-            Rejected:   dddddddddddd RolledBack: it failed
-            Conditions:
-              Ready=False Held: it is held
-        "#]]
-        .assert_eq(describe(&held()).text());
-    }
-
-    #[test]
-    fn revision_is_found_by_its_first_digits_or_when_it_is_held() {
-        let resolve = |digest: Option<&str>| {
-            resolve_digest(&held(), digest).map_err(|error| error.to_string())
-        };
-        assert_eq!(resolve(None), Ok("c".repeat(64)));
-        assert_eq!(resolve(Some("dddddddddddd")), Ok("d".repeat(64)));
-        assert_eq!(resolve(Some(&"e".repeat(64))), Ok("e".repeat(64)));
-        assert!(resolve(Some("eeeeeeeeeeee")).unwrap_err().contains("all 64 digits"));
-        assert!(resolve(Some("d")).unwrap_err().contains("first 12 hex digits"));
-        assert!(resolve(Some(&"d".repeat(65))).unwrap_err().contains("first 12 hex digits"));
-        assert_eq!(resolve(Some("DDDDDDDDDDDD")), Ok("d".repeat(64)));
-        let nothing = resolve_digest(&module(&json!({})), None).unwrap_err();
-        assert!(nothing.to_string().contains("no revision of web is held"));
-    }
-
-    #[test]
-    fn held_change_of_definitions_is_what_is_approved_unless_a_revision_is_held_too() {
-        let change = "f".repeat(64);
-        let of = |reason: &str| {
-            held_change(&module(&json!({"heldCRDChange": change,
-                "candidate": {"digest": "c".repeat(64), "state": "Held", "reason": reason}})))
-        };
-        assert_eq!(of("WouldNarrowCRD").unwrap(), Some(change.clone()));
-        let error = of("WouldDelete").unwrap_err().to_string();
-        assert!(error.contains(&change) && error.contains(&"c".repeat(64)), "{error}");
-        assert_eq!(held_change(&held()).unwrap(), None);
-    }
-
-    #[test]
-    fn first_digits_are_refused_when_several_revisions_have_them() {
-        let (one, other) = (format!("{}1", "c".repeat(63)), format!("{}2", "c".repeat(63)));
-        let module = module(&json!({
-            "candidate": {"digest": one, "state": "Held"},
-            "rejected": [{"digest": other, "reason": "Rejected", "message": "no"}]}));
-        for digits in [12, 63] {
-            let error = resolve_digest(&module, Some(&one[..digits])).unwrap_err().to_string();
-            assert!(error.contains(&one) && error.contains(&other), "{error}");
-        }
-        assert_eq!(resolve_digest(&module, Some(&one)).unwrap(), one);
-        assert_eq!(resolve_digest(&module, Some(&other)).unwrap(), other);
-    }
-
-    #[test]
-    fn status_is_shown_as_text_when_it_has_commands_for_terminals() {
-        let text = "a\nName:       other\u{1b}[2J\u{9b}1A\u{202e}";
-        let hostile = module(&json!({
-            "digest": "a".repeat(64),
-            "guest": {"name": text, "version": text},
-            "previous": {"digest": "b".repeat(64), "configMap": text},
-            "candidate": {"digest": "c".repeat(64), "state": text, "reason": text, "message": text,
-                "primaries": 1, "previewed": 1, "examples": [
-                {"action": text, "object": text, "fields": [text]}]},
-            "rejected": [{"digest": text, "reason": text, "message": text}],
-            "conditions": [{"type": text, "status": text, "reason": text, "message": text,
-                "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-        }));
-        let page = describe(&hostile);
-        let lines: Vec<&str> = page.text().lines().collect();
-        assert_eq!(lines.len(), 10, "{lines:#?}");
-        assert_eq!(lines.iter().filter(|line| line.starts_with("Name:")).count(), 1);
-        assert!(page.text().chars().all(|c| c == '\n' || foreign::is_visible(c)), "{lines:#?}");
-    }
-
-    #[test]
-    fn approval_is_refused_when_the_definition_is_incompatible() {
-        let refused = module(&json!({"candidate": {"digest": "c".repeat(64), "state": "Rejected",
-            "reason": "CRDIncompatible", "message": ".spec.color is gone"}}));
-        assert_eq!(
-            check_approvable(&refused, &"c".repeat(64)).unwrap_err().to_string(),
-            "cannot approve cccccccccccc (CRDIncompatible): .spec.color is gone"
-        );
-        assert!(check_approvable(&refused, &"d".repeat(64)).is_ok());
-        assert!(check_approvable(&held(), &"c".repeat(64)).is_ok());
-    }
-}
+mod tests;

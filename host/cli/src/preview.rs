@@ -2,6 +2,8 @@
 
 use innkeeper_modules::module::{CandidateStatus, ExampleStatus, ModuleStatus};
 
+use innkeeper_core::counted;
+
 use crate::out::Page;
 
 /// The changes that a revision makes, according to its preview.
@@ -46,11 +48,14 @@ impl PreviewedChanges {
         })
     }
 
-    /// Adds the counts and examples to a page, indented.
-    pub(crate) fn add_to(&self, page: &mut Page) {
+    /// Adds the counts and examples to a page, indented. The preview of the active revision is of
+    /// the time before its activation.
+    pub(crate) fn add_to(&self, page: &mut Page, is_active: bool) {
         let Self { primaries, previewed, creates, changes, deletes, failures, examples } = self;
+        let before = if is_active { " before its activation" } else { "" };
+        let primaries = counted(*primaries, "primary", "primaries");
         page.line(format_args!(
-            "  run for {previewed} of {primaries} primaries: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
+            "  preview{before} for {previewed} of {primaries}: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
         ));
         for example in examples {
             let (action, fields) = (example.action.to_lowercase(), example.fields.join(" "));

@@ -79,6 +79,13 @@ pub(crate) struct Pushed {
     digest: String,
 }
 
+impl Pushed {
+    /// A guest that was in the cluster already, and is the source of a Module of this generation.
+    pub(crate) fn earlier(generation: i64, digest: String) -> Self {
+        Self { config_maps: Vec::new(), generation, digest }
+    }
+}
+
 /// The kind of ConfigMaps.
 pub(crate) fn config_map_kind() -> Kind {
     Kind::namespaced("v1", "ConfigMap", "configmaps")
@@ -231,7 +238,10 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
 }
 
 /// Waits for the end of the rollout.
-async fn wait(
+///
+/// # Errors
+/// If the guest does not become active in this time.
+pub(crate) async fn wait(
     client: &ApiClient,
     name: &str,
     pushed: &Pushed,

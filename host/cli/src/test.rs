@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
 use innkeeper_contract::Manifest;
+use innkeeper_core::counted_len;
 use innkeeper_lab::scenario::{Backend, Failure, Outcome, Player, Suite, junit};
 use innkeeper_lab::{Api, Guests, Lab, Modules, Setup};
 use serde_json::{Value, json};
@@ -93,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let failed = outcomes.iter().filter(|one| one.failure.is_some()).count();
     out::line(format_args!("{} passed, {failed} failed", outcomes.len() - failed))?;
     if failed > 0 {
-        bail!("{failed} of {} cases failed", outcomes.len());
+        bail!("{failed} of {} failed", counted_len(outcomes.len(), "case", "cases"));
     }
     Ok(())
 }

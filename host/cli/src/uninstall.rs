@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use innkeeper_cluster::{ApiClient, ApiError, Env, Propagation};
-use innkeeper_core::ObjectKey;
+use innkeeper_core::{ObjectKey, counted_len};
 use innkeeper_modules::module::{self, FINALIZER};
 use serde_json::Value;
 
@@ -139,8 +139,8 @@ async fn until_gone(
                 out::eprint(&format!("innkeeper: Module {}: {}", module.name, module.message));
             }
             bail!(
-                "{} Modules still exist after {} s: a Module with the finalizer {FINALIZER} waits for the host; start the host, or remove that finalizer from the Module to leave its primaries as they are",
-                now.len(),
+                "{} after {} s: a Module with the finalizer {FINALIZER} waits for the host; start the host, or remove that finalizer from the Module to leave its primaries as they are",
+                counted_len(now.len(), "Module still exists", "Modules still exist"),
                 time.as_secs()
             );
         }

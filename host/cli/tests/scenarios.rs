@@ -82,7 +82,7 @@ fn failed_case_prints_the_difference_and_is_written_as_junit() {
     assert!(out.contains("-  readyReplicas: 3\n+  readyReplicas: 2\n"), "{out}");
     assert!(out.contains("its conditions:\n  Available=True MinimumReplicasAvailable"), "{out}");
     assert!(out.ends_with("0 passed, 1 failed\n"), "{out}");
-    assert_eq!(error, "innkeeper: 1 of 1 cases failed\n");
+    assert_eq!(error, "innkeeper: 1 of 1 case failed\n");
     let report = std::fs::read_to_string(report).unwrap();
     assert!(report.contains("tests=\"1\" failures=\"1\""), "{report}");
     assert!(report.contains("<failure message=\"00-install: "), "{report}");
@@ -136,10 +136,10 @@ fn case_fails_in_its_setup_when_a_module_does_not_become_active() {
     let report = folder.path().join("junit.xml");
     let (ok, out, error) =
         run(&[folder.path().to_str().unwrap(), "--junit", report.to_str().unwrap()]);
-    assert!(!ok && error == "innkeeper: 1 of 1 cases failed\n", "{error}");
+    assert!(!ok && error == "innkeeper: 1 of 1 case failed\n", "{error}");
     let failure = "FAIL  two-pods, step setup\ncannot run the case: ";
     assert!(
-        out.starts_with(failure) && out.contains("1 modules are active: not within 120 s"),
+        out.starts_with(failure) && out.contains("the module is active: not within 120 s"),
         "{out}"
     );
     let report = std::fs::read_to_string(report).unwrap();

@@ -6,6 +6,7 @@
 
 pub mod consent;
 pub mod control;
+pub mod counted;
 pub mod crd_compat;
 pub mod desired;
 pub mod diff;
@@ -38,6 +39,7 @@ pub mod selector;
 pub mod status;
 pub mod well_known;
 
+pub use counted::{counted, counted_len};
 pub use finalizer::Finalizer;
 pub use labels::Labels;
 pub use last_run::LastRun;

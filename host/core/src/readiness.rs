@@ -10,7 +10,7 @@ use innkeeper_contract::{Kind, Readiness, ReadinessState};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::Object;
+use crate::{Object, counted};
 
 /// Returns the readiness of an object of a kind.
 ///
@@ -158,7 +158,9 @@ fn too_few(counts: &[(&str, i64, i64)]) -> Option<Readiness> {
 }
 
 fn too_many(are: i64, should: i64) -> Option<Readiness> {
-    (are > should).then(|| waiting(format!("{} surplus replicas are still to end", are - should)))
+    let surplus = u64::try_from(are - should).ok().filter(|surplus| *surplus > 0)?;
+    let surplus = counted(surplus, "surplus replica is", "surplus replicas are");
+    Some(waiting(format!("{surplus} still to end")))
 }
 
 #[derive(Default, Deserialize)]

@@ -187,7 +187,10 @@ impl Lab {
     /// # Errors
     /// If one is not active in time: see the log.
     pub async fn serves(&self, limit: Duration) -> Result<(), Timeout> {
-        let what = format!("{} modules are active", self.modules);
+        let what = match self.modules {
+            1 => "the module is active".to_owned(),
+            all => format!("{all} modules are active"),
+        };
         self.until(&what, limit, async |_| {
             let operator = self.running.operator();
             Ok(operator.is_ready() && operator.serving().len() == self.modules)

@@ -20,8 +20,8 @@
 //!
 //! The transitions are in `spec`, `source`, `loading`, `approval`, `activation`, `rollback`,
 //! `adoption`, `reinstallation` and `teardown`, named by what they are about. The state is in
-//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `adoption_state` and
-//! `missing_crds`; `conditions` says what the Module reports.
+//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `history`, `adoption_state`
+//! and `missing_crds`; `conditions` says what the Module reports.
 
 mod activation;
 mod adoption;
@@ -32,6 +32,7 @@ mod candidate;
 mod conditions;
 mod effect;
 mod event;
+mod history;
 mod loading;
 mod missing_crds;
 pub mod reason;
@@ -53,6 +54,8 @@ use candidate::CandidateProgress;
 pub use candidate::{Candidate, HeldCandidate, LoadedCandidate, REJECTED};
 pub use effect::Effect;
 pub use event::{ComponentInfo, Event, Spec};
+pub use history::HISTORY_MAX;
+use history::History;
 use missing_crds::MissingCrds;
 pub use rejection::{Rejection, RetryPolicy};
 use rejections::Rejections;
@@ -114,7 +117,7 @@ impl Machine {
         self.revisions.active.as_ref()
     }
 
-    /// The revision that a rollback returns to; `None` outside of the rollback window.
+    /// The revision that the host returns to by itself; `None` outside of the rollback window.
     pub fn rollback_target(&self) -> Option<&ActiveRevision> {
         self.revisions.rollback_target.as_ref()
     }
@@ -145,14 +148,16 @@ impl Machine {
 
     /// The revisions that a restarted host is to find, as long as no candidate has its snapshot.
     pub fn persistent_digests(&self) -> DecidedDigests {
-        self.revisions.persistent()
+        self.revisions.persistent(&self.rejections)
     }
 
     /// The same once the snapshot of a decided candidate is saved.
     pub fn decision(&self) -> DecidedDigests {
         match &self.candidate {
-            Candidate::Committing(loaded) => self.revisions.decided_for(loaded.digest),
-            _ => self.revisions.persistent(),
+            Candidate::Committing(loaded) => {
+                self.revisions.decided_for(loaded.digest, &self.rejections)
+            }
+            _ => self.persistent_digests(),
         }
     }
 
@@ -169,6 +174,11 @@ impl Machine {
     /// The approval that users gave last.
     pub fn approved(&self) -> Option<Digest> {
         self.approvals.approved
+    }
+
+    /// The approval by which a component has become active, and which does not count again.
+    pub fn used_approval(&self) -> Option<Digest> {
+        self.approvals.used
     }
 
     /// The change of definitions that waits for an approval.
@@ -212,9 +222,10 @@ impl Machine {
             event if self.is_tearing_down() => self.step_teardown(event, &mut effects),
             Event::Deleting => self.on_deleting(&mut effects),
             Event::TornDown(_) => {}
-            Event::StatusLoaded { revision, previous, rejected } => {
+            Event::StatusLoaded { revision, history, rejected, used_approval } => {
+                self.approvals.used = used_approval;
                 self.revisions.restored = revision;
-                self.revisions.previous = previous;
+                self.revisions.history = History::restored(history);
                 self.rejections = Rejections::restored(rejected);
                 return effects;
             }
@@ -269,7 +280,8 @@ impl Machine {
     fn reported_state(&self) -> impl PartialEq + use<> {
         let rejected: Vec<_> = self.rejected().cloned().collect();
         let active = self.revisions.active.clone();
-        (self.conditions(), self.spec.generation, active, self.candidate.clone(), rejected)
+        let (generation, used) = (self.spec.generation, self.approvals.used);
+        (self.conditions(), generation, active, self.candidate.clone(), rejected, used)
     }
 }
 

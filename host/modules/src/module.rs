@@ -23,8 +23,8 @@ pub use spec::{
     Quantity, Rollout, RunResultRenewal, Source, Strategy,
 };
 pub use status::{
-    CandidateStatus, ExampleStatus, GuestName, KindName, KindStatus, ModuleCondition, ModuleStatus,
-    PreviewStatus, Previous, RejectedVersion,
+    CandidateStatus, EarlierRevision, ExampleStatus, GuestName, KindName, KindStatus,
+    ModuleCondition, ModuleStatus, PreviewStatus, RejectedVersion,
 };
 
 /// The group of our resources.

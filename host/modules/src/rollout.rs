@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use innkeeper_core::counted;
 use serde::Serialize;
 
 use crate::machine::{Rejection, RetryPolicy};
@@ -159,8 +160,10 @@ impl Preview {
             return rejection(
                 "WouldFail",
                 format!(
-                    "it fails for {} of {} primaries that do not fail now, and rollout.maxFailures is {}",
-                    self.failures, self.previewed, rollout.failures_max
+                    "it newly fails for {} of {}, and rollout.maxFailures is {}",
+                    self.failures,
+                    primaries(self.previewed),
+                    rollout.failures_max
                 ),
             );
         }
@@ -187,13 +190,13 @@ impl Preview {
     /// The counts, in one line.
     pub fn summary(&self) -> String {
         let mut text = format!(
-            "{} to create, {} to change, {} to delete, {} failing, of {} and {} primaries",
+            "{} to create, {} to change, {} to delete, {} failing, of {} and {}",
             self.creates,
             self.changes,
             self.deletes,
             self.failures,
             objects(self.objects),
-            self.previewed
+            primaries(self.previewed)
         );
         if self.previewed < self.primaries {
             let _ = write!(text, " (of {})", self.primaries);
@@ -217,7 +220,11 @@ impl Preview {
 }
 
 fn objects(count: u32) -> String {
-    format!("{count} {}", if count == 1 { "object" } else { "objects" })
+    counted(count, "object", "objects")
+}
+
+fn primaries(count: u32) -> String {
+    counted(count, "primary", "primaries")
 }
 
 #[cfg(test)]
@@ -272,6 +279,20 @@ mod tests {
         let more = preview(&[(PlannedChange::Change, 11)]);
         assert_eq!(reason(&more, &rollout).unwrap(), "WouldExceedChangeLimit");
         assert!(more.held_by(&rollout).unwrap().message.contains("55 % of 20 objects"));
+    }
+
+    #[test]
+    fn one_object_and_one_primary_are_in_the_singular() {
+        let mut one = Preview { primaries: 1, previewed: 1, objects: 1, ..Preview::default() };
+        one.add(PlannedChange::Fail, "Page web/a".to_owned(), Vec::new());
+        assert_eq!(
+            one.summary(),
+            "0 to create, 0 to change, 0 to delete, 1 failing, of 1 object and 1 primary"
+        );
+        assert_eq!(
+            one.held_by(&Rollout::default()).unwrap().message,
+            "it newly fails for 1 of 1 primary, and rollout.maxFailures is 0; for example fail Page web/a"
+        );
     }
 
     #[test]

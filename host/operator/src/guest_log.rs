@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 
 use innkeeper_cluster::Env;
-use innkeeper_core::ObjectKey;
+use innkeeper_core::{ObjectKey, counted};
 use innkeeper_sandbox::Level;
 use tokio::time::Instant;
 
@@ -43,7 +43,8 @@ impl GuestLog {
         if left_out > 0 {
             tracing::warn!(
                 %module,
-                "{left_out} lines of the guest were left out: it logs more than {LINES_PER_SECOND} a second"
+                "{} left out: the guest logs more than {LINES_PER_SECOND} lines a second",
+                counted(left_out, "line of the guest was", "lines of the guest were")
             );
         }
         match level {

@@ -280,12 +280,14 @@ async fn rollback_uses_the_snapshot_as_a_source(stage: &Stage, large: &Large) ->
     Ok(())
 }
 
-/// The snapshots of the active revision and of the one before it stay; an older one is deleted.
+/// The snapshots of the active revision and of the two before it stay; an older one is deleted.
 async fn old_snapshot_is_deleted_with_all_chunks(stage: &Stage, large: &Large) -> Result<()> {
     let snapshot = large.snapshot();
     push(stage, &component_path("settings-fewer")?).await?;
     assert_eq!(names(&named(stage, &snapshot).await?), chunks(&snapshot));
     push(stage, &component_path("settings-afraid-of-late")?).await?;
+    assert_eq!(names(&named(stage, &snapshot).await?), chunks(&snapshot));
+    push(stage, &component_path("settings-shouting")?).await?;
     until_none_named(stage, &snapshot).await
 }
 

@@ -240,7 +240,7 @@ async fn change_of_the_document_is_shown_and_serves(
     author.run(&author.guest(), change).await?;
     dev.says("built ").await?;
     dev.says(" is active").await?;
-    dev.says("run for 1 of 1 primaries: 0 to create, 1 to change, 0 to delete, 0 failing").await?;
+    dev.says("preview before its activation for 1 of 1 primary: 0 to create, 1 to change, 0 to delete, 0 failing").await?;
     dev.says("change   ConfigMap default/first .data.text").await?;
     until_text(stage, "GOOD DAY").await
 }

@@ -121,12 +121,23 @@ async fn candidate_that_would_delete_is_held_until_it_is_rejected_or_approved() 
     until_serving(&stage, "settings-shouting").await?;
     until_saying(&stage, &namespace, "HELLO", 2 * (PRIMARIES + 1)).await?;
 
-    // And back, by the command: no preview holds up a revision that was active before.
+    // And back, by the command: its deletions are previewed and held as well.
     let message = modules(&["describe", "settings"]).await?;
     assert!(message.contains("settings-copy-"), "{message}");
     modules(&["rollback", "settings"]).await?;
+    stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    assert_eq!(saying(&stage, &namespace, "HELLO").await?, 2 * (PRIMARIES + 1));
+    let error = modules(&["rollback", "settings"]).await.unwrap_err().to_string();
+    assert!(error.contains("innkeeper modules reject settings"), "{error}");
+    modules(&["approve", "settings"]).await?;
     until_serving(&stage, "settings-fewer").await?;
     until_saying(&stage, &namespace, "hello", PRIMARIES + 1).await?;
+    // Once more: it does not go forward to the rejected revision, but to the one before.
+    modules(&["rollback", "settings"]).await?;
+    until_serving(&stage, "settings").await?;
+    until_saying(&stage, &namespace, "hello", 2 * (PRIMARIES + 1)).await?;
+    let error = modules(&["rollback", "settings"]).await.unwrap_err().to_string();
+    assert!(error.contains("needs an approval first"), "{error}");
     Ok(())
 }
 
@@ -192,7 +203,7 @@ async fn active_revision_survives_a_broken_source_a_deleted_source_and_a_restart
     stage.module_says("settings", "Held", "True", "WouldDelete").await?;
     assert_eq!(saying(&stage, &namespace, "hello").await?, 2 * PRIMARIES + 2);
 
-    // Two copies at most, whatever has come and gone.
+    // Three copies at most, whatever has come and gone.
     annotate(&stage, "innkeeper.dev/approve", &digest("settings-fewer")?).await?;
     until_serving(&stage, "settings-fewer").await?;
     for component in ["settings-shouting", "settings", "settings-shouting"] {
@@ -206,7 +217,7 @@ async fn active_revision_survives_a_broken_source_a_deleted_source_and_a_restart
             .iter()
             .filter(|one| one["metadata"]["labels"]["innkeeper.dev/copy-of"] == "settings");
         let copies = copies.count();
-        Ok(if copies == 2 { Ok(()) } else { Err(format!("{copies} copies")) })
+        Ok(if copies == 3 { Ok(()) } else { Err(format!("{copies} copies")) })
     })
     .await
 }

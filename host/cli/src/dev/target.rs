@@ -226,7 +226,7 @@ fn print_status(module: &str, digest: &str, outcome: &PushOutcome) -> anyhow::Re
             let mut page = Page::default();
             page.line(format_args!("{digest} is active"));
             if let Some(preview) = preview {
-                preview.add_to(&mut page);
+                preview.add_to(&mut page, true);
             }
             out::page(&page)
         }

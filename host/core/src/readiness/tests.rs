@@ -100,7 +100,7 @@ fn deployment_is_ready_by_replicas_then_conditions() {
             (json!({"spec": {}}), "InProgress: 0 of 1 replicas exist"),
             (at(1, 1, 1, 1, good()), "InProgress: 1 of 2 replicas exist"),
             (at(2, 1, 2, 2, good()), "InProgress: 1 of 2 replicas are updated"),
-            (at(3, 2, 2, 2, good()), "InProgress: 1 surplus replicas are still to end"),
+            (at(3, 2, 2, 2, good()), "InProgress: 1 surplus replica is still to end"),
             (at(2, 2, 1, 2, good()), "InProgress: 1 of 2 replicas are available"),
             (at(2, 2, 2, 1, good()), "InProgress: 1 of 2 replicas are ready"),
             (
@@ -155,7 +155,7 @@ fn stateful_set_is_ready_by_replicas_and_revision() {
             ),
             (
                 at(json!({"replicas": 1}), 2, 2, "b"),
-                "InProgress: 1 surplus replicas are still to end",
+                "InProgress: 1 surplus replica is still to end",
             ),
             (
                 at(json!({"replicas": 2}), 1, 1, "a"),
@@ -218,7 +218,7 @@ fn replica_set_is_ready_by_replicas() {
             ),
             (at(1, 2, 2), "InProgress: 1 of 2 replicas are labelled"),
             (at(2, 1, 2), "InProgress: 1 of 2 replicas are available"),
-            (at(2, 2, 3), "InProgress: 1 surplus replicas are still to end"),
+            (at(2, 2, 3), "InProgress: 1 surplus replica is still to end"),
             (at(2, 2, 2), "Ready"),
         ],
     );

@@ -48,6 +48,8 @@ impl<G: Loaded> ModuleState<G> {
                 actions.extend(component.map(Action::SaveSnapshot));
             }
             Effect::Rollback => {
+                // No preview is about this activation.
+                self.previews.clear();
                 if let Some(before) = self.active().cloned() {
                     let settings = self.settings.clone().unwrap_or(before.settings.clone());
                     let parameters = before.settings.parameters.clone();
@@ -121,6 +123,8 @@ impl<G: Loaded> ModuleState<G> {
             && let Some(settings) = self.settings.clone()
         {
             self.note_owned(guest.manifest());
+            // A preview is about the activation that it came before.
+            self.previews.retain(|one| one.digest == digest.to_string());
             let parameters = std::mem::take(&mut self.candidate.parameters);
             self.activate_with(&guest, settings, parameters, actions);
         }

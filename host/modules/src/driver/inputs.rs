@@ -35,6 +35,7 @@ impl<G: Loaded> ModuleState<G> {
         let owned = status.owned_kinds.iter();
         self.owned_kinds.extend(owned.map(|kind| (kind.name(), kind.clone())));
         self.previews.extend(status.preview.clone());
+        self.versions.extend(versions(status));
         self.restored.primary.clone_from(&status.primary);
         self.restored.decorates = status.decorates;
         self.restored.finalizer.clone_from(&status.finalizer);
@@ -163,6 +164,9 @@ impl<G: Loaded> ModuleState<G> {
             has_crds: !manifest.crds.is_empty(),
             fits: finalizer.and(fits),
         };
+        if !manifest.version.is_empty() {
+            self.versions.insert(digest, manifest.version.clone());
+        }
         self.candidate.checked = Some((digest, guest));
         self.candidate.parameters = parameters;
         Event::Loaded { digest, result: Ok(info) }
@@ -237,9 +241,21 @@ fn status_loaded(status: &ModuleStatus) -> Event {
     });
     Event::StatusLoaded {
         revision: status.digest.as_deref().and_then(digest),
-        previous: status.previous.as_ref().and_then(|previous| digest(&previous.digest)),
+        history: status.earlier_revisions().iter().filter_map(|one| digest(&one.digest)).collect(),
         rejected: rejected.collect(),
+        used_approval: status.used_approval.as_deref().and_then(digest),
     }
+}
+
+/// The versions that a status names.
+fn versions(status: &ModuleStatus) -> Vec<(Digest, String)> {
+    let active = status.digest.as_ref().zip(status.guest.as_ref().map(|guest| &guest.version));
+    let candidate = status.candidate.iter().map(|one| (&one.digest, &one.version));
+    let history = status.history.iter().map(|one| (&one.digest, &one.version));
+    let rejected = status.rejected.iter().map(|one| (&one.digest, &one.version));
+    let all = active.into_iter().chain(candidate).chain(history).chain(rejected);
+    let known = all.filter(|(_, version)| !version.is_empty());
+    known.filter_map(|(digest, version)| Some((digest.parse().ok()?, version.clone()))).collect()
 }
 
 /// A guest's name and version, for users.

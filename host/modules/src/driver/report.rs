@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use super::message::Report;
 use super::state::ModuleState;
 use crate::machine::{Candidate, DecidedDigests, HeldCandidate, REJECTED, Rejection};
-use crate::module::{CandidateStatus, ExampleStatus, KindStatus, PreviewStatus};
+use crate::module::{
+    CandidateStatus, EarlierRevision, ExampleStatus, KindStatus, PreviewStatus, RejectedVersion,
+};
 use crate::revision::Loaded;
 use crate::rollout::Preview;
 use crate::source::Digest;
@@ -27,6 +29,7 @@ impl<G: Loaded> ModuleState<G> {
         let mut status = CandidateStatus {
             digest: candidate.digest()?.to_string(),
             state: candidate.state().to_owned(),
+            version: self.version_of(candidate.digest()?),
             ..CandidateStatus::default()
         };
         if let Some((_, rejection)) = self.machine.refused() {
@@ -63,16 +66,17 @@ impl<G: Loaded> ModuleState<G> {
         self.report_with(self.machine.decision())
     }
 
-    fn report_with(&self, DecidedDigests { active, previous }: DecidedDigests) -> Report {
+    fn report_with(&self, DecidedDigests { active, history, previous }: DecidedDigests) -> Report {
         let mut members = Map::new();
         if let Some(digest) = active {
             members.insert("digest".into(), digest.to_string().into());
         }
         if let Some(previous) = previous {
-            members.insert(
-                "previous".into(),
-                json!({ "digest": previous.to_string(), "configMap": snapshot_name(&self.name, previous) }),
-            );
+            members.insert("previous".into(), json!(self.earlier_revision(previous)));
+        }
+        if !history.is_empty() {
+            let history = history.into_iter().map(|digest| self.earlier_revision(digest));
+            members.insert("history".into(), json!(history.collect::<Vec<_>>()));
         }
         let active = active.map(|digest| digest.to_string());
         let of_active = |one: &&PreviewStatus| Some(&one.digest) == active.as_ref();
@@ -85,9 +89,12 @@ impl<G: Loaded> ModuleState<G> {
         if let Some(change) = self.machine.held_crds() {
             members.insert("heldCRDChange".into(), change.to_string().into());
         }
-        let rejected: Vec<_> = self.machine.rejected().map(rejected).collect();
+        let rejected: Vec<_> = self.machine.rejected().map(|one| self.rejected(one)).collect();
         if !rejected.is_empty() {
-            members.insert("rejected".into(), rejected.into());
+            members.insert("rejected".into(), json!(rejected));
+        }
+        if let Some(digest) = self.machine.used_approval() {
+            members.insert("usedApproval".into(), digest.to_string().into());
         }
         if let Some(finalizer) = self.finalizer() {
             let finalizer = Finalizer::new(&self.name, Some(&finalizer));
@@ -151,16 +158,34 @@ impl PreviewStatus {
 }
 
 impl<G: Loaded> ModuleState<G> {
+    /// The version of a revision; empty if it is not known.
+    fn version_of(&self, digest: Digest) -> String {
+        self.versions.get(&digest).cloned().unwrap_or_default()
+    }
+
+    fn earlier_revision(&self, digest: Digest) -> EarlierRevision {
+        EarlierRevision {
+            digest: digest.to_string(),
+            config_map: snapshot_name(&self.name, digest),
+            version: self.version_of(digest),
+        }
+    }
+
+    fn rejected(&self, (digest, rejection): &(Digest, Rejection)) -> RejectedVersion {
+        RejectedVersion {
+            digest: digest.to_string(),
+            reason: rejection.reason.clone(),
+            message: bounded_message(rejection),
+            version: self.version_of(*digest),
+        }
+    }
+
     /// Keeps a preview until it is known whether its candidate becomes active.
     pub(super) fn record_preview(&mut self, digest: Digest, preview: &Preview) {
         let active = self.machine.persistent_digests().active.map(|digest| digest.to_string());
         self.previews.retain(|one| Some(&one.digest) == active.as_ref());
         self.previews.push(PreviewStatus::of(digest, preview));
     }
-}
-
-fn rejected((digest, rejection): &(Digest, Rejection)) -> Value {
-    json!({ "digest": digest.to_string(), "reason": rejection.reason, "message": bounded_message(rejection) })
 }
 
 /// A rejection's message, no longer than the schema allows: a guest's texts may be of any length,

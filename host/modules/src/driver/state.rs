@@ -1,6 +1,6 @@
 //! What the driver keeps of one module.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -36,6 +36,8 @@ pub(super) struct ModuleState<G> {
     pub(super) installations: InstallationNumbers,
     /// The previews of the active revision and of the candidate.
     pub(super) previews: Vec<PreviewStatus>,
+    /// The versions of the revisions that the status names.
+    pub(super) versions: BTreeMap<Digest, String>,
 }
 
 /// The guest of the candidate.
@@ -87,6 +89,7 @@ impl<G: Loaded> ModuleState<G> {
             owned_kinds: BTreeMap::new(),
             installations: InstallationNumbers::default(),
             previews: Vec::new(),
+            versions: BTreeMap::new(),
         }
     }
 
@@ -120,6 +123,13 @@ impl<G: Loaded> ModuleState<G> {
         self.candidate.checked.take_if(|(digest, _)| Some(*digest) != loaded);
         let kept = [machine.active(), machine.rollback_target()];
         self.revisions.retain(|digest, _| kept.iter().flatten().any(|one| one.digest == *digest));
+        let decided = machine.decision();
+        let named = decided.history.into_iter().chain(decided.active);
+        let named =
+            named.chain(machine.persistent_digests().active).chain(machine.candidate().digest());
+        let named: BTreeSet<_> =
+            named.chain(machine.rejected().map(|(digest, _)| *digest)).collect();
+        self.versions.retain(|digest, _| named.contains(digest));
         match machine.candidate() {
             Candidate::Nothing => self.components.clear(),
             // A user may still approve it, but rarely does: then the source is read again.

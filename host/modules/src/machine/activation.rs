@@ -58,14 +58,19 @@ impl Machine {
             let message = format!("{title} ({}) is the active revision now.", digest.short());
             effects.push(Effect::notify(EventType::Normal, reason::REVISION_ACTIVE, message));
         }
+        let before = self.revisions.active_digest();
+        self.revisions.history =
+            self.revisions.history.after_swap(before, digest, &self.rejections);
         if let Some(before) = self.revisions.active.replace(ActiveRevision { digest, title }) {
-            self.revisions.previous = Some(before.digest);
-            if !self.spec.rollout.rollback_window.is_zero() {
+            // The host does not return to a rejected revision by itself.
+            let is_rejected = self.rejections.is_permanent(before.digest);
+            if !self.spec.rollout.rollback_window.is_zero() && !is_rejected {
                 self.revisions.rollback_target = Some(before);
                 effects.push(Effect::BeginRollbackWindow(digest));
             }
         }
         self.revisions.restored = None;
+        self.approvals.record_active(digest);
         self.candidate = Candidate::Nothing;
         (self.progress.reusable, self.progress.retried) = (None, None);
         self.spec.accept_parameters();

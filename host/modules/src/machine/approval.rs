@@ -18,6 +18,9 @@ impl Machine {
         }
         let Some(approved) = self.approvals.approved else { return };
         self.rejections.remove(approved);
+        if self.revisions.is_active(approved) {
+            self.approvals.record_active(approved);
+        }
         self.on_adoption_approved(approved, effects);
         match &self.candidate {
             Candidate::Held(loaded, held) if held.approval == approved => {
@@ -42,12 +45,28 @@ impl Machine {
     fn on_rejected_by_user(&mut self, digest: Digest, effects: &mut Vec<Effect>) {
         let rejection =
             Rejection::new(reason::REJECTED, "a user has rejected it", RetryPolicy::Never);
+        self.keep_active_after_dropped_rollback(digest);
+        // The host does not return to a rejected revision by itself either.
+        if self.revisions.rollback_target.as_ref().is_some_and(|target| target.digest == digest) {
+            self.end_rollback_window(effects);
+        }
         // A component that is being loaded is refused when its load ends.
         if self.candidate.digest() == Some(digest) && !self.candidate.is_loading() {
             self.progress.reusable = None;
             self.reject(digest, rejection, effects);
         } else {
             self.rejections.record(digest, rejection);
+        }
+    }
+
+    /// A rollback rejects the active revision before its target is previewed. If the user rejects
+    /// the target, the active revision is no longer rejected.
+    fn keep_active_after_dropped_rollback(&mut self, target: Digest) {
+        let is_rollback =
+            self.candidate.digest() == Some(target) && self.revisions.history.contains(target);
+        let Some(active) = self.revisions.active_digest().filter(|_| is_rollback) else { return };
+        if self.rejections.find(active).is_some_and(|one| one.reason == reason::REJECTED) {
+            self.rejections.remove(active);
         }
     }
 }

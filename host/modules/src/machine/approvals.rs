@@ -7,6 +7,9 @@ use crate::source::Digest;
 pub(super) struct Approvals {
     /// The component that may become active, whatever it would do.
     pub(super) approved: Option<Digest>,
+    /// The component that has become active by the present approval, which does not count again: a
+    /// later return to that component is previewed, and its rejection stays.
+    pub(super) used: Option<Digest>,
     /// The component that must not become active.
     pub(super) rejected: Option<Digest>,
     /// Which annotations name no digest, and what to do.
@@ -22,9 +25,18 @@ impl Approvals {
         reject: Option<Digest>,
     ) -> Option<Digest> {
         let newly_rejected = reject.filter(|digest| self.rejected != Some(*digest));
-        self.approved = approve.filter(|digest| newly_rejected != Some(*digest));
+        self.used = self.used.filter(|_| approve == self.used);
+        self.approved =
+            approve.filter(|digest| ![newly_rejected, self.used].contains(&Some(*digest)));
         self.rejected = reject;
         newly_rejected
+    }
+
+    /// Records that a component has become active.
+    pub(super) fn record_active(&mut self, digest: Digest) {
+        if self.approved.take_if(|approved| *approved == digest).is_some() {
+            self.used = Some(digest);
+        }
     }
 }
 
@@ -48,5 +60,22 @@ mod tests {
             let last = updates.into_iter().map(|(one, other)| approvals.update(one, other)).last();
             assert_eq!((last.flatten(), approvals.approved), (newly_rejected, approved));
         }
+    }
+
+    #[test]
+    fn approval_counts_until_its_component_is_active_and_again_when_it_is_renewed() {
+        let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
+        let mut approvals = Approvals::default();
+        approvals.update(Some(a), None);
+        approvals.record_active(b);
+        assert_eq!((approvals.approved, approvals.used), (Some(a), None));
+        approvals.record_active(a);
+        assert_eq!((approvals.approved, approvals.used), (None, Some(a)));
+        // The annotation that rejects changes.
+        approvals.update(Some(a), Some(b));
+        assert_eq!((approvals.approved, approvals.used), (None, Some(a)));
+        approvals.update(None, Some(b));
+        approvals.update(Some(a), Some(b));
+        assert_eq!((approvals.approved, approvals.used), (Some(a), None));
     }
 }

@@ -64,7 +64,7 @@ impl Candidate {
     /// The name of its state.
     pub fn state(&self) -> &'static str {
         match self {
-            Self::Nothing => "Nothing",
+            Self::Nothing => "NoCandidate",
             Self::RestoringSnapshot(_) => "RestoringSnapshot",
             Self::Loading(_) => "Loading",
             Self::Previewing(_) => "Previewing",

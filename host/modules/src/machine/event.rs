@@ -13,10 +13,12 @@ pub enum Event {
     StatusLoaded {
         /// The active revision.
         revision: Option<Digest>,
-        /// The previous revision.
-        previous: Option<Digest>,
+        /// The revisions that were active before, the last one first.
+        history: Vec<Digest>,
         /// The components that only an approval allows again.
         rejected: Vec<(Digest, Rejection)>,
+        /// The approval by which a component became active.
+        used_approval: Option<Digest>,
     },
     /// The approval and the rejection in the Module's annotations.
     Approval {

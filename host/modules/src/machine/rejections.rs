@@ -31,6 +31,11 @@ impl Rejections {
         self.iter().filter(|(_, rejection)| rejection.retry == RetryPolicy::Never)
     }
 
+    /// Whether only an approval lifts the rejection of a component.
+    pub(super) fn is_permanent(&self, digest: Digest) -> bool {
+        self.permanent().any(|(rejected, _)| *rejected == digest)
+    }
+
     /// Records why a component is refused; the oldest entry is dropped if there are too many.
     pub(super) fn record(&mut self, digest: Digest, rejection: Rejection) {
         self.remove(digest);

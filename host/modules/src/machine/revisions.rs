@@ -1,5 +1,7 @@
 //! Which revision is active, and which ones may become active again.
 
+use super::history::History;
+use super::rejections::Rejections;
 use crate::source::Digest;
 
 /// The active revision, or the one before it.
@@ -12,11 +14,13 @@ pub struct ActiveRevision {
 }
 
 /// The revisions that a restarted host is to find in a Module's status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecidedDigests {
     /// The active revision.
     pub active: Option<Digest>,
-    /// The previous revision.
+    /// The revisions that were active before, the last one first.
+    pub history: Vec<Digest>,
+    /// The one of them that a rollback returns to, unless the user names another one.
     pub previous: Option<Digest>,
 }
 
@@ -28,8 +32,8 @@ pub(super) struct Revisions {
     pub(super) active: Option<ActiveRevision>,
     /// The previous revision, within the rollback window.
     pub(super) rollback_target: Option<ActiveRevision>,
-    /// The previous revision, also after its rollback window.
-    pub(super) previous: Option<Digest>,
+    /// The revisions that were active before.
+    pub(super) history: History,
     /// The revision that was active before the host started, until a revision is active.
     pub(super) restored: Option<Digest>,
     /// The revision that was active before the host started cannot be loaded any more.
@@ -53,15 +57,21 @@ impl Revisions {
     }
 
     /// What the status says until a candidate is decided.
-    pub(super) fn persistent(&self) -> DecidedDigests {
-        DecidedDigests { active: self.active_digest().or(self.restored), previous: self.previous }
+    pub(super) fn persistent(&self, rejections: &Rejections) -> DecidedDigests {
+        let active = self.active_digest().or(self.restored);
+        DecidedDigests::new(active, &self.history, rejections)
     }
 
     /// What the status says once a candidate is decided.
-    pub(super) fn decided_for(&self, candidate: Digest) -> DecidedDigests {
-        DecidedDigests {
-            active: Some(candidate),
-            previous: self.active_digest().or(self.persistent().previous),
-        }
+    pub(super) fn decided_for(&self, candidate: Digest, rejections: &Rejections) -> DecidedDigests {
+        let history = self.history.after_swap(self.active_digest(), candidate, rejections);
+        DecidedDigests::new(Some(candidate), &history, rejections)
+    }
+}
+
+impl DecidedDigests {
+    fn new(active: Option<Digest>, history: &History, rejections: &Rejections) -> Self {
+        let previous = history.previous(rejections);
+        Self { active, history: history.newest_first().collect(), previous }
     }
 }

@@ -35,13 +35,14 @@ impl Machine {
                 rejection.message
             ),
         ));
-        // The status offers no return to a revision that was rolled back.
-        self.revisions.previous = None;
         self.runs = None;
         self.missing_crds = None;
         self.adoption = None;
         self.spec.accept_parameters();
+        // The status offers no return to a revision that was rolled back.
         self.rejections.record(bad.digest, rejection);
+        self.revisions.history =
+            self.revisions.history.after_swap(Some(bad.digest), before.digest, &self.rejections);
         if !self.candidate.is_loading() {
             self.evaluate_source(effects);
         }

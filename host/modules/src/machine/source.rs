@@ -92,7 +92,11 @@ impl Machine {
         if self.revisions.is_active(digest) {
             return;
         }
-        if let Some(rejection) = self.rejections.find(digest) {
+        // A revision that was active before the host started becomes active again, although a user
+        // has rejected it: there is no other.
+        if let Some(rejection) = self.rejections.find(digest)
+            && !self.revisions.is_restored(digest)
+        {
             self.candidate = Candidate::Rejected(digest, rejection.clone());
             return;
         }

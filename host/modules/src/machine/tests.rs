@@ -51,8 +51,9 @@ fn status_loaded(revision: &str, rejected: &[&str]) -> Event {
         rejected.iter().map(|name| (digest(name), rejection("Known", RetryPolicy::Never)));
     Event::StatusLoaded {
         revision: Some(digest(revision)),
-        previous: None,
+        history: Vec::new(),
         rejected: rejected.collect(),
+        used_approval: None,
     }
 }
 

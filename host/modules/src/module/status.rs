@@ -38,10 +38,16 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
 
-    /// The previous revision, of which the host keeps a snapshot. To activate it again, run
-    /// innkeeper modules rollback NAME.
+    /// The revision that innkeeper modules rollback NAME activates again: the one that was active
+    /// before the active revision, without rejected ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previous: Option<Previous>,
+    pub previous: Option<EarlierRevision>,
+
+    /// The last two revisions that were active before the active one, of which the host keeps
+    /// snapshots; the last one first. They may be rejected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 2))]
+    pub history: Vec<EarlierRevision>,
 
     /// The changes that the preview of the active revision found, when it was the candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +61,11 @@ pub struct ModuleStatus {
     /// (spec.crds: Adopt); the annotation innkeeper.dev/approve names it.
     #[serde(rename = "heldCRDChange", default, skip_serializing_if = "Option::is_none")]
     pub held_crd_change: Option<String>,
+
+    /// Digest that the annotation innkeeper.dev/approve names and by which that component has become
+    /// active. This approval does not count again; to renew it, remove the annotation first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_approval: Option<String>,
 
     /// The last 16 components that a user rejected or the host rolled back. The host does not try
     /// them again unless a user approves them.
@@ -78,14 +89,26 @@ pub struct ModuleStatus {
     pub conditions: Vec<ModuleCondition>,
 }
 
-/// The previous revision.
+impl ModuleStatus {
+    /// The revisions that were active before and of which the host keeps a snapshot, the last one
+    /// first. An older host reports the previous revision only.
+    pub fn earlier_revisions(&self) -> &[EarlierRevision] {
+        if self.history.is_empty() { self.previous.as_slice() } else { &self.history }
+    }
+}
+
+/// A revision that was active before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Previous {
+pub struct EarlierRevision {
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// The ConfigMap, in the namespace innkeeper-modules, with the snapshot.
+    /// The ConfigMap, in the namespace innkeeper-modules, with the snapshot under the key
+    /// guest.wasm.
     pub config_map: String,
+    /// The version of the guest, as it describes itself.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
 }
 
 /// A candidate.
@@ -97,6 +120,9 @@ pub struct CandidateStatus {
     /// Its state: Loading, Previewing, Held, InstallingCRDs, Committing, Rejected,
     /// RestoringSnapshot.
     pub state: String,
+    /// The version of the guest, as it describes itself, once the component is loaded.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub version: String,
     /// The reason why it is held or rejected, one word in CamelCase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -176,6 +202,9 @@ pub struct RejectedVersion {
     /// Why it was rejected or rolled back.
     #[schemars(length(max = 4096))]
     pub message: String,
+    /// The version of the guest, as it describes itself, if the component could be loaded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
 }
 
 /// A guest, as it describes itself.

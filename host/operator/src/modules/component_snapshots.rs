@@ -2,7 +2,7 @@
 //!
 //! A snapshot is an immutable ConfigMap in the namespace of the sources, named by the module and
 //! the digest and owned by the Module; a large component takes several ConfigMaps, its chunks. A
-//! module has two snapshots at most: of the active and of the previous revision.
+//! module has three snapshots at most: of the active revision and of those in its history.
 
 use std::collections::BTreeMap;
 

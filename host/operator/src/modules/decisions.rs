@@ -98,10 +98,10 @@ impl Supervisor {
         Err(Rejection::new("NotCommitted", message, RetryPolicy::Later))
     }
 
-    /// Deletes the snapshots of revisions that are neither decided nor previous.
+    /// Deletes the snapshots of revisions that are neither decided nor in the history.
     fn sweep_snapshots(&mut self, name: &str) {
         let Some(decision) = self.driver.decided_digests(name) else { return };
-        let digests = decision.active.into_iter().chain(decision.previous);
+        let digests = decision.active.into_iter().chain(decision.history);
         let mut kept: Vec<String> = digests.map(|digest| snapshot_name(name, digest)).collect();
         // A user may have made a snapshot the source, to return to it.
         kept.extend(self.source.source_name(name));

@@ -12,7 +12,7 @@ use std::time::Duration;
 use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::{ApiClient, ApiError, Backoff, KindState};
 use innkeeper_contract::Kind;
-use innkeeper_core::{Finalizer, Manager, Object, ObjectRef};
+use innkeeper_core::{Finalizer, Manager, Object, ObjectRef, counted, counted_len};
 use innkeeper_modules::driver::Teardown as Left;
 use innkeeper_modules::{Rejection, RetryPolicy, module};
 use serde_json::json;
@@ -115,7 +115,8 @@ fn with_finalizer(active: &ActiveModule) -> Result<Vec<Arc<Object>>, Rejection> 
 }
 
 fn message(let_go: u64) -> String {
-    format!("Its finalizer is off {let_go} primaries; what it made stays.")
+    let primaries = counted(let_go, "primary", "primaries");
+    format!("Its finalizer is off {primaries}; what it made stays.")
 }
 
 fn blocked(shared: &Shared, active: &ActiveModule, held: &[Arc<Object>]) -> Rejection {
@@ -127,8 +128,8 @@ fn blocked(shared: &Shared, active: &ActiveModule, held: &[Arc<Object>]) -> Reje
     Rejection::new(
         "FinalizerNotRemoved",
         format!(
-            "its finalizer is still on {} primaries, {first} for example ({why}); {}",
-            held.len(),
+            "its finalizer is still on {}, {first} for example ({why}); {}",
+            counted_len(held.len(), "primary", "primaries"),
             help()
         ),
         RetryPolicy::Later,

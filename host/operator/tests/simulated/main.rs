@@ -12,6 +12,7 @@ mod policies;
 mod preview;
 mod reconcile;
 mod restart;
+mod rollback;
 mod run_result;
 mod schedule;
 mod support;

@@ -94,7 +94,7 @@ fn walk() -> Transitions {
 }
 
 fn drawn() -> String {
-    let mut text = "```mermaid\nstateDiagram-v2\n    [*] --> Nothing\n".to_owned();
+    let mut text = "```mermaid\nstateDiagram-v2\n    [*] --> NoCandidate\n".to_owned();
     for ((from, to), events) in walk() {
         let events: Vec<_> = events.into_iter().collect();
         writeln!(text, "    {from} --> {to}: {}", events.join(", ")).unwrap();
@@ -126,7 +126,7 @@ fn the_diagram_in_the_docs_matches_the_state_machine() {
 fn every_state_is_reached_and_left() {
     let transitions = walk();
     let states = [
-        "Nothing",
+        "NoCandidate",
         "RestoringSnapshot",
         "Loading",
         "Previewing",

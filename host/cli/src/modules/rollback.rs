@@ -1,0 +1,344 @@
+//! `innkeeper modules rollback`: makes the snapshot of an earlier revision the source of its Module.
+//!
+//! The host treats that revision like any candidate: it previews the revision, and holds it if it
+//! would delete objects or fail.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::bail;
+use innkeeper_cluster::{ApiClient, Force};
+use innkeeper_core::{Manager, ObjectKey};
+use innkeeper_modules::Module;
+use innkeeper_modules::machine::REJECTED;
+use innkeeper_modules::module::{
+    self, APPROVE_ANNOTATION, EarlierRevision, ModuleStatus, SOURCE_KEY,
+};
+use serde_json::json;
+
+use super::{check_digits, decide, get, short};
+use crate::out;
+use crate::push::{self, Pushed};
+
+/// Arguments of `innkeeper modules rollback`.
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Name of the Module.
+    name: String,
+    /// Digest of the revision, or at least its first 12 digits [default: the revision that was
+    /// active before the active one, without rejected ones].
+    digest: Option<String>,
+    /// Wait until the revision is active, held or rejected, for this time at most (60 without a
+    /// value).
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60")]
+    wait: Option<u64>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If there is no such revision, a candidate is on its way, or the API server refuses a request;
+/// with --wait also if the revision does not become active.
+pub(super) async fn run(client: &ApiClient, arguments: &Arguments) -> anyhow::Result<()> {
+    let name = &arguments.name;
+    let Rollback { from, to } =
+        Rollback::plan(&get(client, name).await?, arguments.digest.as_deref())?;
+    // Before the source changes: the host does not activate the present revision again if somebody
+    // pushes it, and no earlier approval lets the other one become active without a preview.
+    decide(client, name, "", &from).await?;
+    let source = json!({
+        "apiVersion": module::API_VERSION,
+        "kind": module::KIND,
+        "metadata": {"name": name},
+        "spec": {"source": {"configMap": {"name": to.config_map, "key": SOURCE_KEY}}},
+    });
+    let applied = client
+        .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Push, &source, Force::Yes)
+        .await?;
+    out::line(format_args!(
+        "module.innkeeper.dev/{name} rolls back from {from} to {}; the host previews that revision first (`innkeeper modules describe {name}`)",
+        to.digest
+    ))?;
+    match arguments.wait {
+        Some(seconds) => {
+            let pushed = Pushed::earlier(applied.object.generation, to.digest);
+            push::wait(client, name, &pushed, Duration::from_secs(seconds)).await
+        }
+        None => Ok(()),
+    }
+}
+
+/// A rollback that the user may ask for.
+#[derive(Debug, PartialEq, Eq)]
+struct Rollback {
+    /// The digest of the active revision.
+    from: String,
+    /// The revision to return to.
+    to: EarlierRevision,
+}
+
+impl Rollback {
+    /// The rollback to the previous revision, or to that of a digest.
+    ///
+    /// # Errors
+    /// If a candidate is on its way, there is no such revision, or it is rejected.
+    fn plan(module: &Module, digest: Option<&str>) -> anyhow::Result<Self> {
+        let name = &module.metadata.name;
+        let status = module.status.clone().unwrap_or_default();
+        let Some(from) = status.digest.clone() else {
+            bail!("cannot roll back {name}: no revision is active; run `innkeeper push`")
+        };
+        check_candidate(name, &status)?;
+        let Some(digest) = digest else {
+            let Some(to) = status.previous.clone() else {
+                bail!(
+                    "cannot roll back {name}: no revision that was active before is left to return to; {}",
+                    alternatives(&status)
+                )
+            };
+            return Ok(Self { from, to });
+        };
+        let digest = check_digits(digest)?;
+        let mut found =
+            status.earlier_revisions().iter().filter(|one| one.digest.starts_with(&digest));
+        let to = match (found.next(), found.next()) {
+            (Some(to), None) => to.clone(),
+            (Some(one), Some(other)) => bail!(
+                "several revisions of {name} begin with {digest} ({}, {}); give all 64 digits",
+                one.digest,
+                other.digest
+            ),
+            (None, _) if from.starts_with(&digest) => {
+                bail!("cannot roll back {name} to {digest}: this revision is active")
+            }
+            (None, _) => bail!(
+                "cannot roll back {name} to {digest}: the host keeps no such revision; {}",
+                alternatives(&status)
+            ),
+        };
+        check_allowed(module, &status, &to.digest)?;
+        Ok(Self { from, to })
+    }
+}
+
+/// Refuses a rollback while a candidate is on its way: the user decides about that one.
+fn check_candidate(name: &str, status: &ModuleStatus) -> anyhow::Result<()> {
+    let Some(candidate) = status.candidate.as_ref().filter(|one| one.state != REJECTED) else {
+        return Ok(());
+    };
+    let digest = short(&candidate.digest);
+    if candidate.state == "Held" {
+        bail!(
+            "cannot roll back {name}: revision {} is held and not active; run `innkeeper modules reject {name}` to drop it, or `innkeeper modules approve {name}` to activate it",
+            titled(digest, &candidate.version)
+        );
+    }
+    bail!(
+        "cannot roll back {name}: revision {} is on its way ({}); wait until it is active, or run `innkeeper modules reject {name} {digest}` to drop it",
+        titled(digest, &candidate.version),
+        candidate.state
+    )
+}
+
+/// Refuses a rejected revision: only an approval lifts a rejection.
+fn check_allowed(module: &Module, status: &ModuleStatus, digest: &str) -> anyhow::Result<()> {
+    let name = &module.metadata.name;
+    let Some(rejected) = status.rejected.iter().find(|one| one.digest == digest) else {
+        return Ok(());
+    };
+    let approved = module.metadata.annotations.get(APPROVE_ANNOTATION);
+    if approved.is_some_and(|approved| approved == digest)
+        && status.used_approval.as_deref() != Some(digest)
+    {
+        bail!(
+            "cannot roll back {name} to {}: the host has not taken its approval yet; run the command again",
+            short(digest)
+        );
+    }
+    bail!(
+        "cannot roll back {name} to {}: it is rejected ({}: {}); run `innkeeper modules approve {name} {}` first, then this command again",
+        short(digest),
+        rejected.reason,
+        rejected.message,
+        short(digest)
+    )
+}
+
+/// What a user can do without a previous revision: a sentence, and a line for each revision.
+fn alternatives(status: &ModuleStatus) -> String {
+    let rows: Vec<_> = status.earlier_revisions().iter().map(|one| row(status, one)).collect();
+    if rows.is_empty() {
+        return "the host keeps no earlier revision; run `innkeeper push` with another component"
+            .to_owned();
+    }
+    let mut text = "name one of these, or run `innkeeper push` with another component:".to_owned();
+    let head = ["DIGEST", "VERSION", "STATE"].map(str::to_owned);
+    let table = out::table(&[vec![head], rows].concat());
+    for line in table.lines() {
+        // Writing into a String cannot fail.
+        let _ = write!(text, "\n  {line}");
+    }
+    text
+}
+
+fn row(status: &ModuleStatus, one: &EarlierRevision) -> [String; 3] {
+    let rejected = status.rejected.iter().find(|rejected| rejected.digest == one.digest);
+    let state = match rejected {
+        Some(rejected) => format!("rejected ({}), needs an approval first", rejected.message),
+        None => "was active before".to_owned(),
+    };
+    let version = if one.version.is_empty() { "<unknown>" } else { &one.version };
+    [short(&one.digest).to_owned(), version.to_owned(), state]
+}
+
+/// A digest with its version, if that is known.
+fn titled(digest: &str, version: &str) -> String {
+    if version.is_empty() { digest.to_owned() } else { format!("{digest} ({version})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn digest(name: &str) -> String {
+        name.repeat(64)
+    }
+
+    fn earlier(name: &str, version: &str) -> Value {
+        json!({"digest": digest(name), "configMap": format!("web-copy-{name}"), "version": version})
+    }
+
+    fn rejected(name: &str, message: &str) -> Value {
+        json!({"digest": digest(name), "reason": "Rejected", "message": message})
+    }
+
+    fn module(status: &Value) -> Module {
+        Module::from_value(&json!({
+            "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
+            "metadata": {"name": "web", "annotations": {APPROVE_ANNOTATION: digest("e")}},
+            "spec": {"source": {"configMap": {"name": "web"}}, "serviceAccountName": "web"},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn refusal(status: &Value, digest: Option<&str>, expected: &Expect) {
+        let refused = Rollback::plan(&module(status), digest).unwrap_err();
+        expected.assert_eq(&format!("{refused}\n"));
+    }
+
+    #[test]
+    fn rollback_returns_to_the_previous_revision_or_to_a_named_one() {
+        let status = json!({"digest": digest("c"), "previous": earlier("b", "0.2.0"),
+            "history": [earlier("b", "0.2.0"), earlier("a", "0.1.0")]});
+        for (named, expected) in
+            [(None, "b"), (Some("aaaaaaaaaaaa"), "a"), (Some("BBBBBBBBBBBB"), "b")]
+        {
+            let Rollback { from, to } = Rollback::plan(&module(&status), named).unwrap();
+            assert_eq!((from, to.digest), (digest("c"), digest(expected)));
+        }
+        // The status of an older host.
+        let status =
+            json!({"digest": digest("c"), "previous": {"digest": digest("b"), "configMap": "x"}});
+        let rollback = Rollback::plan(&module(&status), Some("bbbbbbbbbbbb")).unwrap();
+        assert_eq!(rollback.to.config_map, "x");
+    }
+
+    #[test]
+    fn second_rollback_lists_the_revisions_and_does_not_go_forward() {
+        let status = json!({"digest": digest("a"), "history": [earlier("b", "0.2.0")],
+            "rejected": [rejected("b", "a user has rejected it")]});
+        refusal(
+            &status,
+            None,
+            &expect![[r#"
+            cannot roll back web: no revision that was active before is left to return to; name one of these, or run `innkeeper push` with another component:
+              DIGEST        VERSION  STATE
+              bbbbbbbbbbbb  0.2.0    rejected (a user has rejected it), needs an approval first
+        "#]],
+        );
+        refusal(
+            &status,
+            Some(&digest("d")),
+            &expect![[r#"
+            cannot roll back web to dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd: the host keeps no such revision; name one of these, or run `innkeeper push` with another component:
+              DIGEST        VERSION  STATE
+              bbbbbbbbbbbb  0.2.0    rejected (a user has rejected it), needs an approval first
+        "#]],
+        );
+        refusal(
+            &json!({"digest": digest("a")}),
+            None,
+            &expect![[r#"
+            cannot roll back web: no revision that was active before is left to return to; the host keeps no earlier revision; run `innkeeper push` with another component
+        "#]],
+        );
+        refusal(
+            &json!({}),
+            None,
+            &expect![[r#"
+            cannot roll back web: no revision is active; run `innkeeper push`
+        "#]],
+        );
+        refusal(
+            &status,
+            Some("aaaaaaaaaaaa"),
+            &expect![[r#"
+            cannot roll back web to aaaaaaaaaaaa: this revision is active
+        "#]],
+        );
+    }
+
+    #[test]
+    fn rejected_revision_needs_an_approval_that_the_host_has_taken() {
+        let status = json!({"digest": digest("a"), "history": [earlier("b", "0.2.0"), earlier("e", "")],
+            "rejected": [rejected("b", "it failed"), rejected("e", "it failed")]});
+        refusal(
+            &status,
+            Some(&digest("b")),
+            &expect![[r#"
+            cannot roll back web to bbbbbbbbbbbb: it is rejected (Rejected: it failed); run `innkeeper modules approve web bbbbbbbbbbbb` first, then this command again
+        "#]],
+        );
+        refusal(
+            &status,
+            Some(&digest("e")),
+            &expect![[r#"
+            cannot roll back web to eeeeeeeeeeee: the host has not taken its approval yet; run the command again
+        "#]],
+        );
+    }
+
+    #[test]
+    fn candidate_on_its_way_is_dropped_by_reject_and_not_by_a_rollback() {
+        let status = |state: &str| {
+            json!({"digest": digest("b"), "previous": earlier("a", "0.1.0"),
+                "candidate": {"digest": digest("c"), "state": state, "version": "0.3.0"}})
+        };
+        refusal(
+            &status("Held"),
+            None,
+            &expect![[r#"
+            cannot roll back web: revision cccccccccccc (0.3.0) is held and not active; run `innkeeper modules reject web` to drop it, or `innkeeper modules approve web` to activate it
+        "#]],
+        );
+        refusal(
+            &status("Held"),
+            Some(&digest("a")),
+            &expect![[r#"
+            cannot roll back web: revision cccccccccccc (0.3.0) is held and not active; run `innkeeper modules reject web` to drop it, or `innkeeper modules approve web` to activate it
+        "#]],
+        );
+        refusal(
+            &status("Previewing"),
+            None,
+            &expect![[r#"
+            cannot roll back web: revision cccccccccccc (0.3.0) is on its way (Previewing); wait until it is active, or run `innkeeper modules reject web cccccccccccc` to drop it
+        "#]],
+        );
+        assert!(Rollback::plan(&module(&status("Rejected")), None).is_ok());
+    }
+}

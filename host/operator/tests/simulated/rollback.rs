@@ -1,0 +1,136 @@
+//! A rollback by a user: what holds it, and what it never activates.
+
+use serde_json::{Value, json};
+
+use crate::support::{Script, Stage, block_on, config_map, count, desired};
+
+/// A stage with a primary whose active revision has made the objects `a` and `new`; the revision
+/// before it desires `a` only.
+async fn stage_with_a_new_object() -> Stage {
+    let desiring = |objects: &[Value]| Script::new().when("\"kind\":\"Script\"", &desired(objects));
+    let stage = Stage::start(desiring(&[config_map("a", "1")])).await;
+    stage.create("one", &json!({})).await;
+    stage.until_primary("one", "Synced", "True", "Applied").await;
+    stage.push(&desiring(&[config_map("a", "1"), config_map("new", "1")])).await;
+    stage.settle().await;
+    stage.until_module("Ready", "True", "RevisionActive").await;
+    assert!(stage.config_map("new").await.is_some());
+    stage.writes();
+    stage
+}
+
+async fn status(stage: &Stage) -> Value {
+    stage.module().await["status"].clone()
+}
+
+/// Rejects the active revision and makes an earlier one the source, as `innkeeper modules rollback`
+/// does.
+async fn roll_back(stage: &Stage, to: &Value) {
+    let active = status(stage).await["digest"].clone();
+    annotate(stage, &json!(""), &active).await;
+    let source = json!({"name": to["configMap"], "key": "guest.wasm"});
+    stage.merge_module(&json!({"spec": {"source": {"configMap": source}}})).await;
+    stage.settle().await;
+}
+
+async fn annotate(stage: &Stage, approve: &Value, reject: &Value) {
+    let annotations = json!({"innkeeper.dev/approve": approve, "innkeeper.dev/reject": reject});
+    stage.merge_module(&json!({"metadata": {"annotations": annotations}})).await;
+}
+
+#[test]
+fn rollback_that_would_delete_is_held_and_a_second_one_does_not_go_forward() {
+    block_on(async {
+        // Given a module with two revisions, of which the active one has made one object more.
+        let stage = stage_with_a_new_object().await;
+        let before = status(&stage).await;
+        let (first, second) = (before["previous"].clone(), before["digest"].clone());
+
+        // When the user rolls it back, then its deletion is previewed and held.
+        roll_back(&stage, &first).await;
+        let message = stage.until_module("Held", "True", "WouldDelete").await;
+        assert!(message.contains("ConfigMap ns/new"), "{message}");
+        assert_eq!(status(&stage).await["digest"], second);
+        assert_eq!(stage.writes(), [""; 0]);
+
+        // When it is approved, then the host deletes the object, and no revision is left to return
+        // to: the other one is rejected.
+        annotate(&stage, &first["digest"], &json!("")).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.settle().await;
+        assert_eq!(count(&stage.writes()), [("delete configmaps/new", 1)].into());
+        let after = status(&stage).await;
+        assert_eq!((&after["digest"], &after["previous"]), (&first["digest"], &Value::Null));
+        assert_eq!(after["history"][0]["digest"], second);
+        assert_eq!(after["rejected"][0]["digest"], second);
+
+        // When the user makes the rejected revision the source, then it does not become active.
+        let forward = after["history"][0].clone();
+        stage
+            .merge_module(
+                &json!({"spec": {"source": {"configMap": {"name": forward["configMap"]}}}}),
+            )
+            .await;
+        stage.until_module("Ready", "False", "Rejected").await;
+        assert_eq!(status(&stage).await["digest"], first["digest"]);
+        assert_eq!(stage.config_map("new").await, None);
+
+        // When the user approves it, then it is active.
+        annotate(&stage, &second, &json!("")).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.settle().await;
+        assert!(stage.config_map("new").await.is_some());
+        assert_eq!(status(&stage).await["previous"]["digest"], first["digest"]);
+    });
+}
+
+#[test]
+fn rollback_that_the_user_rejects_leaves_the_active_revision_as_it_was() {
+    block_on(async {
+        // Given a rollback that is held.
+        let stage = stage_with_a_new_object().await;
+        let before = status(&stage).await;
+        roll_back(&stage, &before["previous"]).await;
+        stage.until_module("Held", "True", "WouldDelete").await;
+
+        // When the user rejects it, and the host restarts.
+        annotate(&stage, &json!(""), &before["previous"]["digest"]).await;
+        stage.settle().await;
+        let stage = stage.stop().await.start().await;
+        stage.pass(60).await;
+
+        // Then the active revision goes on, and only the other one is rejected.
+        let after = status(&stage).await;
+        assert_eq!(after["digest"], before["digest"]);
+        assert_eq!(after["rejected"].as_array().map(Vec::len), Some(1), "{after:#}");
+        assert_eq!(after["rejected"][0]["digest"], before["previous"]["digest"]);
+        assert!(stage.config_map("new").await.is_some());
+    });
+}
+
+#[test]
+fn rolled_back_revision_is_not_tried_again_by_a_host_that_finds_its_old_approval() {
+    block_on(async {
+        // Given a revision that a user approved, and that failed in its rollback window.
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+        let complete = |value: &str| json!({"complete": desired(&[config_map("a", value)])});
+        let stage = Stage::start(Script::new()).await;
+        stage.create("one", &complete("1")).await;
+        stage.settle().await;
+        let first = status(&stage).await["digest"].clone();
+        stage.push(&Script::new().when("\"value\":\"2\"", &desired(&[secret]))).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        let second = status(&stage).await["digest"].clone();
+        annotate(&stage, &second, &json!("")).await;
+        stage.set_spec("one", &complete("2")).await;
+        stage.settle().await;
+        assert_eq!(status(&stage).await["digest"], first);
+
+        // When the host restarts, then the revision stays rejected.
+        let stage = stage.stop().await.start().await;
+        stage.pass(60).await;
+        let after = status(&stage).await;
+        assert_eq!(after["digest"], first);
+        assert_eq!(after["candidate"]["state"], "Rejected", "{after:#}");
+    });
+}
