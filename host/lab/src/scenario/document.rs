@@ -164,6 +164,7 @@ impl Pods {
         set(self.start_after, &mut rule.start_after);
         set(self.ready_after, &mut rule.ready_after);
         set(self.ends_after, &mut rule.ends_after);
+        rule.ends_without_job = self.ends_after.is_some();
         rule.pulls = self.pulls.unwrap_or(rule.pulls);
         rule.exit_code = self.exit_code.unwrap_or(rule.exit_code);
         rule
