@@ -80,6 +80,9 @@ pub(super) enum Part {
     Pods,
     Endpoints,
     Events,
+    DaemonSets,
+    ServiceAccounts,
+    RootCertificates,
     GarbageCollector,
     Namespaces,
 }
@@ -96,6 +99,9 @@ impl Part {
             Self::Pods => Workload::Pods,
             Self::Endpoints => Workload::Endpoints,
             Self::Events => Workload::Events,
+            Self::DaemonSets => Workload::DaemonSets,
+            Self::ServiceAccounts => Workload::ServiceAccounts,
+            Self::RootCertificates => Workload::RootCertificates,
             Self::GarbageCollector => {
                 controllers.garbage_collector = false;
                 return;
