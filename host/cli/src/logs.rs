@@ -5,13 +5,16 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
+use innkeeper_cluster::Env;
 use innkeeper_core::foreign;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::format::{FormatFields, Writer, debug_fn};
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -31,12 +34,41 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// The clock of log lines: that of the machine, or the virtual one of a simulated cluster.
+#[derive(Clone, Default)]
+pub(crate) struct LogClock(Arc<Mutex<Option<Env>>>);
+
+impl LogClock {
+    /// Uses the clock of a simulated cluster from here on.
+    pub(crate) fn set(&self, env: Env) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(env);
+    }
+}
+
+impl FormatTime for LogClock {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let now = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(Env::now);
+        match now {
+            Some(now) => write!(writer, "{now:.3}"),
+            None => SystemTime.format_time(writer),
+        }
+    }
+}
+
 /// Sends the logs to standard error. `filter` has the syntax of `RUST_LOG`: `info`, or
 /// `info,innkeeper_operator=debug`.
 ///
 /// # Errors
 /// If the filter is malformed.
 pub(crate) fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
+    start_at(format, filter, &LogClock::default())
+}
+
+/// The same with the time of a clock in each line.
+///
+/// # Errors
+/// If the filter is malformed.
+pub(crate) fn start_at(format: LogFormat, filter: &str, clock: &LogClock) -> anyhow::Result<()> {
     let named = filter.contains("kube_client");
     let filter = EnvFilter::try_new(filter).with_context(|| {
         format!(
@@ -57,10 +89,11 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     };
     if json {
         let layer = tracing_subscriber::fmt::layer().with_writer(|| Visible(io::stderr()));
-        registry.with(layer.json().flatten_event(true)).try_init()?;
+        registry.with(layer.with_timer(clock.clone()).json().flatten_event(true)).try_init()?;
     } else {
         let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-        registry.with(layer.with_ansi(terminal).fmt_fields(text_fields())).try_init()?;
+        let layer = layer.with_timer(clock.clone()).with_ansi(terminal);
+        registry.with(layer.fmt_fields(text_fields())).try_init()?;
     }
     Ok(())
 }
@@ -94,8 +127,6 @@ fn text_fields() -> impl for<'a> FormatFields<'a> + 'static {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use super::*;
 
     #[derive(Clone, Default)]

@@ -7,11 +7,11 @@ use anyhow::{Context as _, bail};
 use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
 use innkeeper_contract::Manifest;
 use innkeeper_core::counted_len;
-use innkeeper_lab::scenario::{Backend, Failure, Outcome, Player, Suite, junit};
+use innkeeper_lab::scenario::{Backend, Failure, Outcome, Player, Suite, junit, of_modules};
 use innkeeper_lab::{Api, Guests, Lab, Modules, Setup};
 use serde_json::{Value, json};
 
-use crate::logs::{self, LogFormat};
+use crate::logs::{self, LogClock, LogFormat};
 use crate::out::Page;
 use crate::{code_cache, component, objects, out, rbac};
 
@@ -190,7 +190,8 @@ impl TestModules {
 }
 
 fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outcome>> {
-    logs::start(LogFormat::Text, &arguments.log_filter)?;
+    let clock = LogClock::default();
+    logs::start_at(LogFormat::Text, &arguments.log_filter, &clock)?;
     let given = TestModules::read(arguments)?;
     let guests = match code_cache::open()? {
         Some(cache) => Guests::with_cache(cache)?,
@@ -204,9 +205,17 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
         setup.objects.clone_from(&given.rights);
         setup.objects.extend(suite.manifests.iter().cloned());
         let outcome = innkeeper_lab::block_on(async {
+            // The clock of the lab: it starts now, too.
+            clock.set(Env::scripted(setup.seed, setup.start));
             let lab = Lab::start(&guests, setup).await?;
-            lab.serves(ACTIVATION_MAX).await?;
+            let served = lab.serves(ACTIVATION_MAX).await;
             let backend = Backend::Lab(Box::new(lab));
+            if let Err(timeout) = served {
+                let details = of_modules(&backend).await;
+                let message = format!("cannot run the case: {timeout}");
+                let failure = Failure { details, ..Failure::new("setup", message) };
+                return Ok(Outcome::failed(&case.name, failure));
+            }
             let namespace =
                 suite.namespace.clone().unwrap_or_else(|| format!("test-{}", case.name));
             let player = Player::new(&backend, namespace, suite.timeout, arguments.update);

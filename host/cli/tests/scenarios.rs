@@ -142,6 +142,141 @@ fn case_fails_in_its_setup_when_a_module_does_not_become_active() {
         out.starts_with(failure) && out.contains("the module is active: not within 120 s"),
         "{out}"
     );
+    let cause = "Modules with problems:\n  podroute: Loaded=False CRDGroupNotAllowed: ";
+    assert!(out.contains(cause) && out.contains("allowedCRDGroups"), "{out}");
     let report = std::fs::read_to_string(report).unwrap();
     assert!(report.contains("<failure message=\"setup: cannot run the case"), "{report}");
+}
+
+/// Writes files below a folder.
+fn write(folder: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+/// The text behind the first occurrence of each part, in this order.
+fn assert_in_order(out: &str, parts: &[&str]) {
+    let mut rest = out;
+    for part in parts {
+        let after = rest.split_once(part).map(|(_, after)| after);
+        assert!(after.is_some(), "no {part:?} in {rest:?} of {out}");
+        rest = after.unwrap();
+    }
+}
+
+#[test]
+fn failed_case_prints_unsynced_primaries_and_objects_of_the_name_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let theirs = "apiVersion: v1\nkind: Service\nmetadata: {name: podroute-service}\nspec: {ports: [{port: 80}]}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: default}\n---\n";
+    let assert = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n";
+    let install = format!("{theirs}{PODROUTE}");
+    write(folder.path(), &[("taken/00-install.yaml", &install), ("taken/00-assert.yaml", assert)]);
+    let (ok, out, _) = run(&[folder.path().to_str().unwrap(), "--guest", &component("podroute")]);
+    assert!(!ok, "{out}");
+    assert_in_order(
+        &out,
+        &[
+            "ConfigMap settings not found (after 30 s)\n",
+            "ConfigMap settings exists in namespace default\n",
+            "primaries that are not synced:\n  Podroute test-taken/site: Synced=False Conflict: Service test-taken/podroute-service: ",
+        ],
+    );
+}
+
+#[test]
+fn decorator_that_cannot_apply_is_shown_by_its_warning_event_and_logged_with_virtual_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let module = format!(
+        "apiVersion: innkeeper.dev/v1alpha1\nkind: Module\nmetadata: {{name: labels}}\nspec:\n  source: {{file: {}}}\n  serviceAccountName: labels\n  parameters: {{labels: {{team: ours}}}}\n",
+        component("labels")
+    );
+    let namespace = |team| {
+        format!(
+            "apiVersion: v1\nkind: Namespace\nmetadata: {{name: $NAMESPACE, labels: {{team: {team}}}}}\n"
+        )
+    };
+    write(
+        folder.path(),
+        &[
+            ("modules/labels.yaml", &module),
+            ("theirs/00-install.yaml", &namespace("theirs")),
+            ("theirs/00-assert.yaml", &namespace("ours")),
+        ],
+    );
+    let (ok, out, error) = run(&[folder.path().to_str().unwrap(), "--log-filter", "warn"]);
+    assert!(!ok, "{out}");
+    let event = "Warning Events:\n  Namespace test-theirs: FieldConflict: ";
+    assert_in_order(&out, &["-    team: ours\n+    team: theirs\n", event, "innkeeper-test"]);
+    let line = error.lines().find(|line| line.contains("write failed")).unwrap_or_default();
+    assert!(line.starts_with("2026-01-01T00:00:") && line.contains(" WARN "), "{error}");
+}
+
+/// The files of the example in docs/testing.md: blocks whose first line is a comment with a path.
+fn documented_files() -> Vec<(String, String)> {
+    let page = std::fs::read_to_string(root().join("docs/testing.md")).unwrap();
+    let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    let named = blocks.filter_map(|(block, _)| {
+        let path = block.strip_prefix("# ")?.lines().next()?;
+        path.contains('/').then(|| (path.to_owned(), block.to_owned()))
+    });
+    named.collect()
+}
+
+#[test]
+fn documented_scenario_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = documented_files();
+    let parts: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+    for part in ["00-order.yaml", "01-never.yaml", "02-assert.yaml", "03-errors.yaml"] {
+        assert!(parts.iter().any(|path| path.ends_with(part)), "no {part} in {parts:?}");
+    }
+    for (path, text) in &files {
+        write(folder.path(), &[(path, text)]);
+    }
+    let (ok, out, error) =
+        run(&[folder.path().to_str().unwrap(), "--guest", &component("podroute")]);
+    assert!(ok && out.ends_with("1 passed, 0 failed\n"), "{out}{error}");
+}
+
+/// Runs the documented scenario with other text in one file.
+fn changed(file: &str, before: &str, after: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in documented_files() {
+        let text = if path.ends_with(file) { text.replacen(before, after, 1) } else { text };
+        write(folder.path(), &[(&path, &text)]);
+    }
+    let (ok, out, _) = run(&[folder.path().to_str().unwrap(), "--guest", &component("podroute")]);
+    assert!(!ok, "{out}");
+    out
+}
+
+#[test]
+fn never_fails_at_a_state_that_passes_and_order_at_the_other_order() {
+    // The Deployment has one replica for a moment before the assert holds.
+    let out = changed("01-never.yaml", "replicas: 0", "replicas: 1");
+    let state = "Deployment pod-route was in a state that must never be";
+    assert_in_order(
+        &out,
+        &["FAIL  example, step 01-", "01-never.yaml, document 1: ", state, "replicas: 1\n"],
+    );
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: pod-route}\n";
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: podroute-service}\n";
+    let (right, wrong) =
+        (format!("{deployment}---\n{service}"), format!("{service}---\n{deployment}"));
+    let out = changed("00-order.yaml", &right, &wrong);
+    let early = "Deployment pod-route was created before Service podroute-service";
+    assert_in_order(&out, &["00-order.yaml, document 2: ", early]);
+}
+
+#[test]
+fn errors_alone_are_judged_when_the_cluster_is_settled() {
+    let folder = tempfile::tempdir().unwrap();
+    let errors = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: pod-route}\n";
+    write(folder.path(), &[("late/00-install.yaml", PODROUTE), ("late/00-errors.yaml", errors)]);
+    let (ok, out, _) = run(&[folder.path().to_str().unwrap(), "--guest", &component("podroute")]);
+    assert!(!ok, "{out}");
+    assert_in_order(&out, &["00-errors.yaml, document 1: Deployment pod-route exists"]);
 }

@@ -135,7 +135,7 @@ impl Api {
             Server::Simulated(simulator) => {
                 let response = simulator.request(request.map(Bytes::from));
                 let code = response.status().as_u16();
-                (code, response.into_body().try_next().unwrap_or_default())
+                (code, whole(response.into_body()))
             }
             Server::Cluster(client) => {
                 let answer = client.send(request).await;
@@ -226,6 +226,47 @@ impl Api {
         Ok(items.collect())
     }
 
+    /// Lists the objects at a path, with the version of the list.
+    ///
+    /// # Errors
+    /// If the server refuses the request, or does not answer.
+    pub async fn list_at(&self, path: &str) -> Result<(String, Vec<Value>), ApiFailure> {
+        let list = self.send("GET", path, Content::Json, &Value::Null).await?;
+        let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+        let items = list["items"].as_array().cloned().unwrap_or_default();
+        Ok((version, items))
+    }
+
+    /// The changes of the objects at a path since a version: types of watch events, and objects. A
+    /// real cluster is asked for a second.
+    ///
+    /// # Errors
+    /// If the server refuses the request, or does not answer.
+    pub async fn changes(
+        &self,
+        path: &str,
+        version: &str,
+    ) -> Result<Vec<(String, Value)>, ApiFailure> {
+        let path = format!("{path}?watch=true&resourceVersion={version}&timeoutSeconds=1");
+        let body = match self.send("GET", &path, Content::Json, &Value::Null).await? {
+            Value::String(lines) => lines,
+            // One event is one document.
+            event => event.to_string(),
+        };
+        let mut changes = Vec::new();
+        for mut event in serde_json::Deserializer::from_str(&body).into_iter::<Value>().flatten() {
+            if event["type"] == "ERROR" {
+                let status = &event["object"];
+                let code = status["code"].as_u64().and_then(|code| code.try_into().ok());
+                let message = status["message"].as_str().unwrap_or_default().to_owned();
+                return Err(ApiFailure::Refused { code: code.unwrap_or_default(), message });
+            }
+            let type_ = event["type"].as_str().unwrap_or_default().to_owned();
+            changes.push((type_, event["object"].take()));
+        }
+        Ok(changes)
+    }
+
     /// Creates an object, or merges it into the existing one, as KUTTL does.
     ///
     /// # Errors
@@ -253,6 +294,15 @@ impl Api {
             Err(error) => Err(error),
         }
     }
+}
+
+/// All data of a body that is there now: a watch of the simulator gives its events one by one.
+fn whole(mut body: innkeeper_simulator::Body) -> Bytes {
+    let mut data = body.try_next().unwrap_or_default();
+    while let Some(more) = body.try_next() {
+        data = [data, more].concat().into();
+    }
+    data
 }
 
 fn parent(path: &str) -> &str {

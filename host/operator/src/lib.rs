@@ -26,4 +26,4 @@ pub use execution::Execution;
 pub use host_facts::{HostFacts, HostNamespaces, HostPod};
 /// The namespace of the modules' components and ServiceAccounts.
 pub use innkeeper_core::host_objects::MODULES_NAMESPACE;
-pub use operator::{Bounds, ModulesLocation, Operator};
+pub use operator::{Bounds, ModulesLocation, Operator, ReportedModule};

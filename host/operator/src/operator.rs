@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use innkeeper_cluster::events::Events;
 use innkeeper_cluster::{Caches, Cluster, KindState};
+use innkeeper_contract::{Condition, Kind};
 use innkeeper_modules::Driver;
 use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
@@ -59,6 +60,17 @@ fn queue_bounds(workers: usize) -> queue::Bounds {
         running_per_module: per_module,
         running_per_tenant: per_module.saturating_sub(1).max(1),
     }
+}
+
+/// A module as the operator reports it.
+#[derive(Clone, Debug)]
+pub struct ReportedModule {
+    /// The name of the Module.
+    pub name: String,
+    /// The kind that the active revision reconciles; `None` if no revision is active.
+    pub primary: Option<Kind>,
+    /// The conditions of the Module.
+    pub conditions: Vec<Condition>,
 }
 
 /// A host of modules. Cheap to clone; [`Operator::run`] runs it.
@@ -175,6 +187,17 @@ impl Operator {
     /// The names of the modules with an active revision.
     pub fn serving(&self) -> Vec<String> {
         self.shared.modules().iter().map(|running| running.name().to_string()).collect()
+    }
+
+    /// The modules with the conditions that the operator last reported, by name. A Module of a
+    /// folder has no status: this is the only place of its conditions.
+    pub fn modules(&self) -> Vec<ReportedModule> {
+        let reported = self.shared.module_conditions().clone();
+        let modules = reported.into_iter().map(|(name, conditions)| {
+            let primary = self.shared.module(&name).map(|active| Kind::clone(&active.primary));
+            ReportedModule { name, primary, conditions }
+        });
+        modules.collect()
     }
 
     /// Whether the operator has nothing to do now.

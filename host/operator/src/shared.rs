@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::events::Events;
 use innkeeper_cluster::{Cluster, Env};
-use innkeeper_contract::Kind;
+use innkeeper_contract::{Condition, Kind};
 use innkeeper_sandbox::Permits;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -59,6 +59,7 @@ pub struct Shared {
     modules: RwLock<BTreeMap<Arc<str>, Arc<ActiveModule>>>,
     modules_known: AtomicBool,
     status_schemas: RwLock<BTreeMap<Kind, Arc<StatusSchema>>>,
+    module_conditions: Mutex<BTreeMap<String, Vec<Condition>>>,
 }
 
 impl Shared {
@@ -93,6 +94,7 @@ impl Shared {
             modules: RwLock::default(),
             modules_known: AtomicBool::new(false),
             status_schemas: RwLock::default(),
+            module_conditions: Mutex::default(),
         }
     }
 
@@ -148,6 +150,12 @@ impl Shared {
         self.primary_states.forget_module(name);
         self.health.forget_module(name);
         self.events.forget_reporter(name);
+    }
+
+    /// The conditions that the supervisor last reported of each module, also of one that is not
+    /// active.
+    pub fn module_conditions(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Condition>>> {
+        self.module_conditions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the modules have been listed.

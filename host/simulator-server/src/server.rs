@@ -71,6 +71,7 @@ impl Server {
         let requested = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
         let listen = |source| Error::Listen { address: requested, source };
         let credentials = Credentials::make()?;
+        simulator.set_root_ca(&credentials.ca_pem);
         let listener = TcpListener::bind(requested).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let (stop, stopped) = Stop::new();

@@ -17,7 +17,7 @@ use crate::api::request::{Request, Response as ApiResponse};
 use crate::auth::impersonated_user::ImpersonatedUser;
 use crate::auth::token;
 use crate::auth::user::User;
-use crate::controllers::{custom_resource_definition, kubelet, manager};
+use crate::controllers::{custom_resource_definition, kubelet, manager, root_ca_publisher};
 use crate::mutation::{Mutation, is_active};
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Controllers;
@@ -96,6 +96,14 @@ impl Simulator {
         handler: impl FnMut(&serde_json::Value) -> Option<serde_json::Value> + Send + 'static,
     ) {
         self.lock().handlers.set(url, Box::new(handler));
+    }
+
+    /// Sets the certificates by which clients check the server of this simulator, as PEM: each
+    /// namespace has them in the ConfigMap `kube-root-ca.crt`.
+    pub fn set_root_ca(&self, pem: &str) {
+        let mut cluster = self.lock();
+        pem.clone_into(&mut cluster.root_ca);
+        root_ca_publisher::publish(&mut cluster);
     }
 
     /// Forgets what happened, so that watches that begin before now are answered by 410.

@@ -10,6 +10,9 @@ use crate::lab::Lab;
 /// How often the player reads a real cluster.
 const POLL_PERIOD: Duration = Duration::from_millis(500);
 
+/// How long a step on a real cluster waits for what its errors must not see.
+const SETTLE_PERIOD: Duration = Duration::from_secs(5);
+
 /// The step of virtual time in a lab.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -33,6 +36,24 @@ impl Backend {
         match self {
             Self::Lab(lab) => Some(lab),
             Self::Cluster(..) => None,
+        }
+    }
+
+    /// Waits until nobody writes any more, at most for `limit`, and returns how long. Nobody knows
+    /// that of a real cluster: there it waits for a few seconds.
+    pub(super) async fn settle(&self, limit: Duration) -> Duration {
+        match self {
+            Self::Lab(lab) => {
+                let begun = lab.running().env().now();
+                // A cluster where writes go on is judged as it is.
+                let _ = lab.settle(limit).await;
+                let passed = lab.running().env().now().duration_since(begun);
+                Duration::try_from(passed).unwrap_or_default()
+            }
+            Self::Cluster(_, env) => {
+                env.sleep(SETTLE_PERIOD.min(limit)).await;
+                SETTLE_PERIOD.min(limit)
+            }
         }
     }
 

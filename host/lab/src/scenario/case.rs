@@ -74,6 +74,10 @@ pub struct Step {
     pub(super) apply: Vec<Document>,
     pub(super) asserts: Vec<Document>,
     pub(super) errors: Vec<Document>,
+    /// States that must not be at any moment of the step.
+    pub(super) nevers: Vec<Document>,
+    /// Objects in the order in which they must have been created.
+    pub(super) orders: Vec<Document>,
     pub(super) simulations: Vec<Simulation>,
     pub(super) timeout: Option<Duration>,
 }
@@ -93,6 +97,8 @@ enum Role {
     Apply,
     Assert,
     Error,
+    Never,
+    Order,
 }
 
 /// Number, name and role of a file; `None` if it belongs to no step.
@@ -103,6 +109,8 @@ fn role(file: &str) -> Option<(u32, &str, Role)> {
     let role = match name.split(['-', '.']).next().unwrap_or_default().to_lowercase().as_str() {
         "assert" => Role::Assert,
         "error" | "errors" => Role::Error,
+        "never" => Role::Never,
+        "order" => Role::Order,
         _ => Role::Apply,
     };
     Some((index, name, role))
@@ -181,6 +189,12 @@ impl Case {
 }
 
 impl Step {
+    /// Whether the step says only what must not be at its end. Such a step would hold before
+    /// anything has happened.
+    pub(super) fn has_only_errors(&self) -> bool {
+        self.asserts.is_empty() && self.orders.is_empty() && !self.errors.is_empty()
+    }
+
     fn add(&mut self, folder: &Path, role: Role, document: Document) -> Result<(), CaseError> {
         let kind = document.value["kind"].as_str().unwrap_or_default();
         let version = document.value["apiVersion"].as_str().unwrap_or_default();
@@ -241,10 +255,14 @@ impl Step {
             }
             _ => match role {
                 Role::Apply => self.apply.push(document),
-                Role::Assert | Role::Error => {
+                Role::Assert | Role::Error | Role::Never | Role::Order => {
                     refuse_expressions(&document.value, &document.place)?;
-                    let asserts = role == Role::Assert;
-                    let documents = if asserts { &mut self.asserts } else { &mut self.errors };
+                    let documents = match role {
+                        Role::Error => &mut self.errors,
+                        Role::Never => &mut self.nevers,
+                        Role::Order => &mut self.orders,
+                        Role::Assert | Role::Apply => &mut self.asserts,
+                    };
                     documents.push(document);
                 }
             },

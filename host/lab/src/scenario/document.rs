@@ -80,6 +80,9 @@ pub(super) enum Part {
     Pods,
     Endpoints,
     Events,
+    DaemonSets,
+    ServiceAccounts,
+    RootCertificates,
     GarbageCollector,
     Namespaces,
 }
@@ -96,6 +99,9 @@ impl Part {
             Self::Pods => Workload::Pods,
             Self::Endpoints => Workload::Endpoints,
             Self::Events => Workload::Events,
+            Self::DaemonSets => Workload::DaemonSets,
+            Self::ServiceAccounts => Workload::ServiceAccounts,
+            Self::RootCertificates => Workload::RootCertificates,
             Self::GarbageCollector => {
                 controllers.garbage_collector = false;
                 return;
@@ -164,6 +170,7 @@ impl Pods {
         set(self.start_after, &mut rule.start_after);
         set(self.ready_after, &mut rule.ready_after);
         set(self.ends_after, &mut rule.ends_after);
+        rule.ends_without_job = self.ends_after.is_some();
         rule.pulls = self.pulls.unwrap_or(rule.pulls);
         rule.exit_code = self.exit_code.unwrap_or(rule.exit_code);
         rule

@@ -7,12 +7,19 @@ use similar::TextDiff;
 const CONTEXT_LINES: usize = 3;
 
 /// Whether an object matches an assert by the rules of KUTTL: other members are ignored; lists must
-/// have the same length and matching elements.
+/// have the same length and matching elements. Conditions are found by their type, and other
+/// conditions are ignored.
 pub(super) fn fits(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
-        (Value::Object(expected), Value::Object(actual)) => expected
-            .iter()
-            .all(|(name, expected)| fits(expected, actual.get(name).unwrap_or(&Value::Null))),
+        (Value::Object(expected), Value::Object(actual)) => {
+            expected.iter().all(|(name, expected)| {
+                let actual = actual.get(name).unwrap_or(&Value::Null);
+                match conditions(name, expected, actual) {
+                    Some(pairs) => pairs.iter().all(|(one, other)| fits(one, other)),
+                    None => fits(expected, actual),
+                }
+            })
+        }
         (Value::Array(expected), Value::Array(actual)) => {
             expected.len() == actual.len()
                 && expected.iter().zip(actual).all(|(expected, actual)| fits(expected, actual))
@@ -22,13 +29,38 @@ pub(super) fn fits(expected: &Value, actual: &Value) -> bool {
     }
 }
 
+/// Each condition of an assert with the condition of the same type, or Null; `None` if the member
+/// is no list of conditions.
+fn conditions<'a>(
+    member: &str,
+    expected: &'a Value,
+    actual: &'a Value,
+) -> Option<Vec<(&'a Value, &'a Value)>> {
+    let expected = expected.as_array().filter(|list| member == "conditions" && !list.is_empty())?;
+    if !expected.iter().all(|one| one["type"].is_string()) {
+        return None;
+    }
+    let actual = actual.as_array().map(Vec::as_slice).unwrap_or_default();
+    let pairs = expected.iter().map(|one| {
+        let same = actual.iter().find(|other| other["type"] == one["type"]);
+        (one, same.unwrap_or(&Value::Null))
+    });
+    Some(pairs.collect())
+}
+
 /// The number of matching values: to find the object that the assert means.
 pub(super) fn likeness(expected: &Value, actual: &Value) -> usize {
     match (expected, actual) {
-        (Value::Object(expected), Value::Object(actual)) => expected
-            .iter()
-            .filter_map(|(name, expected)| Some(likeness(expected, actual.get(name)?)))
-            .sum(),
+        (Value::Object(expected), Value::Object(actual)) => {
+            let members = expected.iter().filter_map(|(name, expected)| {
+                let actual = actual.get(name)?;
+                Some(match conditions(name, expected, actual) {
+                    Some(pairs) => pairs.iter().map(|(one, other)| likeness(one, other)).sum(),
+                    None => likeness(expected, actual),
+                })
+            });
+            members.sum::<usize>()
+        }
         (Value::Array(expected), Value::Array(actual)) => {
             expected.iter().zip(actual).map(|(expected, actual)| likeness(expected, actual)).sum()
         }
@@ -42,9 +74,15 @@ pub(super) fn named(expected: &Value, actual: &Value) -> Value {
         (Value::Object(expected), Value::Object(actual)) => {
             let mut kept = Map::new();
             for (name, expected) in expected {
-                if let Some(actual) = actual.get(name) {
-                    kept.insert(name.clone(), named(expected, actual));
-                }
+                let Some(actual) = actual.get(name) else { continue };
+                let found = match conditions(name, expected, actual) {
+                    Some(pairs) => {
+                        let found = pairs.into_iter().filter(|(_, other)| !other.is_null());
+                        found.map(|(one, other)| named(one, other)).collect()
+                    }
+                    None => named(expected, actual),
+                };
+                kept.insert(name.clone(), found);
             }
             Value::Object(kept)
         }
@@ -70,6 +108,15 @@ pub(super) fn yaml(value: &Value) -> String {
     serde_yaml_ng::to_string(value).unwrap_or_else(|_| value.to_string())
 }
 
+/// Kind and name of an object.
+pub(super) fn name_of_object(object: &Value) -> String {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    match object["metadata"]["name"].as_str() {
+        Some(name) => format!("{kind} {name}"),
+        None => format!("matching {kind}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -85,6 +132,21 @@ mod tests {
         assert!(!fits(&json!({"b": {"c": "y"}}), &actual));
         assert!(!fits(&json!({"e": 1}), &actual));
         assert!(fits(&json!({"e": null}), &actual), "an absent member did not match null");
+    }
+
+    #[test]
+    fn conditions_match_by_type_whatever_their_order_and_number() {
+        let actual = json!({"status": {"conditions": [
+            {"type": "Synced", "status": "True", "reason": "Applied"},
+            {"type": "Ready", "status": "False"}]}});
+        let assert = |conditions: Value| json!({"status": {"conditions": conditions}});
+        assert!(fits(&assert(json!([{"type": "Ready", "status": "False"}])), &actual));
+        let wrong = assert(json!([{"type": "Ready", "status": "True"}, {"type": "Synced"}]));
+        assert!(!fits(&wrong, &actual));
+        assert!(!fits(&assert(json!([{"type": "Other"}])), &actual));
+        assert!(!fits(&assert(json!([])), &actual), "an empty list matched conditions");
+        let found = assert(json!([{"type": "Ready", "status": "False"}, {"type": "Synced"}]));
+        assert_eq!(named(&wrong, &actual), found);
     }
 
     #[test]

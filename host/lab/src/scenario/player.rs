@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use super::backend::Backend;
 use super::case::{Case, Document, NAMESPACE, Step, TIMEOUT};
+use super::causes;
 use super::document::Reference;
-use super::matching::{difference, fits, likeness, yaml};
+use super::history::{Expectation, History, Violation};
+use super::matching::{difference, fits, likeness, name_of_object, yaml};
 use super::outcome::{Failure, Outcome};
 use super::update;
 use crate::api::{ApiFailure, Resource};
@@ -26,6 +28,12 @@ struct Unmet<'a> {
     details: String,
     /// The assert and the observed object.
     found: Option<(&'a Document, Value)>,
+}
+
+impl From<Violation> for Unmet<'_> {
+    fn from(violation: Violation) -> Self {
+        Self { message: violation.message, details: violation.details, found: None }
+    }
 }
 
 impl<'a> Player<'a> {
@@ -57,7 +65,8 @@ impl<'a> Player<'a> {
             updated: Vec::new(),
         };
         for step in &case.steps {
-            if let Err(failure) = self.step(step, &mut outcome.updated, &mut passed).await {
+            if let Err(mut failure) = self.step(step, &mut outcome.updated, &mut passed).await {
+                failure.details += &causes::of_case(self.backend, case, &self.namespace).await;
                 outcome.failure = Some(failure);
                 break;
             }
@@ -102,6 +111,10 @@ impl<'a> Player<'a> {
             details,
         };
         let timeout = step.timeout.unwrap_or(self.timeout);
+        let lost = |error: ApiFailure| fail(error.to_string(), String::new());
+        let (nevers, orders) = (self.expectations(&step.nevers), self.expectations(&step.orders));
+        let begun = History::begin(self.backend.api(), &self.namespace, nevers, orders);
+        let mut history = begun.await.map_err(lost)?;
         for simulation in &step.simulations {
             let Some(lab) = self.backend.lab() else { continue };
             if let Some(script) = simulation.script() {
@@ -124,9 +137,33 @@ impl<'a> Player<'a> {
                 *passed += simulation.passing();
             }
         }
+        let violated = |Violation { message, details }| fail(message, details);
+        if let Some(violation) = history.present().await.map_err(lost)? {
+            return Err(violated(violation));
+        }
+        // What is not there holds at once: something may still make it.
+        let mut settled = false;
+        if step.has_only_errors() {
+            *passed += self.backend.settle(timeout).await;
+            settled = true;
+        }
         let mut waited = Duration::ZERO;
         let unmet = loop {
-            let Some(unmet) = self.unmet(step).await else { return Ok(()) };
+            if let Some(violation) = history.advance().await.map_err(lost)? {
+                return Err(violated(violation));
+            }
+            let unmet = match self.unmet(step).await {
+                None => history.order().await.map_err(lost)?.map(Unmet::from),
+                unmet => unmet,
+            };
+            let Some(unmet) = unmet else {
+                if settled || step.nevers.is_empty() {
+                    return Ok(());
+                }
+                *passed += self.backend.settle(timeout).await;
+                settled = true;
+                continue;
+            };
             if waited >= timeout {
                 break unmet;
             }
@@ -139,6 +176,14 @@ impl<'a> Player<'a> {
         }
         let message = format!("{} (after {} s)", unmet.message, timeout.as_secs());
         Err(fail(message, unmet.details))
+    }
+
+    fn expectations(&self, documents: &[Document]) -> Vec<Expectation> {
+        let expectation = |one: &Document| Expectation {
+            place: one.place.clone(),
+            object: self.substituted(&one.value),
+        };
+        documents.iter().map(expectation).collect()
     }
 
     /// Applies an object. Retries while the server does not serve a new definition.
@@ -245,7 +290,7 @@ impl<'a> Player<'a> {
             };
             if let Some(found) = found.iter().find(|found| fits(&expected, found)) {
                 return Some(Unmet {
-                    message: format!("{}: {} exists", document.place, named(found)),
+                    message: format!("{}: {} exists", document.place, name_of_object(found)),
                     details: yaml(&super::matching::named(&expected, found)),
                     found: None,
                 });
@@ -266,11 +311,12 @@ impl<'a> Player<'a> {
         let nearest = found.into_iter().max_by_key(|found| likeness(&expected, found));
         let Some(nearest) = nearest else {
             let existing = self.existing(&expected).await;
-            let message = format!("{}: {} not found", document.place, named(&expected));
+            let existing = existing + &causes::elsewhere(self.backend, &expected).await;
+            let message = format!("{}: {} not found", document.place, name_of_object(&expected));
             return Some(Unmet { message, details: existing, found: None });
         };
         Some(Unmet {
-            message: format!("{}: {} is not as expected", document.place, named(&nearest)),
+            message: format!("{}: {} is not as expected", document.place, name_of_object(&nearest)),
             details: difference(&expected, &nearest) + &Self::conditions(&nearest),
             found: Some((document, nearest)),
         })
@@ -328,6 +374,7 @@ impl<'a> Player<'a> {
                 return Err(format!("{}: {why}", document.place));
             }
             let found = super::matching::named(&document.value, &found);
+            let found = update::without_times(&document.value, &found);
             let found = update::generalised(&found, &self.namespace);
             update::write(&document.place, &found).map_err(|error| error.to_string())?;
             updated.push(document.place.file.display().to_string());
@@ -346,13 +393,4 @@ fn unmet<'a>(message: String) -> Unmet<'a> {
 fn path(resource: &Resource, object: &Value) -> String {
     let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
     resource.path(text("namespace"), text("name"))
-}
-
-/// Kind and name of an object.
-fn named(object: &Value) -> String {
-    let kind = object["kind"].as_str().unwrap_or_default();
-    match object["metadata"]["name"].as_str() {
-        Some(name) => format!("{kind} {name}"),
-        None => format!("matching {kind}"),
-    }
 }

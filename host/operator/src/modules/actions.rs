@@ -260,6 +260,7 @@ impl Supervisor {
         }
         self.mismatched.remove(name);
         self.history.remove(name);
+        self.shared.module_conditions().remove(name);
         self.accounts.forget(name);
         self.shared.stop(name);
         self.count_active();

@@ -56,6 +56,7 @@ impl Supervisor {
             let (type_, status) = (&condition.type_, condition.status.as_str());
             tracing::info!(module = name, condition = %type_, status, reason = %condition.reason, "{}", condition.message);
         }
+        self.shared.module_conditions().insert(name.to_owned(), report.conditions.clone());
         let outcome = self.source.write_status(name, &report, &self.caches).await;
         if matches!(outcome, WriteOutcome::Failed(_)) {
             let event = SupervisorEvent::ReadabilityChanged(name.to_owned());

@@ -311,13 +311,16 @@ impl Apply<'_> {
         applied: &mut Applied,
     ) -> Next {
         let message = self.granted.mask(&error.to_string());
-        tracing::info!(
-            module = %self.context.active.name(), primary = %self.context.request.key,
-            object_ref = self.granted.mask(&object_ref.to_string()), reason = error.reason(),
-            "write failed: {message}"
-        );
         let reason = error.reason().to_owned();
         let after = AfterError::of(error);
+        let (module, primary) = (self.context.active.name(), &self.context.request.key);
+        let masked = self.granted.mask(&object_ref.to_string());
+        // An outdated snapshot is part of normal work: the next round reads the object live.
+        if after == AfterError::Outdated {
+            tracing::info!(%module, %primary, object_ref = masked, reason, "write failed: {message}");
+        } else {
+            tracing::warn!(%module, %primary, object_ref = masked, reason, "write failed: {message}");
+        }
         if after.makes_unknown() {
             self.context.mark_unknown(object_ref, state);
         }

@@ -57,6 +57,10 @@ impl Resource {
     }
 }
 
+pub(crate) const NAMESPACES: Resource = Resource::new("", "v1", "namespaces", "Namespace");
+pub(crate) const NODES: Resource = Resource::new("", "v1", "nodes", "Node");
+pub(crate) const ACCOUNTS: Resource = Resource::new("", "v1", "serviceaccounts", "ServiceAccount");
+pub(crate) const CONFIG_MAPS: Resource = Resource::new("", "v1", "configmaps", "ConfigMap");
 pub(crate) const PODS: Resource = Resource::new("", "v1", "pods", "Pod");
 pub(crate) const EVENTS: Resource = Resource::new("", "v1", "events", "Event");
 pub(crate) const SERVICES: Resource = Resource::new("", "v1", "services", "Service");
@@ -71,6 +75,7 @@ pub(crate) const DEPLOYMENTS: Resource = Resource::new("apps", "v1", "deployment
 pub(crate) const REPLICA_SETS: Resource = Resource::new("apps", "v1", "replicasets", "ReplicaSet");
 pub(crate) const STATEFUL_SETS: Resource =
     Resource::new("apps", "v1", "statefulsets", "StatefulSet");
+pub(crate) const DAEMON_SETS: Resource = Resource::new("apps", "v1", "daemonsets", "DaemonSet");
 pub(crate) const REVISIONS: Resource =
     Resource::new("apps", "v1", "controllerrevisions", "ControllerRevision");
 pub(crate) const JOBS: Resource = Resource::new("batch", "v1", "jobs", "Job");

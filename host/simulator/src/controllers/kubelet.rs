@@ -21,8 +21,8 @@ use crate::types::object::{is_terminating, meta, with_status};
 use crate::types::object_key::Key;
 
 const SCHEDULER: Client = Client::scheduler();
-/// The one node.
-const NODE: &str = "node-1";
+/// The one node, of a cluster without Nodes.
+pub(crate) const NODE: &str = "node-1";
 
 /// How long a container takes to stop.
 const STOP: SignedDuration = SignedDuration::from_secs(1);
@@ -97,14 +97,23 @@ fn schedule(cluster: &mut Cluster, key: &Key, mut pod: ManagedObject) {
         return;
     }
     // A binding does not change the managers of the Pod.
-    pod["spec"]["nodeName"] = NODE.into();
+    let node = affine_node(&pod).unwrap_or(NODE).to_owned();
+    pod["spec"]["nodeName"] = node.as_str().into();
     let now = cluster.time();
     let state = State::Waiting("ContainerCreating", "");
     pod["status"] = Written { pod: &pod, now: &now, state, is_over: false, address: "" }.status();
     let pod = cluster.put(&PODS.key(), key, pod);
-    let message = format!("Successfully assigned {}/{} to {NODE}", key.0, key.1);
+    let message = format!("Successfully assigned {}/{} to {node}", key.0, key.1);
     let event = EventSpec::normal("default-scheduler", "Scheduled", &message);
     event_recorder::record(cluster, &SCHEDULER, &pod, &event);
+}
+
+/// The node to which the affinity of a Pod of a DaemonSet binds it.
+fn affine_node(pod: &Value) -> Option<&str> {
+    let required = "requiredDuringSchedulingIgnoredDuringExecution";
+    let terms = &pod["spec"]["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"];
+    let field = &terms[0]["matchFields"][0];
+    field["values"][0].as_str().filter(|_| field["key"] == "metadata.name")
 }
 
 /// The message of the scheduler for a claim that is not bound.

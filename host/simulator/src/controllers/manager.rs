@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 
 use crate::controllers::{
-    cron_job, custom_resource_definition, deployment, endpoints, garbage_collector, job, kubelet,
-    namespace, persistent_volume_claim, pod_grace_period, replica_set, stateful_set,
+    cron_job, custom_resource_definition, daemon_set, deployment, endpoints, garbage_collector,
+    job, kubelet, namespace, persistent_volume_claim, pod_grace_period, replica_set,
+    root_ca_publisher, service_account, stateful_set,
 };
 use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::{Work, Workload};
@@ -67,6 +68,9 @@ pub(crate) fn work_on_workloads(cluster: &mut Cluster) -> bool {
             Workload::Claims => persistent_volume_claim::sync(cluster, &key),
             Workload::Pods => kubelet::sync(cluster, &key),
             Workload::Endpoints => endpoints::sync(cluster, &key),
+            Workload::DaemonSets => daemon_set::sync(cluster, &key),
+            Workload::ServiceAccounts => service_account::sync(cluster, &key),
+            Workload::RootCertificates => root_ca_publisher::sync(cluster, &key),
             Workload::Events => {}
         }
     }

@@ -7,6 +7,7 @@
 pub(crate) mod client;
 pub(crate) mod cron_job;
 pub(crate) mod custom_resource_definition;
+pub(crate) mod daemon_set;
 pub(crate) mod deployment;
 pub(crate) mod endpoints;
 pub(crate) mod event_recorder;
@@ -21,5 +22,8 @@ pub(crate) mod persistent_volume_claim;
 pub(crate) mod pod_grace_period;
 pub(crate) mod pod_status;
 pub(crate) mod replica_set;
+pub(crate) mod revision_history;
+pub(crate) mod root_ca_publisher;
+pub(crate) mod service_account;
 pub(crate) mod stateful_set;
 pub(crate) mod template_hash;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::controllers::client;
-use crate::controllers::client::{Client, Resource};
+use crate::controllers::client::{Client, NAMESPACES};
 use crate::controllers::garbage_collector;
 use crate::state::cluster::Cluster;
 use crate::types::object::finalizers;
@@ -14,7 +14,6 @@ use crate::types::object_key::{Key, KindKey};
 
 const CONTROLLER: Client =
     Client::controller("system:serviceaccount:kube-system:namespace-controller");
-const NAMESPACES: Resource = Resource::new("", "v1", "namespaces", "Namespace");
 
 /// Condition, and reason and message while nothing is wrong.
 const CONDITIONS: [(&str, &str, &str); 5] = [

@@ -23,6 +23,9 @@ use crate::types::object_key::{Key, KindKey};
 /// How often a watch that asked for bookmarks gets one.
 const BOOKMARK_PERIOD: SignedDuration = SignedDuration::from_secs(60);
 
+/// The certificate of a cluster that no server serves.
+const ROOT_CA: &str = include_str!("../../data/ca.crt");
+
 /// Hooks that run within a write of a definition or of a custom resource. The controller of
 /// definitions writes through the API, so the API calls it by these functions and does not import
 /// it.
@@ -47,6 +50,8 @@ pub(crate) struct Cluster {
     pub(crate) work_queue: WorkQueue,
     pub(crate) kubelet: KubeletState,
     pub(crate) definition_hooks: DefinitionHooks,
+    /// The certificates by which clients in the cluster check the API server, as PEM.
+    pub(crate) root_ca: String,
     /// The issued tokens.
     pub(crate) tokens: BTreeMap<String, IssuedToken>,
     now: Timestamp,
@@ -79,6 +84,7 @@ impl Cluster {
             work_queue: WorkQueue::default(),
             kubelet: KubeletState::default(),
             definition_hooks,
+            root_ca: ROOT_CA.to_owned(),
             tokens: BTreeMap::new(),
             now,
             time: text_of_time(now),

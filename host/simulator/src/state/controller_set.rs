@@ -49,10 +49,16 @@ pub enum Workload {
     Endpoints,
     /// The Events of all of these.
     Events,
+    /// The DaemonSet controller.
+    DaemonSets,
+    /// The ServiceAccount `default` of each namespace.
+    ServiceAccounts,
+    /// The ConfigMap `kube-root-ca.crt` of each namespace.
+    RootCertificates,
 }
 
 impl Workload {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::CronJobs,
         Self::Jobs,
         Self::Deployments,
@@ -62,6 +68,9 @@ impl Workload {
         Self::Pods,
         Self::Endpoints,
         Self::Events,
+        Self::DaemonSets,
+        Self::ServiceAccounts,
+        Self::RootCertificates,
     ];
 
     /// The controllers that reconcile objects of a kind under the objects' own names.
@@ -70,6 +79,8 @@ impl Workload {
             ("apps", "deployments") => &[Self::Deployments],
             ("apps", "replicasets") => &[Self::ReplicaSets],
             ("apps", "statefulsets") => &[Self::StatefulSets],
+            ("apps", "daemonsets") => &[Self::DaemonSets],
+            ("", "namespaces") => &[Self::ServiceAccounts, Self::RootCertificates],
             ("batch", "jobs") => &[Self::Jobs],
             ("batch", "cronjobs") => &[Self::CronJobs],
             ("", "pods") => &[Self::Pods],

@@ -37,6 +37,8 @@ pub struct PodRule {
     pub ready_after: Option<SignedDuration>,
     /// From running to having ended, for Pods of Jobs, and for those that are annotated so.
     pub ends_after: Option<SignedDuration>,
+    /// Whether `ends_after` also applies to Pods that no Job controls.
+    pub ends_without_job: bool,
     /// The exit code of its containers.
     pub exit_code: i64,
 }
@@ -51,6 +53,7 @@ impl PodRule {
             start_after: Some(SignedDuration::from_secs(1)),
             ready_after: Some(SignedDuration::from_secs(1)),
             ends_after: Some(SignedDuration::from_secs(5)),
+            ends_without_job: false,
             exit_code: 0,
         }
     }
@@ -88,9 +91,9 @@ impl PodScript {
         };
         rule.start_after = seconds("start-after", rule.start_after);
         rule.ready_after = seconds("ready-after", rule.ready_after);
-        let job =
-            crate::types::members::controller(pod).is_some_and(|owner| owner["kind"] == "Job");
-        rule.ends_after = seconds("ends-after", rule.ends_after.filter(|_| job));
+        let ends = rule.ends_without_job
+            || crate::types::members::controller(pod).is_some_and(|owner| owner["kind"] == "Job");
+        rule.ends_after = seconds("ends-after", rule.ends_after.filter(|_| ends));
         if let Some(code) = annotation("exit-code").and_then(|text| text.parse().ok()) {
             rule.exit_code = code;
         }
@@ -132,5 +135,9 @@ mod tests {
         pod["metadata"]["annotations"] = json!({});
         assert_eq!(script.rule(&pod).start_after, Some(SignedDuration::from_secs(1)));
         assert_eq!(script.rule(&pod).ends_after, None, "only Pods of Jobs end by themselves");
+        let mut ending = PodRule::new("fast");
+        ending.ends_without_job = true;
+        let script = PodScript { rules: vec![ending], ..PodScript::default() };
+        assert_eq!(script.rule(&pod).ends_after, Some(SignedDuration::from_secs(5)));
     }
 }

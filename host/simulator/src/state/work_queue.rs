@@ -40,6 +40,8 @@ pub(crate) struct WorkQueue {
     rest: Vec<BTreeSet<Work>>,
     /// Work for a later time.
     timers: BTreeMap<Timestamp, BTreeSet<Work>>,
+    /// All DaemonSets: each change of a Node concerns them.
+    daemon_sets: BTreeSet<Key>,
     /// Which Services select which Pods.
     pub(crate) labels: LabelIndex,
 }
@@ -151,6 +153,7 @@ impl WorkQueue {
         for workload in Workload::of(kind) {
             self.wake(on, *workload, key);
         }
+        self.notice_of_controllers(on, kind, key, is_gone);
         if kind.0.is_empty() && kind.1 == "pods" {
             let labels = &object["metadata"]["labels"];
             self.labels.pod(key, if is_gone { &Value::Null } else { labels });
@@ -166,12 +169,38 @@ impl WorkQueue {
                 Some("Deployment") => Workload::Deployments,
                 Some("ReplicaSet") => Workload::ReplicaSets,
                 Some("StatefulSet") => Workload::StatefulSets,
+                Some("DaemonSet") => Workload::DaemonSets,
                 Some("Job") => Workload::Jobs,
                 Some("CronJob") => Workload::CronJobs,
                 _ => continue,
             };
             let name = owner["name"].as_str().unwrap_or_default().to_owned();
             self.wake(on, workload, &(key.0.clone(), name));
+        }
+    }
+
+    /// Queues objects that a controller reconciles when one of another kind changes.
+    fn notice_of_controllers(&mut self, on: Controllers, kind: &KindKey, key: &Key, is_gone: bool) {
+        let namespace = || (String::new(), key.0.clone());
+        match (kind.0.as_str(), kind.1.as_str(), key.1.as_str()) {
+            ("apps", "daemonsets", _) if is_gone => {
+                self.daemon_sets.remove(key);
+            }
+            ("apps", "daemonsets", _) => {
+                self.daemon_sets.insert(key.clone());
+            }
+            ("", "nodes", _) => {
+                for set in self.daemon_sets.clone() {
+                    self.wake(on, Workload::DaemonSets, &set);
+                }
+            }
+            ("", "serviceaccounts", "default") => {
+                self.wake(on, Workload::ServiceAccounts, &namespace());
+            }
+            ("", "configmaps", "kube-root-ca.crt") => {
+                self.wake(on, Workload::RootCertificates, &namespace());
+            }
+            _ => {}
         }
     }
 

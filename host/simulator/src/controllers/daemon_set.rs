@@ -1,0 +1,358 @@
+//! The DaemonSet controller: one Pod on each node that the Pod fits.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::apply::managed_object::ManagedObject;
+use crate::controllers::client;
+use crate::controllers::client::{Client, DAEMON_SETS, NODES, PODS};
+use crate::controllers::event_recorder;
+use crate::controllers::event_recorder::EventSpec;
+use crate::controllers::kubelet::NODE;
+use crate::controllers::replica_set::{available_at, is_ready, pod_of};
+use crate::controllers::revision_history;
+use crate::state::cluster::Cluster;
+use crate::state::controller_set::Workload;
+use crate::types::members::{condition, counts, number, text};
+use crate::types::object::{generation, is_terminating, meta};
+use crate::types::object_key::Key;
+
+const CLIENT: Client =
+    Client::controller("system:serviceaccount:kube-system:daemon-set-controller");
+const COMPONENT: &str = "daemonset-controller";
+const REVISION: &str = "controller-revision-hash";
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+
+/// The taints of unhealthy nodes that each Pod of a DaemonSet tolerates, and their effects.
+const TOLERATED: [(&str, &str); 6] = [
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+];
+
+/// A node with the Pods of a DaemonSet on it.
+struct NodePods {
+    name: String,
+    /// Whether a Pod is to run there.
+    wanted: bool,
+    pods: Vec<Arc<ManagedObject>>,
+}
+
+/// Reconciles one object.
+pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
+    let Some(set) = client::get(cluster, &DAEMON_SETS, key) else { return };
+    if is_terminating(&set) {
+        return;
+    }
+    let update = revision_history::revision_of(cluster, &CLIENT, &set, &DAEMON_SETS);
+    let nodes = nodes(cluster, &set);
+    manage(cluster, key, &set, &nodes, &update);
+    if set["spec"]["updateStrategy"]["type"] != "OnDelete" {
+        let nodes = self::nodes(cluster, &set);
+        roll(cluster, &set, &nodes, &update);
+    }
+    revision_history::truncate(cluster, &CLIENT, &set);
+    let nodes = self::nodes(cluster, &set);
+    update_status(cluster, key, &nodes, &update);
+}
+
+/// The nodes in the order of their names; a cluster without Nodes has one. A node that does not
+/// exist any more is unwanted.
+fn nodes(cluster: &Cluster, set: &Value) -> Vec<NodePods> {
+    let known = cluster.store.collection(&NODES.key());
+    let keys: Vec<Key> = known.iter().flat_map(|all| all.objects.keys().cloned()).collect();
+    let mut nodes: Vec<NodePods> = keys
+        .iter()
+        .filter_map(|key| client::get(cluster, &NODES, key))
+        .map(|node| NodePods {
+            name: meta(&node, "name").to_owned(),
+            wanted: runs_on(set, &node),
+            pods: Vec::new(),
+        })
+        .collect();
+    if nodes.is_empty() {
+        nodes.push(NodePods { name: NODE.to_owned(), wanted: true, pods: Vec::new() });
+    }
+    for pod in client::controlled_by(cluster, set, &PODS) {
+        let name = node_of(&pod).to_owned();
+        match nodes.iter_mut().find(|node| node.name == name) {
+            Some(node) => node.pods.push(pod),
+            None => nodes.push(NodePods { name, wanted: false, pods: vec![pod] }),
+        }
+    }
+    nodes
+}
+
+/// The node of a Pod, also before the scheduler has bound it.
+fn node_of(pod: &Value) -> &str {
+    let terms = &pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"];
+    match text(&pod["spec"]["nodeName"]) {
+        "" => text(&terms[0]["matchFields"][0]["values"][0]),
+        name => name,
+    }
+}
+
+/// Whether the selector of the template selects a node, and the template tolerates its taints. The
+/// node of which no kubelet has reported a condition is ready, though admission taints it.
+fn runs_on(set: &Value, node: &Value) -> bool {
+    let template = &set["spec"]["template"]["spec"];
+    let labels = &node["metadata"]["labels"];
+    let mut selector = template["nodeSelector"].as_object().into_iter().flatten();
+    let selected = selector.all(|(name, value)| labels.get(name) == Some(value));
+    let tolerations = tolerations(template);
+    let mut taints = node["spec"]["taints"].as_array().into_iter().flatten();
+    let reported = condition(&node["status"], "Ready").is_some();
+    selected
+        && taints.all(|taint| {
+            taint["effect"] == "PreferNoSchedule"
+                || (!reported && taint["key"] == TOLERATED[0].0)
+                || tolerations.iter().any(|one| tolerates(one, taint))
+        })
+}
+
+fn tolerates(toleration: &Value, taint: &Value) -> bool {
+    let absent_or = |name: &str| {
+        toleration[name].as_str().is_none_or(str::is_empty) || toleration[name] == taint[name]
+    };
+    let exists = toleration["operator"] == "Exists";
+    absent_or("effect")
+        && absent_or("key")
+        && (exists || text(&toleration["value"]) == text(&taint["value"]))
+        && (exists || !text(&toleration["key"]).is_empty())
+}
+
+/// The tolerations of a template, with those of each Pod of a DaemonSet.
+fn tolerations(template: &Value) -> Vec<Value> {
+    let mut all = template["tolerations"].as_array().cloned().unwrap_or_default();
+    let network = ("node.kubernetes.io/network-unavailable", "NoSchedule");
+    let network = Some(network).filter(|_| template["hostNetwork"] == true);
+    for (key, effect) in TOLERATED.into_iter().chain(network) {
+        let toleration = json!({"key": key, "operator": "Exists", "effect": effect});
+        if !all.contains(&toleration) {
+            all.push(toleration);
+        }
+    }
+    all
+}
+
+/// Creates missing Pods, and deletes ended and surplus ones.
+fn manage(cluster: &mut Cluster, key: &Key, set: &Value, nodes: &[NodePods], update: &str) {
+    for node in nodes {
+        if !node.wanted {
+            for pod in node.pods.iter().filter(|pod| !is_terminating(pod)) {
+                delete_pod(cluster, set, pod);
+            }
+            continue;
+        }
+        if node.pods.is_empty() {
+            create_pod(cluster, key, set, &node.name, update);
+        }
+        let mut running = Vec::new();
+        for pod in node.pods.iter().filter(|pod| !is_terminating(pod)) {
+            match text(&pod["status"]["phase"]) {
+                "Failed" => {
+                    let message = format!(
+                        "Found failed daemon pod {}/{} on node {}, will try to kill it",
+                        key.0,
+                        meta(pod, "name"),
+                        node.name
+                    );
+                    let event = EventSpec::warning(COMPONENT, "FailedDaemonPod", &message);
+                    event_recorder::record(cluster, &CLIENT, set, &event);
+                    delete_pod(cluster, set, pod);
+                }
+                "Succeeded" => {
+                    let message = format!(
+                        "Found succeeded daemon pod {}/{} on node {}, will try to delete it",
+                        key.0,
+                        meta(pod, "name"),
+                        node.name
+                    );
+                    let event = EventSpec::normal(COMPONENT, "SucceededDaemonPod", &message);
+                    event_recorder::record(cluster, &CLIENT, set, &event);
+                    delete_pod(cluster, set, pod);
+                }
+                _ => running.push(pod),
+            }
+        }
+        if surge_of(set, 1) == 0 && running.len() > 1 {
+            running.sort_by_key(|pod| text(&pod["metadata"]["creationTimestamp"]).to_owned());
+            for pod in running.into_iter().skip(1) {
+                delete_pod(cluster, set, pod);
+            }
+        }
+    }
+}
+
+/// Replaces Pods of an older template, as far as maxUnavailable and maxSurge allow.
+fn roll(cluster: &mut Cluster, set: &Value, nodes: &[NodePods], update: &str) {
+    let wanted: Vec<&NodePods> = nodes.iter().filter(|node| node.wanted).collect();
+    let count = i64::try_from(wanted.len()).unwrap_or(i64::MAX);
+    let min_ready = number(&set["spec"]["minReadySeconds"]);
+    let now = cluster.now();
+    let is_available = |pod: &Value| {
+        !is_terminating(pod) && available_at(pod, min_ready).is_some_and(|at| at <= now)
+    };
+    let is_new = |pod: &Value| pod["metadata"]["labels"][REVISION] == update;
+    let surge = surge_of(set, count);
+    if surge > 0 {
+        return roll_with_surge(cluster, set, &wanted, update, surge);
+    }
+    let budget = &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
+    let max_unavailable = portion(budget, count).max(1);
+    let (mut unavailable, mut replaced, mut candidates) = (0, Vec::new(), Vec::new());
+    for node in &wanted {
+        let new = node.pods.iter().find(|pod| is_new(pod));
+        let old = node.pods.iter().find(|pod| !is_new(pod));
+        match (new, old) {
+            (Some(new), _) => unavailable += i64::from(!is_available(new)),
+            (None, None) => unavailable += 1,
+            (None, Some(old)) if is_available(old) => candidates.push(old),
+            (None, Some(old)) => {
+                unavailable += 1;
+                replaced.push(old);
+            }
+        }
+    }
+    let rest = usize::try_from(max_unavailable - unavailable).unwrap_or(0);
+    for pod in replaced.into_iter().chain(candidates.into_iter().take(rest)) {
+        if !is_terminating(pod) {
+            delete_pod(cluster, set, pod);
+        }
+    }
+}
+
+/// Creates new Pods next to old ones, and deletes an old one when the new one is available.
+fn roll_with_surge(
+    cluster: &mut Cluster,
+    set: &Value,
+    nodes: &[&NodePods],
+    update: &str,
+    surge: i64,
+) {
+    let min_ready = number(&set["spec"]["minReadySeconds"]);
+    let now = cluster.now();
+    let is_available = |pod: &Value| available_at(pod, min_ready).is_some_and(|at| at <= now);
+    let is_new = |pod: &Value| pod["metadata"]["labels"][REVISION] == update;
+    let key = (meta(set, "namespace").to_owned(), meta(set, "name").to_owned());
+    let both = |node: &&&NodePods| {
+        node.pods.iter().any(|pod| is_new(pod)) && node.pods.iter().any(|pod| !is_new(pod))
+    };
+    let surging = i64::try_from(nodes.iter().filter(both).count()).unwrap_or(i64::MAX);
+    let mut rest = surge - surging;
+    for node in nodes {
+        let old = node.pods.iter().find(|pod| !is_new(pod));
+        let Some(old) = old.filter(|pod| !is_terminating(pod)) else { continue };
+        match node.pods.iter().find(|pod| is_new(pod)) {
+            Some(new) if is_available(new) => delete_pod(cluster, set, old),
+            Some(_) => {}
+            // A Pod that is not available needs no successor next to it.
+            None if rest > 0 || !is_available(old) => {
+                rest -= i64::from(is_available(old));
+                create_pod(cluster, &key, set, &node.name, update);
+            }
+            None => {}
+        }
+    }
+}
+
+/// The maximum number of additional Pods of a rolling update.
+fn surge_of(set: &Value, nodes: i64) -> i64 {
+    let strategy = &set["spec"]["updateStrategy"];
+    let surge = &strategy["rollingUpdate"]["maxSurge"];
+    if strategy["type"] == "OnDelete" { 0 } else { portion(surge, nodes) }
+}
+
+/// A number, or a percentage of all, rounded up.
+fn portion(value: &Value, all: i64) -> i64 {
+    let percent = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
+    percent.map_or_else(|| number(value), |percent| (percent * all + 99) / 100)
+}
+
+fn delete_pod(cluster: &mut Cluster, set: &Value, pod: &Value) {
+    if client::delete(cluster, &CLIENT, &PODS, pod, None) {
+        let message = format!("Deleted pod: {}", meta(pod, "name"));
+        let event = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
+        event_recorder::record(cluster, &CLIENT, set, &event);
+    }
+}
+
+fn create_pod(cluster: &mut Cluster, key: &Key, set: &Value, node: &str, update: &str) {
+    let mut pod = pod_of(&set["spec"]["template"], set, &DAEMON_SETS);
+    pod["metadata"]["generateName"] = format!("{}-", key.1).into();
+    let generation = &set["metadata"]["annotations"]["deprecated.daemonset.template.generation"];
+    pod["metadata"]["labels"]["pod-template-generation"] = generation.clone();
+    pod["metadata"]["labels"][REVISION] = update.into();
+    pod["spec"]["tolerations"] = tolerations(&set["spec"]["template"]["spec"]).into();
+    let field = json!({"key": "metadata.name", "operator": "In", "values": [node]});
+    pod["spec"]["affinity"]["nodeAffinity"][REQUIRED] =
+        json!({"nodeSelectorTerms": [{"matchFields": [field]}]});
+    match client::create(cluster, &CLIENT, &PODS, &key.0, pod) {
+        Ok(made) => {
+            let message = format!("Created pod: {}", meta(&made, "name"));
+            let event = EventSpec::normal(COMPONENT, "SuccessfulCreate", &message);
+            event_recorder::record(cluster, &CLIENT, set, &event);
+        }
+        Err(why) => {
+            let message = format!("Error creating: {why}");
+            let event = EventSpec::warning(COMPONENT, "FailedCreate", &message);
+            event_recorder::record(cluster, &CLIENT, set, &event);
+            let again = client::after_seconds(cluster, 15);
+            cluster.work_queue.wake_at(again, Workload::DaemonSets, key);
+        }
+    }
+}
+
+fn update_status(cluster: &mut Cluster, key: &Key, nodes: &[NodePods], update: &str) {
+    let Some(set) = client::get(cluster, &DAEMON_SETS, key) else { return };
+    let min_ready = number(&set["spec"]["minReadySeconds"]);
+    let now = cluster.now();
+    let (mut desired, mut current, mut misscheduled) = (0, 0, 0);
+    let (mut ready, mut available, mut updated) = (0, 0, 0);
+    let mut soonest = None;
+    for node in nodes {
+        if !node.wanted {
+            misscheduled += i64::from(!node.pods.is_empty());
+            continue;
+        }
+        desired += 1;
+        // The oldest of several counts.
+        let oldest = node
+            .pods
+            .iter()
+            .min_by_key(|pod| text(&pod["metadata"]["creationTimestamp"]).to_owned());
+        let Some(pod) = oldest else { continue };
+        current += 1;
+        updated += i64::from(pod["metadata"]["labels"][REVISION] == update);
+        if is_terminating(pod) || !is_ready(pod) {
+            continue;
+        }
+        ready += 1;
+        match available_at(pod, min_ready) {
+            Some(at) if at <= now => available += 1,
+            later => soonest = soonest.into_iter().chain(later).min(),
+        }
+    }
+    if let Some(soonest) = soonest {
+        cluster.work_queue.wake_at(soonest, Workload::DaemonSets, key);
+    }
+    let mut status = counts(&[
+        ("observedGeneration", generation(&set)),
+        ("updatedNumberScheduled", updated),
+        ("numberAvailable", available),
+        ("numberUnavailable", desired - available),
+    ]);
+    status["desiredNumberScheduled"] = desired.into();
+    status["currentNumberScheduled"] = current.into();
+    status["numberMisscheduled"] = misscheduled.into();
+    status["numberReady"] = ready.into();
+    if status != set["status"] {
+        let mut set = Arc::unwrap_or_clone(set);
+        set["status"] = status;
+        let _ = client::replace(cluster, &CLIENT, &DAEMON_SETS, "status", set);
+    }
+}
