@@ -77,6 +77,7 @@
 //! |---|---|
 //! | (crate root) | [`Reconciler`], its arguments ([`Context`], [`Observed`]) and its result ([`Outcome`], [`Desired`]) |
 //! | [`kinds`] | builders for desired objects |
+//! | [`kind!`], [`Raw`] | any other kind, in two lines |
 //! | [`read`] | types for objects that guests read |
 //! | [`condition`], [`event`] | builders for conditions and Events of the primary |
 //! | [`names`] | checks of names and label values |
@@ -103,11 +104,13 @@ mod context;
 mod describe;
 mod desired;
 pub mod event;
+mod kind;
 pub mod kinds;
 mod metadata;
 pub mod names;
 mod observed;
 mod outcome;
+mod raw;
 pub mod read;
 mod reconciler;
 mod resource;
@@ -127,6 +130,7 @@ pub use innkeeper_contract::{
 pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};
 pub use outcome::{Outcome, RawOutcome};
+pub use raw::Raw;
 pub use reconciler::{Reconciler, describe_text, reconcile_text};
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
 pub use serde_json;

@@ -1,7 +1,7 @@
 use serde::{Serialize, Serializer};
 
 use super::{LabelSelector, PodTemplate};
-use crate::{Apply, Labels, Metadata, Resource};
+use crate::{Labels, Metadata};
 
 /// A Deployment.
 #[derive(Clone, Debug, Serialize)]
@@ -100,18 +100,4 @@ impl Deployment {
     }
 }
 
-impl Resource for Deployment {
-    const API_VERSION: &'static str = "apps/v1";
-    const KIND: &'static str = "Deployment";
-    const PLURAL: &'static str = "deployments";
-}
-
-impl Apply for Deployment {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+crate::kind!(Apply for Deployment, "apps/v1", "deployments");

@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use super::{Affinity, Container, Volume};
-use crate::{Apply, Labels, Metadata, Resource};
+use crate::{Labels, Metadata};
 
 /// A Pod without a workload controller: only the guest replaces it when it has ended. Almost all of
 /// its spec except the images is immutable (see
@@ -30,21 +30,7 @@ impl Pod {
     }
 }
 
-impl Resource for Pod {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Pod";
-    const PLURAL: &'static str = "pods";
-}
-
-impl Apply for Pod {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+crate::kind!(Apply for Pod, "v1", "pods");
 
 /// The template of a workload's pods.
 #[derive(Clone, Debug, Serialize)]
