@@ -1,7 +1,7 @@
 use serde::{Serialize, Serializer};
 
 use super::{LabelSelector, PodTemplate};
-use crate::{Labels, Metadata};
+use crate::Metadata;
 
 /// A Deployment.
 #[derive(Clone, Debug, Serialize)]
@@ -75,12 +75,16 @@ impl Serialize for DeploymentStrategy {
 
 impl Deployment {
     /// Creates a Deployment. The template must carry the labels of `selector`.
-    pub fn new(name: impl Into<String>, selector: &Labels, template: PodTemplate) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        selector: impl Into<LabelSelector>,
+        template: PodTemplate,
+    ) -> Self {
         Self {
             metadata: Metadata::named(name),
             spec: DeploymentSpec {
                 replicas: None,
-                selector: LabelSelector { match_labels: selector.clone() },
+                selector: selector.into(),
                 strategy: None,
                 template,
             },

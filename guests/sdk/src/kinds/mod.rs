@@ -12,7 +12,11 @@
 //! ```
 //!
 //! The structs are plain data with public fields. For a kind or field that is missing here, write
-//! a struct of your own and implement [`Apply`](crate::Apply) for it.
+//! a struct of your own and implement [`Apply`](crate::Apply) for it with
+//! [`kind!`](crate::kind), or use [`Raw`](crate::Raw).
+
+#[macro_use]
+mod setters;
 
 mod affinity;
 mod claim;
@@ -20,27 +24,39 @@ mod config_map;
 mod container;
 mod cron_job;
 mod deployment;
+mod env;
 mod job;
 mod label_selector;
 mod pod;
+mod pod_spec;
+mod pod_template;
 mod probe;
+mod resources;
+mod security_context;
 mod service;
+mod toleration;
 mod volume;
 
 pub use affinity::{Affinity, PodAffinity, PodAffinityTerm};
 pub use claim::{AccessMode, ClaimResources, ClaimSpec, PersistentVolumeClaim};
 pub use config_map::ConfigMap;
-pub use container::{
-    Container, ContainerPort, EnvSource, EnvVar, ImagePullPolicy, Protocol, SecretKey,
-};
+pub use container::{Container, ContainerPort, ImagePullPolicy, Protocol};
 pub use cron_job::{ConcurrencyPolicy, CronJob, CronJobSpec, JobTemplate};
 pub use deployment::{Deployment, DeploymentSpec, DeploymentStrategy};
+pub use env::{EnvFrom, EnvFromRef, EnvSource, EnvVar, FieldRef, KeyRef};
 pub use job::{JOB_NAME_LABEL, Job, JobSpec};
-pub use label_selector::LabelSelector;
-pub use pod::{Pod, PodSpec, PodTemplate, RestartPolicy};
-pub use probe::{ExecAction, Probe, TcpSocketAction};
+pub use label_selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use pod::Pod;
+pub use pod_spec::{ImagePullSecret, PodSpec, RestartPolicy};
+pub use pod_template::PodTemplate;
+pub use probe::{ExecAction, GrpcAction, HttpGetAction, Probe, TcpSocketAction};
+pub use resources::Resources;
+pub use security_context::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
 pub use service::{Service, ServicePort, ServiceSpec, ServiceType};
-pub use volume::{ClaimSource, ConfigMapSource, EmptyDirSource, Volume, VolumeMount};
+pub use toleration::Toleration;
+pub use volume::{
+    ClaimSource, ConfigMapSource, EmptyDirSource, HostPathSource, SecretSource, Volume, VolumeMount,
+};
 
 /// A port by number or by name (`IntOrString` in Kubernetes).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
