@@ -20,39 +20,80 @@ mod setters;
 
 mod affinity;
 mod claim;
+mod cluster_role;
+mod cluster_role_binding;
 mod config_map;
 mod container;
 mod cron_job;
+mod daemon_set;
 mod deployment;
 mod env;
+mod horizontal_pod_autoscaler;
+mod ingress;
 mod job;
 mod label_selector;
+mod namespace;
+mod network_policy;
 mod pod;
+mod pod_disruption_budget;
 mod pod_spec;
 mod pod_template;
+mod policy_rule;
 mod probe;
+mod replica_set;
 mod resources;
+mod role;
+mod role_binding;
+mod secret;
 mod security_context;
 mod service;
+mod service_account;
+mod stateful_set;
+mod subject;
 mod toleration;
 mod volume;
 
 pub use affinity::{Affinity, PodAffinity, PodAffinityTerm};
 pub use claim::{AccessMode, ClaimResources, ClaimSpec, PersistentVolumeClaim};
+pub use cluster_role::ClusterRole;
+pub use cluster_role_binding::ClusterRoleBinding;
 pub use config_map::ConfigMap;
 pub use container::{Container, ContainerPort, ImagePullPolicy, Protocol};
 pub use cron_job::{ConcurrencyPolicy, CronJob, CronJobSpec, JobTemplate};
+pub use daemon_set::{DaemonSet, DaemonSetSpec};
 pub use deployment::{Deployment, DeploymentSpec, DeploymentStrategy};
 pub use env::{EnvFrom, EnvFromRef, EnvSource, EnvVar, FieldRef, KeyRef};
+pub use horizontal_pod_autoscaler::{
+    HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, ResourceMetric, ResourceTarget,
+    ScaleTarget, UtilizationTarget,
+};
+pub use ingress::{
+    Ingress, IngressBackend, IngressPath, IngressPaths, IngressPort, IngressRule, IngressService,
+    IngressSpec, IngressTls,
+};
 pub use job::{JOB_NAME_LABEL, Job, JobSpec};
 pub use label_selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use namespace::Namespace;
+pub use network_policy::{
+    EgressPolicyRule, IngressPolicyRule, IpBlock, NetworkPolicy, NetworkPolicyPeer,
+    NetworkPolicyPort, NetworkPolicyRule, NetworkPolicySpec,
+};
 pub use pod::Pod;
+pub use pod_disruption_budget::{Amount, PodDisruptionBudget, PodDisruptionBudgetSpec};
 pub use pod_spec::{ImagePullSecret, PodSpec, RestartPolicy};
 pub use pod_template::PodTemplate;
+pub use policy_rule::PolicyRule;
 pub use probe::{ExecAction, GrpcAction, HttpGetAction, Probe, TcpSocketAction};
+pub use replica_set::{ReplicaSet, ReplicaSetSpec};
 pub use resources::Resources;
+pub use role::Role;
+pub use role_binding::RoleBinding;
+pub use secret::Secret;
 pub use security_context::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
 pub use service::{Service, ServicePort, ServiceSpec, ServiceType};
+pub use service_account::ServiceAccount;
+pub use stateful_set::{StatefulSet, StatefulSetSpec};
+pub use subject::{RoleRef, Subject};
 pub use toleration::Toleration;
 pub use volume::{
     ClaimSource, ConfigMapSource, EmptyDirSource, HostPathSource, SecretSource, Volume, VolumeMount,
