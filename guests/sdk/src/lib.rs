@@ -78,6 +78,7 @@
 //! | (crate root) | [`Reconciler`], its arguments ([`Context`], [`Observed`]) and its result ([`Outcome`], [`Desired`]) |
 //! | [`kinds`] | builders for desired objects |
 //! | [`kind!`], [`Raw`] | any other kind, in two lines |
+//! | feature `k8s-openapi` | the structs of that crate, as desired, owned and read objects |
 //! | [`read`] | types for objects that guests read |
 //! | [`condition`], [`event`] | builders for conditions and Events of the primary |
 //! | [`names`] | checks of names and label values |
@@ -104,6 +105,8 @@ mod context;
 mod describe;
 mod desired;
 pub mod event;
+#[cfg(feature = "k8s-openapi")]
+mod k8s_openapi;
 mod kind;
 pub mod kinds;
 mod metadata;
@@ -122,7 +125,7 @@ mod time;
 
 pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;
-pub use desired::{Apply, Desired, DesiredObject};
+pub use desired::{Apply, Desired, DesiredObject, IntoObject};
 pub use innkeeper_contract::{
     Condition, ConditionStatus, Event, EventType, Failure, Kind, Manifest, OwnedKind, Policy,
     Readiness, ReadinessState, Reference, Scope, Unapplied,
