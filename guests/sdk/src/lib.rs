@@ -135,7 +135,7 @@ pub use observed::{Observed, Owned};
 pub use outcome::{Outcome, RawOutcome};
 pub use raw::Raw;
 pub use reconciler::{Reconciler, describe_text, reconcile_text};
-pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
+pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule, Scale};
 pub use serde_json;
 pub use time::{Time, parse_duration};
 

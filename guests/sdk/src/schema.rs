@@ -76,6 +76,16 @@ where
             .map(|rule| json!({ "rule": rule.rule, "message": rule.message }))
             .collect();
     }
+    let mut subresources = json!({ "status": {} });
+    if let Some(scale) = R::SCALE {
+        subresources["scale"] = json!({
+            "specReplicasPath": scale.spec_replicas_path,
+            "statusReplicasPath": scale.status_replicas_path,
+        });
+        if let Some(path) = scale.label_selector_path {
+            subresources["scale"]["labelSelectorPath"] = json!(path);
+        }
+    }
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -88,7 +98,7 @@ where
                 "name": kind.version(),
                 "served": true,
                 "storage": true,
-                "subresources": { "status": {} },
+                "subresources": subresources,
                 "additionalPrinterColumns": columns,
                 "schema": { "openAPIV3Schema": root },
             }],
@@ -245,6 +255,8 @@ mod tests {
         type Status = InnStatus;
         const SHORT_NAMES: &'static [&'static str] = &["in"];
         const COLUMNS: &'static [Column] = &[Column::integer("Rooms", ".spec.roomCount")];
+        const SCALE: Option<crate::Scale> =
+            Some(crate::Scale::at(".spec.roomCount", ".status.guests").selector(".status.who"));
     }
 
     #[test]
@@ -274,6 +286,18 @@ mod tests {
         let columns = &crd["spec"]["versions"][0]["additionalPrinterColumns"];
         assert_eq!(columns[0]["jsonPath"], ".spec.roomCount");
         assert_eq!(columns[1]["name"], "Age");
+    }
+
+    #[test]
+    fn crd_has_the_subresource_scale_when_the_type_names_its_fields() {
+        assert_eq!(
+            crd::<Inn>()["spec"]["versions"][0]["subresources"]["scale"],
+            json!({
+                "specReplicasPath": ".spec.roomCount",
+                "statusReplicasPath": ".status.guests",
+                "labelSelectorPath": ".status.who",
+            })
+        );
     }
 
     #[test]

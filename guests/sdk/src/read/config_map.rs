@@ -14,4 +14,4 @@ pub struct ConfigMap {
     pub data: BTreeMap<String, String>,
 }
 
-crate::kind!(Resource for ConfigMap, "v1", "configmaps");
+crate::kind!(Primary for ConfigMap, "v1", "configmaps");

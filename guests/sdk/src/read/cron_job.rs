@@ -35,4 +35,4 @@ impl CronJobStatus {
     }
 }
 
-crate::kind!(Resource for CronJob, "batch/v1", "cronjobs");
+crate::kind!(Primary for CronJob, "batch/v1", "cronjobs");

@@ -57,4 +57,4 @@ pub struct DeploymentStatus {
     pub available_replicas: i32,
 }
 
-crate::kind!(Resource for Deployment, "apps/v1", "deployments");
+crate::kind!(Primary for Deployment, "apps/v1", "deployments");

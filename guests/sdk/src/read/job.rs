@@ -42,4 +42,4 @@ impl Job {
     }
 }
 
-crate::kind!(Resource for Job, "batch/v1", "jobs");
+crate::kind!(Primary for Job, "batch/v1", "jobs");

@@ -135,4 +135,4 @@ impl Pod {
     }
 }
 
-crate::kind!(Resource for Pod, "v1", "pods");
+crate::kind!(Primary for Pod, "v1", "pods");

@@ -15,4 +15,4 @@ pub struct Secret {
     pub data: BTreeMap<String, String>,
 }
 
-crate::kind!(Resource for Secret, "v1", "secrets");
+crate::kind!(Primary for Secret, "v1", "secrets");

@@ -20,4 +20,4 @@ pub struct ServiceSpec {
     pub selector: Labels,
 }
 
-crate::kind!(Resource for Service, "v1", "services");
+crate::kind!(Primary for Service, "v1", "services");
