@@ -57,8 +57,29 @@ pub trait Apply: Resource + Serialize {
     }
 }
 
+/// What [`Desired::object`] takes: an [`Apply`], or with the feature `k8s-openapi` a type of that
+/// crate. `Source` says which of the two, and is inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be desired",
+    note = "implement `Apply` for it with `kind!(Apply for ...)`, or use `Raw`",
+    note = "types of k8s-openapi need the feature `k8s-openapi` of innkeeper-sdk"
+)]
+pub trait IntoObject<Source> {
+    /// Returns the object without policies.
+    fn into_object(self) -> DesiredObject;
+}
+
+/// Says that an object is an [`Apply`].
+pub enum ByApply {}
+
+impl<T: Apply + 'static> IntoObject<ByApply> for T {
+    fn into_object(self) -> DesiredObject {
+        DesiredObject::new(Box::new(self))
+    }
+}
+
 /// [`Apply`] as a trait object, so that one list holds objects of several kinds.
-trait AnyObject {
+pub(crate) trait AnyObject {
     fn api_version(&self) -> &'static str;
     fn kind(&self) -> &'static str;
     fn metadata(&self) -> &Metadata;
@@ -107,6 +128,10 @@ pub struct DesiredObject {
 }
 
 impl DesiredObject {
+    pub(crate) fn new(object: Box<dyn AnyObject>) -> Self {
+        Self { object, policy: Vec::new() }
+    }
+
     /// Returns the object's kind.
     pub fn kind(&self) -> &'static str {
         self.object.kind()
@@ -147,18 +172,18 @@ impl Desired {
 
     /// Adds an object. The primary owns it, and the host deletes it when no complete outcome
     /// desires it any more.
-    pub fn object(self, object: impl Apply + 'static) -> Self {
+    pub fn object<Source>(self, object: impl IntoObject<Source>) -> Self {
         self.object_with(object, [])
     }
 
     /// Adds an object with policies that change how the host treats it.
-    pub fn object_with(
+    pub fn object_with<Source>(
         mut self,
-        object: impl Apply + 'static,
+        object: impl IntoObject<Source>,
         policy: impl IntoIterator<Item = Policy>,
     ) -> Self {
         let policy = policy.into_iter().collect();
-        self.objects.push(DesiredObject { object: Box::new(object), policy });
+        self.objects.push(DesiredObject { policy, ..object.into_object() });
         self
     }
 

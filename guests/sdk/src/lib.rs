@@ -77,6 +77,8 @@
 //! |---|---|
 //! | (crate root) | [`Reconciler`], its arguments ([`Context`], [`Observed`]) and its result ([`Outcome`], [`Desired`]) |
 //! | [`kinds`] | builders for desired objects |
+//! | [`kind!`], [`Raw`] | any other kind, in two lines |
+//! | feature `k8s-openapi` | the structs of that crate, as desired, owned and read objects |
 //! | [`read`] | types for objects that guests read |
 //! | [`condition`], [`event`] | builders for conditions and Events of the primary |
 //! | [`names`] | checks of names and label values |
@@ -104,11 +106,15 @@ mod context;
 mod describe;
 mod desired;
 pub mod event;
+#[cfg(feature = "k8s-openapi")]
+mod k8s_openapi;
+mod kind;
 pub mod kinds;
 mod metadata;
 pub mod names;
 mod observed;
 mod outcome;
+mod raw;
 pub mod read;
 mod reconciler;
 mod resource;
@@ -121,7 +127,7 @@ mod time;
 
 pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;
-pub use desired::{Apply, Desired, DesiredObject};
+pub use desired::{Apply, Desired, DesiredObject, IntoObject};
 pub use innkeeper_contract::{
     Condition, ConditionStatus, Event, EventType, Failure, Kind, Manifest, OwnedKind, Policy,
     Readiness, ReadinessState, Reference, Scope, Unapplied,
@@ -129,8 +135,9 @@ pub use innkeeper_contract::{
 pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};
 pub use outcome::{Outcome, RawOutcome};
+pub use raw::Raw;
 pub use reconciler::{Reconciler, describe_text, reconcile_text};
-pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule};
+pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule, Scale};
 pub use serde_json;
 pub use text::one_line;
 pub use time::{Time, parse_duration};

@@ -47,6 +47,9 @@ pub trait CustomResource: Resource {
     const SHORT_NAMES: &'static [&'static str] = &[];
     /// Printer columns of `kubectl get`, in addition to name and age.
     const COLUMNS: &'static [Column] = &[];
+    /// The subresource `scale`, through which `kubectl scale` and autoscalers set the replicas;
+    /// `None` for none.
+    const SCALE: Option<Scale> = None;
     /// Validation rules for the whole object, which schemas of single fields cannot express.
     const RULES: &'static [Rule] = &[];
     /// Whether `spec` may be left out; every field of it then needs a default.
@@ -74,6 +77,36 @@ pub struct Rule {
     pub rule: &'static str,
     /// What to report if it is false: what is wrong and what to do.
     pub message: &'static str,
+}
+
+/// The subresource `scale` of a custom resource: where its fields are.
+///
+/// ```
+/// use innkeeper_sdk::Scale;
+///
+/// const SCALE: Scale = Scale::at(".spec.replicas", ".status.replicas").selector(".status.selector");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// JSON path of the desired number of pods, below `.spec`.
+    pub spec_replicas_path: &'static str,
+    /// JSON path of the observed number of pods, below `.status`.
+    pub status_replicas_path: &'static str,
+    /// JSON path of the pods' label selector as text (`app=web`), below `.status` or `.spec`; a
+    /// `HorizontalPodAutoscaler` needs it.
+    pub label_selector_path: Option<&'static str>,
+}
+
+impl Scale {
+    /// Creates a subresource from the paths of the desired and the observed number of pods.
+    pub const fn at(spec_replicas_path: &'static str, status_replicas_path: &'static str) -> Self {
+        Self { spec_replicas_path, status_replicas_path, label_selector_path: None }
+    }
+
+    /// Sets the path of the pods' label selector.
+    pub const fn selector(self, path: &'static str) -> Self {
+        Self { label_selector_path: Some(path), ..self }
+    }
 }
 
 /// A printer column of `kubectl get`.

@@ -46,7 +46,7 @@ where
                 "name": kind.version(),
                 "served": true,
                 "storage": true,
-                "subresources": { "status": {} },
+                "subresources": subresources::<R>(),
                 "additionalPrinterColumns": columns::<R>(),
                 "schema": { "openAPIV3Schema": root::<R>() },
             }],
@@ -76,6 +76,21 @@ fn columns<R: CustomResource>() -> Vec<Value> {
         json_path: ".metadata.creationTimestamp",
     };
     R::COLUMNS.iter().chain([&age]).map(column).collect()
+}
+
+/// Returns the subresources: the status, and the scale of a type that has one.
+fn subresources<R: CustomResource>() -> Value {
+    let mut subresources = json!({ "status": {} });
+    if let Some(scale) = R::SCALE {
+        subresources["scale"] = json!({
+            "specReplicasPath": scale.spec_replicas_path,
+            "statusReplicasPath": scale.status_replicas_path,
+        });
+        if let Some(path) = scale.label_selector_path {
+            subresources["scale"]["labelSelectorPath"] = json!(path);
+        }
+    }
+    subresources
 }
 
 /// Returns the schema of the whole object.
@@ -263,6 +278,8 @@ mod tests {
         type Status = InnStatus;
         const SHORT_NAMES: &'static [&'static str] = &["in"];
         const COLUMNS: &'static [Column] = &[Column::integer("Rooms", ".spec.roomCount")];
+        const SCALE: Option<crate::Scale> =
+            Some(crate::Scale::at(".spec.roomCount", ".status.guests").selector(".status.who"));
     }
 
     #[test]
@@ -292,6 +309,18 @@ mod tests {
         let columns = &crd["spec"]["versions"][0]["additionalPrinterColumns"];
         assert_eq!(columns[0]["jsonPath"], ".spec.roomCount");
         assert_eq!(columns[1]["name"], "Age");
+    }
+
+    #[test]
+    fn crd_has_the_subresource_scale_when_the_type_names_its_fields() {
+        assert_eq!(
+            crd::<Inn>()["spec"]["versions"][0]["subresources"]["scale"],
+            json!({
+                "specReplicasPath": ".spec.roomCount",
+                "statusReplicasPath": ".status.guests",
+                "labelSelectorPath": ".status.who",
+            })
+        );
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Affinity {
     /// Requires a node that runs a pod with these labels.
     pub fn same_node_as(labels: &Labels) -> Self {
         let term = PodAffinityTerm {
-            label_selector: LabelSelector { match_labels: labels.clone() },
+            label_selector: LabelSelector::from(labels),
             topology_key: HOSTNAME.to_owned(),
         };
         Self {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{Apply, Metadata, Resource};
+use crate::Metadata;
 
 /// A `PersistentVolumeClaim`: storage that outlives pods.
 ///
@@ -78,18 +78,4 @@ impl PersistentVolumeClaim {
     }
 }
 
-impl Resource for PersistentVolumeClaim {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "PersistentVolumeClaim";
-    const PLURAL: &'static str = "persistentvolumeclaims";
-}
-
-impl Apply for PersistentVolumeClaim {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+crate::kind!(Apply for PersistentVolumeClaim, "v1", "persistentvolumeclaims");

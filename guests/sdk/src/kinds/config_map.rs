@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::{Apply, Metadata, Resource};
+use crate::Metadata;
 
 /// A ConfigMap.
 #[derive(Clone, Debug, Serialize)]
@@ -27,18 +27,4 @@ impl ConfigMap {
     }
 }
 
-impl Resource for ConfigMap {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "ConfigMap";
-    const PLURAL: &'static str = "configmaps";
-}
-
-impl Apply for ConfigMap {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+crate::kind!(Apply for ConfigMap, "v1", "configmaps");

@@ -1,9 +1,23 @@
 use serde::Serialize;
 
-use super::{Probe, VolumeMount};
+use super::{EnvFrom, EnvSource, EnvVar, Probe, Resources, SecurityContext, VolumeMount};
 
-/// A container.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A container. [`PodTemplate::field`](super::PodTemplate::field) adds a container with fields that
+/// are missing here.
+///
+/// ```
+/// use innkeeper_sdk::kinds::{Container, Probe, Resources};
+///
+/// let web = Container::new("web", "nginx:1")
+///     .args(["-g", "daemon off;"])
+///     .env("MODE", "fast")
+///     .env_from_field("POD", "metadata.name")
+///     .port("http", 8080)
+///     .resources(Resources::default().limit("memory", "128Mi"))
+///     .startup_probe(Probe::http("/", "http"));
+/// assert_eq!(web.env.len(), 2);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
     /// Name, unique in the pod.
@@ -31,28 +45,30 @@ pub struct Container {
     /// Readiness probe; if `None`, the container is ready as soon as it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
+    /// Liveness probe; if it fails, the kubelet restarts the container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub liveness_probe: Option<Probe>,
+    /// Startup probe; the other probes start when it has succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub startup_probe: Option<Probe>,
+    /// Sources of environment variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_from: Vec<EnvFrom>,
+    /// Compute resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Resources>,
+    /// Rights of the processes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<SecurityContext>,
+    /// Working directory; the image's if `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
 }
 
 impl Container {
     /// Creates a container with a name and an image.
     pub fn new(name: impl Into<String>, image: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            image: image.into(),
-            image_pull_policy: None,
-            command: Vec::new(),
-            args: Vec::new(),
-            env: Vec::new(),
-            ports: Vec::new(),
-            volume_mounts: Vec::new(),
-            readiness_probe: None,
-        }
-    }
-
-    /// Sets when to pull the image.
-    pub fn image_pull_policy(mut self, policy: ImagePullPolicy) -> Self {
-        self.image_pull_policy = Some(policy);
-        self
+        Self { name: name.into(), image: image.into(), ..Self::default() }
     }
 
     /// Sets the command, which replaces the image's entry point.
@@ -79,23 +95,45 @@ impl Container {
 
     /// Adds an environment variable with the value of a Secret's key. The kubelet reads the Secret;
     /// the guest does not.
-    pub fn env_from_secret(mut self, name: &str, secret: &str, key: &str) -> Self {
-        let secret_key_ref = SecretKey { name: secret.to_owned(), key: key.to_owned() };
-        self.env.push(EnvVar {
-            name: name.to_owned(),
-            value: None,
-            value_from: Some(EnvSource { secret_key_ref }),
-        });
+    pub fn env_from_secret(self, name: &str, secret: &str, key: &str) -> Self {
+        self.env_source(name, EnvSource::of_secret(secret, key))
+    }
+
+    /// Adds an environment variable with the value of a ConfigMap's key.
+    pub fn env_from_config_map(self, name: &str, config_map: &str, key: &str) -> Self {
+        self.env_source(name, EnvSource::of_config_map(config_map, key))
+    }
+
+    /// Adds an environment variable with a field of the pod (`metadata.name`, `status.podIP`).
+    pub fn env_from_field(self, name: &str, path: &str) -> Self {
+        self.env_source(name, EnvSource::of_field(path))
+    }
+
+    /// Adds an environment variable with this source.
+    pub fn env_source(mut self, name: &str, source: EnvSource) -> Self {
+        let name = name.to_owned();
+        self.env.push(EnvVar { name, value: None, value_from: Some(source) });
+        self
+    }
+
+    /// Adds one environment variable per key of a Secret or ConfigMap.
+    pub fn env_from(mut self, source: EnvFrom) -> Self {
+        self.env_from.push(source);
         self
     }
 
     /// Adds a TCP port; an empty `name` gives it none.
-    pub fn port(mut self, name: &str, number: u16) -> Self {
-        self.ports.push(ContainerPort {
-            name: name.to_owned(),
-            container_port: number,
-            protocol: Protocol::Tcp,
-        });
+    pub fn port(self, name: &str, number: u16) -> Self {
+        self.add_port(name, number, Protocol::Tcp)
+    }
+
+    /// Adds a UDP port; an empty `name` gives it none.
+    pub fn udp_port(self, name: &str, number: u16) -> Self {
+        self.add_port(name, number, Protocol::Udp)
+    }
+
+    fn add_port(mut self, name: &str, number: u16, protocol: Protocol) -> Self {
+        self.ports.push(ContainerPort { name: name.to_owned(), container_port: number, protocol });
         self
     }
 
@@ -127,42 +165,22 @@ impl Container {
         self
     }
 
-    /// Sets the readiness probe.
-    pub fn readiness_probe(mut self, probe: Probe) -> Self {
-        self.readiness_probe = Some(probe);
-        self
+    setters! {
+        /// Sets when to pull the image.
+        image_pull_policy(image_pull_policy: ImagePullPolicy);
+        /// Sets the readiness probe.
+        readiness_probe(readiness_probe: Probe);
+        /// Sets the liveness probe.
+        liveness_probe(liveness_probe: Probe);
+        /// Sets the startup probe.
+        startup_probe(startup_probe: Probe);
+        /// Sets the compute resources.
+        resources(resources: Resources);
+        /// Sets the rights of the processes.
+        security_context(security_context: SecurityContext);
+        /// Sets the working directory.
+        working_dir(working_dir: String);
     }
-}
-
-/// An environment variable: a value or the source of one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EnvVar {
-    /// Name.
-    pub name: String,
-    /// Value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
-    /// Source of the value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub value_from: Option<EnvSource>,
-}
-
-/// The source of an environment variable's value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EnvSource {
-    /// Key of a Secret.
-    pub secret_key_ref: SecretKey,
-}
-
-/// A key of a Secret in the pod's namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SecretKey {
-    /// Name of the Secret.
-    pub name: String,
-    /// Key.
-    pub key: String,
 }
 
 /// A port of a container.

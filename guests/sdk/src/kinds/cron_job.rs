@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use super::JobSpec;
-use crate::{Apply, Metadata, Resource};
+use crate::Metadata;
 
 /// A `CronJob`: Jobs on a schedule. Its name has at most 52 characters.
 #[derive(Clone, Debug, Serialize)]
@@ -81,18 +81,4 @@ impl CronJob {
     }
 }
 
-impl Resource for CronJob {
-    const API_VERSION: &'static str = "batch/v1";
-    const KIND: &'static str = "CronJob";
-    const PLURAL: &'static str = "cronjobs";
-}
-
-impl Apply for CronJob {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+crate::kind!(Apply for CronJob, "batch/v1", "cronjobs");

@@ -1,7 +1,7 @@
 use serde::{Serialize, Serializer};
 
 use super::{LabelSelector, PodTemplate};
-use crate::{Apply, Labels, Metadata, Resource};
+use crate::Metadata;
 
 /// A Deployment.
 #[derive(Clone, Debug, Serialize)]
@@ -75,12 +75,16 @@ impl Serialize for DeploymentStrategy {
 
 impl Deployment {
     /// Creates a Deployment. The template must carry the labels of `selector`.
-    pub fn new(name: impl Into<String>, selector: &Labels, template: PodTemplate) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        selector: impl Into<LabelSelector>,
+        template: PodTemplate,
+    ) -> Self {
         Self {
             metadata: Metadata::named(name),
             spec: DeploymentSpec {
                 replicas: None,
-                selector: LabelSelector { match_labels: selector.clone() },
+                selector: selector.into(),
                 strategy: None,
                 template,
             },
@@ -100,18 +104,4 @@ impl Deployment {
     }
 }
 
-impl Resource for Deployment {
-    const API_VERSION: &'static str = "apps/v1";
-    const KIND: &'static str = "Deployment";
-    const PLURAL: &'static str = "deployments";
-}
-
-impl Apply for Deployment {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+crate::kind!(Apply for Deployment, "apps/v1", "deployments");

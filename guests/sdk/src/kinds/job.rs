@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use super::PodTemplate;
-use crate::{Apply, Metadata, Resource};
+use crate::Metadata;
 
 /// A Job. Its pod template is immutable. Its pods carry the label [`JOB_NAME_LABEL`] with the
 /// Job's name.
@@ -56,18 +56,4 @@ impl Job {
     }
 }
 
-impl Resource for Job {
-    const API_VERSION: &'static str = "batch/v1";
-    const KIND: &'static str = "Job";
-    const PLURAL: &'static str = "jobs";
-}
-
-impl Apply for Job {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+crate::kind!(Apply for Job, "batch/v1", "jobs");

@@ -12,35 +12,92 @@
 //! ```
 //!
 //! The structs are plain data with public fields. For a kind or field that is missing here, write
-//! a struct of your own and implement [`Apply`](crate::Apply) for it.
+//! a struct of your own and implement [`Apply`](crate::Apply) for it with
+//! [`kind!`](crate::kind), or use [`Raw`](crate::Raw).
+
+#[macro_use]
+mod setters;
 
 mod affinity;
 mod claim;
+mod cluster_role;
+mod cluster_role_binding;
 mod config_map;
 mod container;
 mod cron_job;
+mod daemon_set;
 mod deployment;
+mod env;
+mod horizontal_pod_autoscaler;
+mod ingress;
 mod job;
 mod label_selector;
+mod namespace;
+mod network_policy;
 mod pod;
+mod pod_disruption_budget;
+mod pod_spec;
+mod pod_template;
+mod policy_rule;
 mod probe;
+mod replica_set;
+mod resources;
+mod role;
+mod role_binding;
+mod secret;
+mod security_context;
 mod service;
+mod service_account;
+mod stateful_set;
+mod subject;
+mod toleration;
 mod volume;
 
 pub use affinity::{Affinity, PodAffinity, PodAffinityTerm};
 pub use claim::{AccessMode, ClaimResources, ClaimSpec, PersistentVolumeClaim};
+pub use cluster_role::ClusterRole;
+pub use cluster_role_binding::ClusterRoleBinding;
 pub use config_map::ConfigMap;
-pub use container::{
-    Container, ContainerPort, EnvSource, EnvVar, ImagePullPolicy, Protocol, SecretKey,
-};
+pub use container::{Container, ContainerPort, ImagePullPolicy, Protocol};
 pub use cron_job::{ConcurrencyPolicy, CronJob, CronJobSpec, JobTemplate};
+pub use daemon_set::{DaemonSet, DaemonSetSpec};
 pub use deployment::{Deployment, DeploymentSpec, DeploymentStrategy};
+pub use env::{EnvFrom, EnvFromRef, EnvSource, EnvVar, FieldRef, KeyRef};
+pub use horizontal_pod_autoscaler::{
+    HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, ResourceMetric, ResourceTarget,
+    ScaleTarget, UtilizationTarget,
+};
+pub use ingress::{
+    Ingress, IngressBackend, IngressPath, IngressPaths, IngressPort, IngressRule, IngressService,
+    IngressSpec, IngressTls,
+};
 pub use job::{JOB_NAME_LABEL, Job, JobSpec};
-pub use label_selector::LabelSelector;
-pub use pod::{Pod, PodSpec, PodTemplate, RestartPolicy};
-pub use probe::{ExecAction, Probe, TcpSocketAction};
+pub use label_selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use namespace::Namespace;
+pub use network_policy::{
+    EgressPolicyRule, IngressPolicyRule, IpBlock, NetworkPolicy, NetworkPolicyPeer,
+    NetworkPolicyPort, NetworkPolicyRule, NetworkPolicySpec,
+};
+pub use pod::Pod;
+pub use pod_disruption_budget::{Amount, PodDisruptionBudget, PodDisruptionBudgetSpec};
+pub use pod_spec::{ImagePullSecret, PodSpec, RestartPolicy};
+pub use pod_template::PodTemplate;
+pub use policy_rule::PolicyRule;
+pub use probe::{ExecAction, GrpcAction, HttpGetAction, Probe, TcpSocketAction};
+pub use replica_set::{ReplicaSet, ReplicaSetSpec};
+pub use resources::Resources;
+pub use role::Role;
+pub use role_binding::RoleBinding;
+pub use secret::Secret;
+pub use security_context::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
 pub use service::{Service, ServicePort, ServiceSpec, ServiceType};
-pub use volume::{ClaimSource, ConfigMapSource, EmptyDirSource, Volume, VolumeMount};
+pub use service_account::ServiceAccount;
+pub use stateful_set::{StatefulSet, StatefulSetSpec};
+pub use subject::{RoleRef, Subject};
+pub use toleration::Toleration;
+pub use volume::{
+    ClaimSource, ConfigMapSource, EmptyDirSource, HostPathSource, SecretSource, Volume, VolumeMount,
+};
 
 /// A port by number or by name (`IntOrString` in Kubernetes).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

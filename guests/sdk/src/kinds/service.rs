@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use super::{PortRef, Protocol};
-use crate::{Apply, Labels, Metadata, Resource};
+use crate::{Labels, Metadata};
 
 /// A Service.
 #[derive(Clone, Debug, Serialize)]
@@ -83,18 +83,4 @@ impl Service {
     }
 }
 
-impl Resource for Service {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Service";
-    const PLURAL: &'static str = "services";
-}
-
-impl Apply for Service {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+crate::kind!(Apply for Service, "v1", "services");

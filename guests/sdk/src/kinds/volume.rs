@@ -1,6 +1,17 @@
 use serde::Serialize;
 
-/// A volume of a pod. Set one of the sources.
+/// A volume of a pod. Set one of the sources; [`PodTemplate::field`](super::PodTemplate::field)
+/// adds a volume with another source.
+///
+/// ```
+/// use innkeeper_sdk::kinds::{Container, PodTemplate, Volume};
+///
+/// let template = PodTemplate::new(&innkeeper_sdk::labels([("app", "web")]))
+///     .container(Container::new("web", "nginx:1").mount_read_only("tls", "/tls").mount("tmp", "/tmp"))
+///     .volume(Volume::of_secret("tls", "web-tls"))
+///     .volume(Volume::in_memory("tmp", "64Mi"));
+/// assert_eq!(template.spec.volumes.len(), 2);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
@@ -15,6 +26,12 @@ pub struct Volume {
     /// An empty directory that lives as long as the pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empty_dir: Option<EmptyDirSource>,
+    /// A Secret of the pod's namespace: one file per key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SecretSource>,
+    /// A path of the node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_path: Option<HostPathSource>,
 }
 
 /// A `PersistentVolumeClaim` as the source of a volume.
@@ -34,7 +51,30 @@ pub struct ConfigMapSource {
 
 /// An empty directory as the source of a volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct EmptyDirSource {}
+#[serde(rename_all = "camelCase")]
+pub struct EmptyDirSource {
+    /// `Memory` for the node's memory; the node's disk if `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
+    /// Maximum size, a quantity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_limit: Option<String>,
+}
+
+/// A Secret as the source of a volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretSource {
+    /// Name of the Secret.
+    pub secret_name: String,
+}
+
+/// A path of the node as the source of a volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostPathSource {
+    /// Path.
+    pub path: String,
+}
 
 /// A mount of a volume in a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,6 +107,25 @@ impl Volume {
 
     /// Creates an empty volume that lives as long as the pod.
     pub fn empty(name: impl Into<String>) -> Self {
-        Self { name: name.into(), empty_dir: Some(EmptyDirSource {}), ..Self::default() }
+        Self { name: name.into(), empty_dir: Some(EmptyDirSource::default()), ..Self::default() }
+    }
+
+    /// Creates an empty volume in the node's memory. `size` is a quantity (`64Mi`).
+    pub fn in_memory(name: impl Into<String>, size: impl Into<String>) -> Self {
+        let source =
+            EmptyDirSource { medium: Some("Memory".to_owned()), size_limit: Some(size.into()) };
+        Self { name: name.into(), empty_dir: Some(source), ..Self::default() }
+    }
+
+    /// Creates a volume from a Secret: one file per key.
+    pub fn of_secret(name: impl Into<String>, secret: impl Into<String>) -> Self {
+        let secret = Some(SecretSource { secret_name: secret.into() });
+        Self { name: name.into(), secret, ..Self::default() }
+    }
+
+    /// Creates a volume from a path of the node.
+    pub fn of_host_path(name: impl Into<String>, path: impl Into<String>) -> Self {
+        let host_path = Some(HostPathSource { path: path.into() });
+        Self { name: name.into(), host_path, ..Self::default() }
     }
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::{Metadata, Resource};
+use crate::Metadata;
 
 /// A ConfigMap.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -14,8 +14,4 @@ pub struct ConfigMap {
     pub data: BTreeMap<String, String>,
 }
 
-impl Resource for ConfigMap {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "ConfigMap";
-    const PLURAL: &'static str = "configmaps";
-}
+crate::kind!(Primary for ConfigMap, "v1", "configmaps");

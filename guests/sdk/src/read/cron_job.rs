@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Metadata, Resource};
+use crate::Metadata;
 
 /// A `CronJob`: its metadata and status.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -35,8 +35,4 @@ impl CronJobStatus {
     }
 }
 
-impl Resource for CronJob {
-    const API_VERSION: &'static str = "batch/v1";
-    const KIND: &'static str = "CronJob";
-    const PLURAL: &'static str = "cronjobs";
-}
+crate::kind!(Primary for CronJob, "batch/v1", "cronjobs");

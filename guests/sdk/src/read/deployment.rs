@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use crate::{Metadata, Resource};
+use crate::Metadata;
 
 /// A Deployment: its metadata, the metadata of its pods, and its status.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -57,8 +57,4 @@ pub struct DeploymentStatus {
     pub available_replicas: i32,
 }
 
-impl Resource for Deployment {
-    const API_VERSION: &'static str = "apps/v1";
-    const KIND: &'static str = "Deployment";
-    const PLURAL: &'static str = "deployments";
-}
+crate::kind!(Primary for Deployment, "apps/v1", "deployments");

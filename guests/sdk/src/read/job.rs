@@ -1,7 +1,7 @@
 use serde::Deserialize;
 
 use super::{StatusCondition, is_true};
-use crate::{Metadata, Resource};
+use crate::Metadata;
 
 /// A Job: its metadata and status.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -42,8 +42,4 @@ impl Job {
     }
 }
 
-impl Resource for Job {
-    const API_VERSION: &'static str = "batch/v1";
-    const KIND: &'static str = "Job";
-    const PLURAL: &'static str = "jobs";
-}
+crate::kind!(Primary for Job, "batch/v1", "jobs");

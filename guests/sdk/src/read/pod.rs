@@ -2,7 +2,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{StatusCondition, is_true};
-use crate::{Metadata, Resource};
+use crate::Metadata;
 
 /// A Pod: its metadata, containers and status.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -135,8 +135,4 @@ impl Pod {
     }
 }
 
-impl Resource for Pod {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Pod";
-    const PLURAL: &'static str = "pods";
-}
+crate::kind!(Primary for Pod, "v1", "pods");

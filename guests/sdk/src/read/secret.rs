@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::{Metadata, Resource};
+use crate::Metadata;
 
 /// A Secret as guests see it: its keys, and a digest of each value (the first 16 hex digits of a
 /// keyed hash), which shows whether the value changed but not the value.
@@ -15,8 +15,4 @@ pub struct Secret {
     pub data: BTreeMap<String, String>,
 }
 
-impl Resource for Secret {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Secret";
-    const PLURAL: &'static str = "secrets";
-}
+crate::kind!(Primary for Secret, "v1", "secrets");

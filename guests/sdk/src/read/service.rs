@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use crate::{Labels, Metadata, Resource};
+use crate::{Labels, Metadata};
 
 /// A Service: its metadata and selector.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,8 +20,4 @@ pub struct ServiceSpec {
     pub selector: Labels,
 }
 
-impl Resource for Service {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Service";
-    const PLURAL: &'static str = "services";
-}
+crate::kind!(Primary for Service, "v1", "services");

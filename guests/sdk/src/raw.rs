@@ -1,0 +1,143 @@
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::{Error as _, SerializeMap as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::{Apply, Metadata, Resource};
+
+/// An object of any kind: metadata and JSON. `K` names the kind; [`kind!`](crate::kind) declares
+/// one, and any [`Resource`] works. It can be desired, owned and read.
+///
+/// ```
+/// use innkeeper_sdk::serde_json::json;
+/// use innkeeper_sdk::{Apply as _, Raw, kind};
+///
+/// kind!(Certificate, "cert-manager.io/v1", "certificates");
+///
+/// let certificate = Raw::<Certificate>::new("web", json!({ "spec": { "dnsNames": ["example.com"] } }))
+///     .label("app", "web");
+/// let name: Option<String> = certificate.field("/spec/dnsNames/0").unwrap();
+/// assert_eq!(name.as_deref(), Some("example.com"));
+/// ```
+pub struct Raw<K> {
+    /// Metadata.
+    pub metadata: Metadata,
+    /// The other members, without `apiVersion` and `kind`.
+    pub members: Map<String, Value>,
+    /// Why the object cannot be written.
+    problem: Option<String>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Resource> Raw<K> {
+    /// Creates an object with this name. `members` is a JSON object with the other members; of its
+    /// `metadata` the object takes namespace, labels and annotations.
+    ///
+    /// Other JSON turns the outcome into a failure with the reason `UnwritableOutcome`.
+    pub fn new(name: impl Into<String>, members: Value) -> Self {
+        let mut object = Self::parse(members).unwrap_or_else(|problem| Self {
+            metadata: Metadata::default(),
+            members: Map::new(),
+            problem: Some(problem),
+            kind: PhantomData,
+        });
+        object.metadata.name = name.into();
+        object
+    }
+
+    /// Deserializes the value at a JSON pointer (`/spec/replicas`); `None` if it is missing.
+    ///
+    /// # Errors
+    /// If the value is not a `T`.
+    pub fn field<T: DeserializeOwned>(&self, pointer: &str) -> serde_json::Result<Option<T>> {
+        let mut parts = pointer.trim_start_matches('/').splitn(2, '/');
+        let (first, rest) = (parts.next().unwrap_or_default(), parts.next());
+        let rest = rest.map(|rest| format!("/{rest}")).unwrap_or_default();
+        let found = self.members.get(first).and_then(|member| member.pointer(&rest));
+        found.map(T::deserialize).transpose()
+    }
+
+    /// Returns whether the object is being deleted.
+    pub fn is_terminating(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    fn parse(object: Value) -> Result<Self, String> {
+        let Value::Object(mut members) = object else {
+            return Err(format!("the content of a {} is not a JSON object", K::KIND));
+        };
+        members.remove("apiVersion");
+        members.remove("kind");
+        let metadata = match members.remove("metadata") {
+            None | Some(Value::Null) => Metadata::default(),
+            Some(metadata) => Metadata::deserialize(metadata)
+                .map_err(|error| format!("the metadata of a {}: {error}", K::KIND))?,
+        };
+        Ok(Self { metadata, members, problem: None, kind: PhantomData })
+    }
+}
+
+impl<K: Resource> Resource for Raw<K> {
+    const API_VERSION: &'static str = K::API_VERSION;
+    const KIND: &'static str = K::KIND;
+    const PLURAL: &'static str = K::PLURAL;
+    const SCOPE: crate::Scope = K::SCOPE;
+}
+
+impl<K: Resource> Apply for Raw<K> {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Metadata {
+        &mut self.metadata
+    }
+}
+
+impl<K: Resource> crate::Primary for Raw<K> {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl<K> Serialize for Raw<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Some(problem) = &self.problem {
+            return Err(S::Error::custom(problem));
+        }
+        let mut map = serializer.serialize_map(Some(self.members.len() + 1))?;
+        map.serialize_entry("metadata", &self.metadata)?;
+        for (key, value) in &self.members {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de, K: Resource> Deserialize<'de> for Raw<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl<K> Clone for Raw<K> {
+    fn clone(&self) -> Self {
+        Self {
+            metadata: self.metadata.clone(),
+            members: self.members.clone(),
+            problem: self.problem.clone(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K> std::fmt::Debug for Raw<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Raw")
+            .field("metadata", &self.metadata)
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
+}

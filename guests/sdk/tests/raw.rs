@@ -1,0 +1,73 @@
+//! Objects of kinds without a builder.
+
+use innkeeper_sdk::testing::{FakeCluster, Scenario};
+use innkeeper_sdk::{
+    Apply as _, Context, Describe, Desired, Manifest, Observed, Outcome, Raw, Reconciler, Resource,
+    kind,
+};
+use serde_json::{Value, json};
+
+kind!(Site, "example.com/v1", "sites");
+kind!(Certificate, "cert-manager.io/v1", "certificates");
+kind!(ClusterIssuer, "cert-manager.io/v1", "clusterissuers", Cluster);
+
+/// Desires a Certificate with the content of the primary's spec.
+struct Guest;
+
+impl Reconciler for Guest {
+    type Primary = Raw<Site>;
+
+    fn describe() -> Manifest {
+        Describe::reconciler_of::<Site>("site", "1.0.0").owns::<Certificate>().manifest()
+    }
+
+    fn reconcile(_context: &Context, observed: &Observed<Raw<Site>>) -> Outcome {
+        let content = observed.primary().field::<Value>("/spec/content").unwrap_or_default();
+        let certificate = Raw::<Certificate>::new(observed.name(), content.unwrap_or_default());
+        Desired::new().object(certificate.label("site", observed.name())).complete()
+    }
+}
+
+fn site(content: &Value) -> Value {
+    json!({ "metadata": { "name": "web" }, "spec": { "content": content } })
+}
+
+#[test]
+fn raw_object_is_desired_with_its_kind_and_read_again() {
+    let mut cluster = FakeCluster::<Guest>::with(site(&json!({
+        "apiVersion": "other/v1",
+        "kind": "Other",
+        "metadata": { "labels": { "app": "web" }, "uid": "1" },
+        "spec": { "secretName": "web-tls" },
+    })));
+    cluster.settle();
+
+    let stored = cluster.object::<Certificate>("web").clone();
+    assert_eq!(stored["apiVersion"], "cert-manager.io/v1");
+    assert_eq!(stored["metadata"]["labels"], json!({ "app": "web", "site": "web" }));
+    assert_eq!(stored["metadata"].get("uid"), None);
+    let read: Raw<Certificate> = serde_json::from_value(stored).unwrap();
+    assert_eq!(read.field::<String>("/spec/secretName").unwrap().as_deref(), Some("web-tls"));
+    assert_eq!(read.field::<String>("/spec/missing").unwrap(), None);
+    assert!(read.field::<u32>("/spec").is_err());
+}
+
+#[test]
+fn outcome_is_a_failure_when_a_raw_object_is_not_an_object() {
+    for (content, problem) in [
+        (json!([1]), "the content of a Certificate is not a JSON object"),
+        (json!({ "metadata": { "labels": { "app": 1 } } }), "the metadata of a Certificate"),
+    ] {
+        let run = Scenario::<Guest>::of(site(&content)).run();
+        run.failed_because("UnwritableOutcome");
+        let message = run.failure().map(|failure| failure.message.clone()).unwrap_or_default();
+        assert!(message.contains(problem), "{message}");
+    }
+}
+
+#[test]
+fn kind_has_the_scope_that_the_macro_names() {
+    assert!(!ClusterIssuer::kind().is_namespaced());
+    assert!(Certificate::kind().is_namespaced());
+    assert_eq!(Raw::<ClusterIssuer>::kind(), ClusterIssuer::kind());
+}
