@@ -27,7 +27,8 @@ impl Takeover {
             stage.admin.until_established(definition).await?;
         }
         let host = stage.host().await?;
-        let commands = guests.iter().map(|guest| Ok((*guest, readme::blocks(guest)?)));
+        let commands =
+            guests.iter().map(|guest| Ok((*guest, readme::blocks(guest, readme::ORIGINAL)?)));
         let commands = commands.collect::<Result<_>>()?;
         Ok(Self { stage, _host: host, user: UserFolder::new()?, commands })
     }
