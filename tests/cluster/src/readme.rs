@@ -1,4 +1,4 @@
-//! The commands that a guest's README gives to users who come from the original operator.
+//! The commands that a guest's README gives to its users.
 
 use std::fs;
 
@@ -6,12 +6,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::stage::root;
 
-const HEADING: &str = "\n## Coming from the original\n";
+/// The heading of the section for users who come from the original operator.
+pub const ORIGINAL: &str = "Coming from the original";
 const BEGIN: &str = "\n```sh\n";
 const END: &str = "\n```\n";
 
-/// The blocks of commands in the section "Coming from the original" of a guest's README. A test
-/// names a block by its beginning.
+/// The blocks of commands in a section of a guest's README. A test names a block by its beginning.
 #[derive(Debug)]
 pub struct Readme {
     /// The file, as errors name it.
@@ -20,20 +20,21 @@ pub struct Readme {
 }
 
 impl Readme {
-    /// Reads `guests/GUEST/README.md`, whose section must have these blocks in this order.
+    /// Reads `guests/GUEST/README.md`, whose section under this heading must have these blocks in
+    /// this order.
     ///
     /// # Errors
     /// If the section is missing, or has another block, which the error names by its first line.
-    pub fn of(guest: &str, beginnings: &[&str]) -> Result<Self> {
+    pub fn of(guest: &str, heading: &str, beginnings: &[&str]) -> Result<Self> {
         let file = format!("guests/{guest}/README.md");
         let text = fs::read_to_string(root().join(&file)).with_context(|| file.clone())?;
-        Self::parse(file, &text, beginnings)
+        Self::parse(file, &text, heading, beginnings)
     }
 
-    fn parse(file: String, text: &str, beginnings: &[&str]) -> Result<Self> {
+    fn parse(file: String, text: &str, heading: &str, beginnings: &[&str]) -> Result<Self> {
         let (_, section) = text
-            .split_once(HEADING)
-            .with_context(|| format!("{file} has no section{}", HEADING.trim_end()))?;
+            .split_once(&format!("\n## {heading}\n"))
+            .with_context(|| format!("{file} has no section `## {heading}`"))?;
         let section = section.split("\n## ").next().unwrap_or_default();
         let blocks = section.split(BEGIN).skip(1).filter_map(|rest| rest.split_once(END));
         let blocks: Vec<_> = blocks.map(|(block, _)| block.to_owned()).collect();
@@ -138,7 +139,7 @@ mod tests {
         ## Development\n\n```sh\nbuild\n```\n";
 
     fn parsed(beginnings: &[&str]) -> Result<Readme> {
-        Readme::parse("README.md".to_owned(), TEXT, beginnings)
+        Readme::parse("README.md".to_owned(), TEXT, ORIGINAL, beginnings)
     }
 
     fn refused(beginnings: &[&str]) -> String {

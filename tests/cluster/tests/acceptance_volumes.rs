@@ -6,10 +6,10 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::database::{Database, LONG, NAME, NAMESPACE, POSTGRESQL};
-use innkeeper_cluster_tests::readme::Readme;
 use innkeeper_cluster_tests::readme::postgres::{
     ADOPT, ALL, CLAIM, COMPARE, COPY, DUMP, END, NAME_CLAIM,
 };
+use innkeeper_cluster_tests::readme::{ORIGINAL, Readme};
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Kind, NodeStage, eventually};
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ struct Original<'a> {
 impl<'a> Original<'a> {
     /// As the original left them: without references to their `PostgreSQL`, data in the pod.
     async fn start(stage: &'a NodeStage) -> Result<Self> {
-        let original = Self { stage, readme: Readme::of("postgres", &ALL)? };
+        let original = Self { stage, readme: Readme::of("postgres", ORIGINAL, &ALL)? };
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": OF_ORIGINAL}});
         stage.admin.apply(&namespace.to_string()).await?;

@@ -54,7 +54,8 @@ async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_podroute_hold_on_a_real_control_plane() -> Result<()> {
     let groups = [("podroute", "quay.io")];
-    hold("podroute", &groups, &["adoption", "drift", "life", "two-of-them"]).await
+    hold("podroute", &groups, &["adoption", "drift", "fields-left-out", "life", "two-of-them"])
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,10 +9,14 @@
     reason = "builders of tests"
 )]
 
+mod earlier_podroute;
+
 use std::fmt::Write as _;
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
+
+pub use earlier_podroute::earlier_podroute;
 
 /// The contract.
 pub const WIT: &str = include_str!("../../../wit/guest.wit");

@@ -1,13 +1,14 @@
 //! The upgrade of podroute from a version whose definition has a default: the real operator with
 //! the real guest on the simulated API server, in virtual time.
 
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may fail by it")]
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 use std::fs;
 use std::path::Path;
 
 use innkeeper_hostile_tests::{Arena, Attack, block_on};
 use innkeeper_lab::Content;
+use innkeeper_tiny_guests::earlier_podroute;
 use serde_json::{Value, json};
 
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podroutes.quay.io";
@@ -15,38 +16,12 @@ const DEFAULT: &str =
     "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicas/default";
 const MODULE: &str = "/apis/innkeeper.dev/v1alpha1/modules/podroute";
 
-/// Descriptions in the guest's definition, and what an earlier version had there: that `image` is
-/// not empty, and a default of `replicas`.
-const DESCRIPTIONS: [(&str, &str); 2] = [
-    (
-        r#""description": "The image of the pods. It serves HTTP on port 8080. Without it the guest creates nothing.""#,
-        r#""minLength": 1, "description": "The image of the pods. It serves HTTP on port 8080.""#,
-    ),
-    (
-        r#""description": "Number of pods; 0 if left out, unless the Module's parameter `replicasWhenLeftOut` says\notherwise.""#,
-        r#""default": 1, "description": "Number of pods.""#,
-    ),
-];
-
 /// The component that `cargo xtask guests` has built.
 fn component() -> Vec<u8> {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/target/components/podroute.wasm");
     assert!(path.exists(), "{} does not exist: run `cargo xtask guests` first", path.display());
     fs::read(path).unwrap()
-}
-
-/// The component with the definition of the earlier version in its data: as long, so that the
-/// component stays valid.
-fn earlier_version(component: &[u8]) -> Vec<u8> {
-    let mut earlier = component.to_vec();
-    for (today, before) in DESCRIPTIONS {
-        let width = today.len();
-        let at = component.windows(width).position(|part| part == today.as_bytes());
-        let at = at.expect("the component has the definition in its data");
-        earlier[at..at + width].copy_from_slice(format!("{before:<width$}").as_bytes());
-    }
-    earlier
 }
 
 /// The JSON patch that the guest's README gives to users.
@@ -81,7 +56,7 @@ fn upgrade_from_a_definition_with_default_replicas_follows_the_readme() {
                 json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             arena.apply(&namespace).await;
         }
-        arena.install(&module(earlier_version(&today), spec.clone())).await;
+        arena.install(&module(earlier_podroute(&today), spec.clone())).await;
         arena.module_says("podroute", "Ready", "True", "RevisionActive").await;
         assert_eq!(arena.get(CRD).await.unwrap().pointer(DEFAULT), Some(&json!(1)));
         arena.apply(&podroute("before")).await;

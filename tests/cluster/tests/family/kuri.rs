@@ -94,9 +94,14 @@ async fn kuri_operations_follow_the_parameters_of_the_module() -> Result<()> {
     admin.apply(&kuri(ns, "second")).await?;
     pod_of(admin, ns, "second").await?;
 
-    // Without `cleanup` a Kuri goes at once, and its Job after it.
+    // Without `cleanup` a Kuri goes at once, and its Job after it. A period has no effect.
     set_parameters(&stage, &json!({"operations": ["deploy"]})).await?;
     stage.ready("kuri").await?;
+    let at = (KURI, ns, "second");
+    admin.edit(at, &json!({"spec": {"period": "10m"}})).await?;
+    stage.says(at, ("Periodic", "False", "PeriodNeedsCleanup")).await?;
+    admin.edit(at, &json!({"spec": {"period": null}})).await?;
+    stage.says(at, ("Periodic", "False", "RunsOnce")).await?;
     kubelet::hold(admin, ns, &pod, true).await?;
     admin.delete(KURI, ns, "first").await?;
     admin.until_gone(SOON, (KURI, ns, "first")).await?;
@@ -107,7 +112,6 @@ async fn kuri_operations_follow_the_parameters_of_the_module() -> Result<()> {
     // Without `deploy` the Jobs go that were made.
     set_parameters(&stage, &json!({"operations": ["cleanup"]})).await?;
     stage.ready("kuri").await?;
-    let at = (KURI, ns, "second");
     stage.says(at, ("Ready", "True", "Clean")).await?;
     until_phase(&stage, at, "clean").await?;
     assert!(admin.get(Kind::JOB, ns, "second").await?.is_none());
@@ -117,6 +121,13 @@ async fn kuri_operations_follow_the_parameters_of_the_module() -> Result<()> {
     set_parameters(&stage, &json!({"operations": ["deploy", "cleanup"]})).await?;
     pod_of(admin, ns, "second").await?;
     until_phase(&stage, at, "setup").await?;
+
+    // A period of nonsense: the API server refuses what is no duration, the guest the others.
+    let with_period = |period: &str| json!({"spec": {"period": period}});
+    let refused = admin.edit(at, &with_period("-30s")).await.map_err(|error| format!("{error:#}"));
+    assert!(refused.as_ref().is_err_and(|error| error.contains("spec.period")), "{refused:?}");
+    admin.edit(at, &with_period("0s")).await?;
+    stage.says(at, ("Periodic", "False", "InvalidPeriod")).await?;
     Ok(())
 }
 

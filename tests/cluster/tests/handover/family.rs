@@ -120,6 +120,13 @@ async fn family_is_handed_over_with_its_objects_statuses_and_finalizers() -> Res
     admin.until("the Kuri has a Job of its own", SOON, at_job, is_another).await?;
     stage.synced((KURI, "default", "example-kuri")).await?;
 
+    // A period of the Module works with the original's definition.
+    let parameters = json!({"spec": {"parameters": {"period": "10s"}}});
+    admin.edit((Kind::MODULE, "", "kuri"), &parameters).await?;
+    let first = admin.must_get(at_job.0, at_job.1, at_job.2).await?;
+    let runs_again = |one: &Value| one["metadata"]["uid"] != first["metadata"]["uid"];
+    admin.until("the Kuri runs again", 2 * SOON, at_job, runs_again).await?;
+
     // The original's finalizer is the guest's.
     let at = (KABOCHA, &*running, "example-kabocha");
     admin

@@ -1,5 +1,6 @@
-//! From the original operators to the guests: definitions and objects as the originals left them,
-//! an original that still runs for a while, and the commands of each guest's README.
+//! From the original operators, and from earlier versions, to the guests: definitions and objects
+//! as the originals left them, an original that still runs for a while, and the commands of each
+//! guest's README.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
@@ -10,3 +11,4 @@ mod original;
 mod podroute;
 mod postgres;
 mod takeover;
+mod upgrade;

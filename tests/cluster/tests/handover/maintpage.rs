@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Admin, Kind, kubelet};
+use innkeeper_cluster_tests::{Admin, Kind, Stage, kubelet};
 use serde_json::{Value, json};
 
 use crate::definitions::v1beta1;
@@ -35,14 +35,20 @@ fn definition() -> Value {
     v1beta1(("maintpage.example.com", "v1alpha1"), names, &schema, true)
 }
 
-fn maintpage(ns: &str) -> String {
+fn maintpage(ns: &str) -> Value {
     json!({"apiVersion": MAINTPAGE.api_version, "kind": MAINTPAGE.kind,
         "metadata": {"name": NAME, "namespace": ns},
         "spec": {
             "maintpageconfig": {"maintpagetoggle": false,
                 "maintpageimage": "quay.io/daein/maintpage:latest"},
             "appconfig": {"appname": APP, "appimage": "quay.io/daein/prodpage:latest"}}})
-    .to_string()
+}
+
+/// The same, with the toggle left out.
+fn without_toggle(ns: &str) -> Value {
+    let mut maintpage = maintpage(ns);
+    maintpage["spec"]["maintpageconfig"].as_object_mut().unwrap().remove("maintpagetoggle");
+    maintpage
 }
 
 /// What the original makes. Its maintenance Pod has no controller reference.
@@ -113,6 +119,26 @@ async fn owners(admin: &Admin, ns: &str) -> Result<Vec<Value>> {
     Ok(owners)
 }
 
+async fn selector(admin: &Admin, ns: &str) -> Result<Value> {
+    Ok(admin.must_get(Kind::SERVICE, ns, APP).await?["spec"]["selector"].clone())
+}
+
+/// Whatever fields the original's definition has, the Module's parameter applies. The guest
+/// recreates the adopted Pod, of this uid, with a readiness probe; the new Pod never starts.
+async fn parameter_switches_at_once(stage: &Stage, ns: &str, adopted: &Value) -> Result<()> {
+    let (admin, at) = (&stage.admin, (MAINTPAGE, ns, NAME));
+    let is_new = |one: &Value| one["metadata"]["uid"] != *adopted;
+    admin.until("the Pod is recreated", SOON, (Kind::POD, ns, POD), is_new).await?;
+    let toggled = json!({"spec": {"maintpageconfig": {"maintpagetoggle": true}}});
+    admin.edit(at, &toggled).await?;
+    stage.says(at, ("Published", "False", "WaitsForPage")).await?;
+    let parameters = json!({"spec": {"parameters": {"switch": "Immediately"}}});
+    admin.edit((Kind::MODULE, "", "maintpage"), &parameters).await?;
+    let is_switched = |one: &Value| one["spec"]["selector"] == json!({"app": NAME});
+    admin.until("the page is published", SOON, (Kind::SERVICE, ns, APP), is_switched).await?;
+    Ok(())
+}
+
 /// One namespace with the original running, one whose objects were left by
 /// `kubectl delete --cascade=orphan`.
 #[tokio::test(flavor = "multi_thread")]
@@ -121,8 +147,8 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     let (stage, admin) = (&takeover.stage, takeover.admin());
     let (running, orphaned) =
         (takeover.namespace("running").await?, takeover.namespace("left").await?);
-    let owner = admin.apply(&maintpage(&running)).await?.remove(0);
-    admin.apply(&maintpage(&orphaned)).await?;
+    let owner = admin.apply(&maintpage(&running).to_string()).await?.remove(0);
+    admin.apply(&without_toggle(&orphaned).to_string()).await?;
     create_all(admin, &objects(&orphaned, false)).await?;
     let original =
         Original::start(admin, "maintpage", original_objects(referenced(&running, false, &owner)))
@@ -162,6 +188,9 @@ async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() 
     }
     let toggled = |one: &Value| one["spec"]["selector"] == json!({"app": NAME});
     admin.until("the page is published", SOON, (Kind::SERVICE, &running, APP), toggled).await?;
+
+    assert_eq!(selector(admin, &orphaned).await?, json!({"app": APP}), "without a toggle");
+    parameter_switches_at_once(stage, &orphaned, &before[1][0]).await?;
 
     // The definition is replaced on request.
     takeover.run_block("maintpage", REPLACE_CRD).await?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use innkeeper_cluster_tests::router::ROUTES;
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Kind, kubelet};
+use innkeeper_cluster_tests::{Kind, Stage, kubelet};
 use serde_json::{Value, json};
 
 use crate::definitions::v1beta1;
@@ -76,6 +76,32 @@ fn at(ns: &str) -> [(Kind, &str, &str); 3] {
     KINDS.map(|(kind, name)| (kind, ns, name))
 }
 
+/// The original's definition has no default, and none is stored.
+async fn parameter_sets_the_replicas_that_are_left_out(stage: &Stage, ns: &str) -> Result<()> {
+    let admin = &stage.admin;
+    let at = (Kind::DEPLOYMENT, ns, "pod-route");
+    let has = |replicas: u32| move |one: &Value| one["spec"]["replicas"] == replicas;
+    admin.edit((Kind::PODROUTE, ns, NAME), &json!({"spec": {"image": IMAGE}})).await?;
+    admin.until("the Deployment has no pods", SOON, at, has(0)).await?;
+    stage.says((Kind::PODROUTE, ns, NAME), ("Ready", "True", "NoPods")).await?;
+    let parameters = json!({"spec": {"parameters": {"replicasWhenLeftOut": 2}}});
+    admin.edit((Kind::MODULE, "", "podroute"), &parameters).await?;
+    admin.until("the Deployment has two pods", SOON, at, has(2)).await?;
+    let podroute = admin.must_get(Kind::PODROUTE, ns, NAME).await?;
+    assert!(podroute["spec"]["replicas"].is_null(), "{podroute:#}");
+    Ok(())
+}
+
+/// A name that is no value of a label.
+async fn long_name_is_refused(stage: &Stage, ns: &str) -> Result<()> {
+    let name = "a".repeat(64);
+    let mut podroute: Value = serde_json::from_str(&podroute(ns, &json!({"image": IMAGE})))?;
+    podroute["metadata"]["name"] = name.as_str().into();
+    stage.admin.apply(&podroute.to_string()).await?;
+    stage.says((Kind::PODROUTE, ns, &name), ("Ready", "False", "NameTooLong")).await?;
+    Ok(())
+}
+
 /// One namespace with the original running, one whose objects were left by
 /// `kubectl delete --cascade=orphan`, and one whose manifest leaves both fields out.
 #[tokio::test(flavor = "multi_thread")]
@@ -123,6 +149,8 @@ async fn podroutes_are_handed_over_with_their_objects_and_no_write_is_undone() -
     }
     stage.says((Kind::PODROUTE, &empty, NAME), ("Ready", "False", "ImageMissing")).await?;
     assert!(admin.list(Kind::DEPLOYMENT, &empty).await?.is_empty());
+    parameter_sets_the_replicas_that_are_left_out(stage, &empty).await?;
+    long_name_is_refused(stage, &empty).await?;
 
     // The objects go with their Podroute.
     admin.delete(Kind::PODROUTE, &orphaned, NAME).await?;

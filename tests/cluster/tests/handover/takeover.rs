@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use innkeeper_cluster_tests::etcd::put_crd;
-use innkeeper_cluster_tests::readme::Readme;
+use innkeeper_cluster_tests::readme::{ORIGINAL, Readme};
 use innkeeper_cluster_tests::stage::SOON;
 use innkeeper_cluster_tests::{Admin, Host, Kind, Stage, UserFolder};
 use serde_json::{Value, json};
@@ -24,7 +24,8 @@ impl Takeover {
         guests: &[(&'static str, &[&str])],
         definitions: &[Value],
     ) -> Result<Self> {
-        let readmes = guests.iter().map(|(guest, blocks)| Ok((*guest, Readme::of(guest, blocks)?)));
+        let readmes =
+            guests.iter().map(|(guest, blocks)| Ok((*guest, Readme::of(guest, ORIGINAL, blocks)?)));
         let readmes = readmes.collect::<Result<_>>()?;
         let stage = Stage::new().await?;
         for definition in definitions {
