@@ -22,8 +22,7 @@ const KINDS: [(Kind, &str); 3] = [
 const INSTALL: &str = "kubectl apply -f deploy/samples/module-podroute.yaml";
 const STOP: &str = "kubectl --namespace operators scale deployment podroute-operator";
 const ADOPT: &str = "kubectl annotate podroutes --all";
-const PATCH_CRD: &str = "kubectl patch crd podroutes.quay.io";
-const BLOCKS: [&str; 4] = [INSTALL, STOP, ADOPT, PATCH_CRD];
+const BLOCKS: [&str; 3] = [INSTALL, STOP, ADOPT];
 
 fn definition() -> Value {
     let schema = json!({"type": "object", "properties": {
