@@ -23,8 +23,7 @@ const INSTALL: &str = "kubectl apply -f deploy/samples/module-podroute.yaml";
 const STOP: &str = "kubectl --namespace operators scale deployment podroute-operator";
 const ADOPT: &str = "kubectl get podroutes --all-namespaces";
 const RETURN: &str = "kubectl delete module podroute";
-const PATCH_CRD: &str = "kubectl patch crd podroutes.quay.io";
-const BLOCKS: [&str; 5] = [INSTALL, STOP, ADOPT, RETURN, PATCH_CRD];
+const BLOCKS: [&str; 4] = [INSTALL, STOP, ADOPT, RETURN];
 
 fn definition() -> Value {
     let schema = json!({"type": "object", "properties": {
