@@ -17,6 +17,10 @@ pub fn kind() -> Kind {
     )
 }
 
+/// How long the names of a definition may be refused: the server may not know yet that the one
+/// which had them was deleted.
+const NAMES_WITHIN: Duration = Duration::from_secs(3);
+
 /// The reason why the server does not serve the objects of a CustomResourceDefinition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotEstablished {
@@ -75,21 +79,28 @@ pub async fn established(
     let kind = kind();
     let key = ObjectKey::new("", name);
     let mut backoff = Backoff::new(client.env(), RETRY_MIN, RETRY_MAX);
+    let mut refused_since = None;
     let waited = client.env().timeout(limit, async {
         loop {
             let definition: Definition = client.get_as(&kind, &key).await?;
-            for condition in definition.status.conditions.into_iter().flatten() {
-                match (condition.r#type.as_str(), condition.status.as_str()) {
-                    ("Established", "True") => return Ok(()),
-                    ("NamesAccepted", "False") => {
-                        let message = condition.message;
+            let conditions = definition.status.conditions.unwrap_or_default();
+            let find = |r#type: &str, status: &str| {
+                conditions.iter().find(|one| one.r#type == r#type && one.status == status)
+            };
+            let now = client.env().instant();
+            match find("NamesAccepted", "False") {
+                Some(refused) => {
+                    let since = *refused_since.get_or_insert(now);
+                    if now.duration_since(since) >= NAMES_WITHIN {
+                        let message = refused.message.clone();
                         return Err(NotEstablished::NamesNotAccepted {
                             name: name.into(),
                             message,
                         });
                     }
-                    _ => {}
                 }
+                None if find("Established", "True").is_some() => return Ok(()),
+                None => {}
             }
             client.env().sleep(backoff.advance()).await;
         }
@@ -122,6 +133,15 @@ mod tests {
         server.always(PATH, definition(&json!([{ "type": "Established", "status": "True" }])));
         wait(&server).await.unwrap();
         assert_eq!(server.log().len(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_that_are_free_a_moment_later_are_no_error() {
+        let server = Server::new();
+        let refused = json!([{ "type": "NamesAccepted", "status": "False" }]);
+        server.once(PATH, definition(&refused));
+        server.always(PATH, definition(&json!([{ "type": "Established", "status": "True" }])));
+        wait(&server).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,32 +10,6 @@ use crate::renamed;
 /// The CustomResourceDefinition `modules.innkeeper.dev`, as in
 /// `deploy/crds/modules.innkeeper.dev.yaml`.
 pub fn crd() -> Value {
-    let mut spec = structural::<ModuleSpec>();
-    // Free JSON, which the guest's own schema checks.
-    spec["properties"]["parameters"]["x-kubernetes-preserve-unknown-fields"] = true.into();
-    // A Module of a folder may do without, one of a cluster has to say as whom it acts.
-    spec["required"] = json!(["source", "serviceAccountName"]);
-    // Shown in the stored object, so that its meaning does not hang on the host's version.
-    spec["properties"]["manageStatus"]["default"] = true.into();
-    // The one source that there is in a cluster; `file` is for folders.
-    spec["properties"]["source"]["required"] = json!(["configMap"]);
-    spec["properties"]["selector"]["x-kubernetes-map-type"] = "atomic".into();
-    spec["properties"]["selector"]["properties"]["matchExpressions"]["items"]["x-kubernetes-validations"] = json!([{
-        "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
-        "message": "In and NotIn need values, Exists and DoesNotExist must have none"
-    }]);
-    for set in ["allowedCRDGroups", "namespaces"] {
-        spec["properties"][set]["x-kubernetes-list-type"] = "set".into();
-    }
-    renamed::refuse(&mut spec);
-    let mut status = structural::<ModuleStatus>();
-    for list in ["ownedKinds", "rejected"] {
-        status["properties"][list]["x-kubernetes-list-type"] = "atomic".into();
-    }
-    let candidate = &mut status["properties"]["candidate"];
-    candidate["properties"]["examples"]["x-kubernetes-list-type"] = "atomic".into();
-    candidate["x-kubernetes-map-type"] = "atomic".into();
-
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -56,21 +30,7 @@ pub fn crd() -> Value {
                 "served": true,
                 "storage": true,
                 "subresources": { "status": {} },
-                "additionalPrinterColumns": [
-                    column("Kind", "string", ".status.primary.kind", 0, "The kind of the primaries"),
-                    column("Guest", "string", ".status.guest.name", 0, "The guest of the active revision"),
-                    column("Version", "string", ".status.guest.version", 0, "The version of the guest"),
-                    column("Digest", "string", ".status.digest", 1, "SHA-256 of the component of the active revision"),
-                    condition_column("Serving", 0),
-                    condition_column("Ready", 0),
-                    json!({
-                        "name": "Reason", "type": "string", "priority": 0,
-                        "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason",
-                        "description": "The reason of the condition Ready",
-                    }),
-                    condition_column("Healthy", 1),
-                    column("Age", "date", ".metadata.creationTimestamp", 0, "The age of the Module"),
-                ],
+                "additionalPrinterColumns": columns(),
                 "schema": { "openAPIV3Schema": {
                     "type": "object",
                     "description": "Reconcile logic: a WebAssembly component, and how the host runs it.",
@@ -79,8 +39,8 @@ pub fn crd() -> Value {
                         "apiVersion": { "type": "string" },
                         "kind": { "type": "string" },
                         "metadata": { "type": "object" },
-                        "spec": spec,
-                        "status": status,
+                        "spec": spec_schema(),
+                        "status": status_schema(),
                     },
                     // The name goes into the name of a field manager (at most 128 bytes) next to
                     // a uid, into a finalizer, and into the names of ConfigMaps.
@@ -95,6 +55,66 @@ pub fn crd() -> Value {
             }],
         },
     })
+}
+
+/// The schema of `spec`.
+fn spec_schema() -> Value {
+    let mut spec = structural::<ModuleSpec>();
+    // Free JSON, which the guest's own schema checks.
+    spec["properties"]["parameters"]["x-kubernetes-preserve-unknown-fields"] = true.into();
+    // A Module of a folder may do without, one of a cluster has to say as whom it acts.
+    spec["required"] = json!(["source", "serviceAccountName"]);
+    // Shown in the stored object, so that its meaning does not hang on the host's version.
+    spec["properties"]["manageStatus"]["default"] = true.into();
+    // The one source that there is in a cluster; `file` is for folders.
+    spec["properties"]["source"]["required"] = json!(["configMap"]);
+    spec["properties"]["selector"]["x-kubernetes-map-type"] = "atomic".into();
+    spec["properties"]["selector"]["properties"]["matchExpressions"]["items"]["x-kubernetes-validations"] = json!([{
+        "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
+        "message": "In and NotIn need values, Exists and DoesNotExist must have none"
+    }]);
+    for set in ["allowedCRDGroups", "namespaces"] {
+        spec["properties"][set]["x-kubernetes-list-type"] = "set".into();
+    }
+    renamed::refuse(&mut spec);
+    spec
+}
+
+/// The schema of `status`.
+fn status_schema() -> Value {
+    let mut status = structural::<ModuleStatus>();
+    for list in ["ownedKinds", "rejected"] {
+        status["properties"][list]["x-kubernetes-list-type"] = "atomic".into();
+    }
+    let candidate = &mut status["properties"]["candidate"];
+    candidate["properties"]["examples"]["x-kubernetes-list-type"] = "atomic".into();
+    candidate["x-kubernetes-map-type"] = "atomic".into();
+    status
+}
+
+/// The columns of `kubectl get`.
+fn columns() -> Value {
+    json!([
+        column("Kind", "string", ".status.primary.kind", 0, "The kind of the primaries"),
+        column("Guest", "string", ".status.guest.name", 0, "The guest of the active revision"),
+        column("Version", "string", ".status.guest.version", 0, "The version of the guest"),
+        column(
+            "Digest",
+            "string",
+            ".status.digest",
+            1,
+            "SHA-256 of the component of the active revision"
+        ),
+        condition_column("Serving", 0),
+        condition_column("Ready", 0),
+        json!({
+            "name": "Reason", "type": "string", "priority": 0,
+            "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason",
+            "description": "The reason of the condition Ready",
+        }),
+        condition_column("Healthy", 1),
+        column("Age", "date", ".metadata.creationTimestamp", 0, "The age of the Module"),
+    ])
 }
 
 /// [`crd`] as YAML, with a line that says where it comes from.

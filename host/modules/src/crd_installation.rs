@@ -76,7 +76,8 @@ impl CrdInstallation {
     /// All definitions of a guest, as the spec of its Module allows to install them; foreign
     /// definitions stay as they are.
     pub(crate) fn new(
-        (purpose, number): (CrdPurpose, u64),
+        purpose: CrdPurpose,
+        number: u64,
         digest: Digest,
         manifest: &Manifest,
         settings: &ValidatedSpec,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use innkeeper_sandbox::{Guest, Limits};
 
 use crate::crd_installation::CrdGrant;
-use crate::machine::{DecidedDigests, Event};
+use crate::machine::DecidedDigests;
 use crate::revision::{Loaded, Revision};
 use crate::source::Digest;
 use crate::validated_spec::{SourceKind, SpecContext};
@@ -139,47 +139,9 @@ impl<G: Loaded> Driver<G> {
         if state.settings.is_none() && matches!(input, Input::Source(_)) {
             return Vec::new();
         }
-        let events = match input {
-            Input::LeftoversGone(kinds) => return state.forget_kinds(&kinds),
-            Input::Module(module) => state.on_module(&module, &self.context),
-            Input::Malformed { generation, message } => {
-                vec![inputs::invalid_spec(generation, message)]
-            }
-            Input::Overlapping { generation, rejection } => {
-                vec![Event::Spec { generation, spec: Err(rejection) }]
-            }
-            Input::NotAllowed { module, rejection } => {
-                let generation = module.metadata.generation;
-                let refused = Event::Spec { generation, spec: Err(rejection) };
-                state.read_status(&module).into_iter().chain([refused]).collect()
-            }
-            // A file has no finalizer that would keep it, so the teardown begins when it is gone.
-            Input::Gone
-                if self.context.source_kind == SourceKind::Directory && state.needs_teardown() =>
-            {
-                vec![Event::Deleting]
-            }
-            Input::Gone => vec![Event::Deleted],
-            Input::Source(result) => vec![state.on_source(result)],
-            Input::Snapshot { digest, result } => vec![state.on_snapshot(digest, result)],
-            Input::Loaded { digest, result } => match state.on_loaded(digest, result) {
-                Ok(event) => vec![event],
-                Err(job) => return vec![Action::CheckParameters(job)],
-            },
-            Input::ParametersChecked { digest, parameters, result } => {
-                match state.on_parameters(digest, parameters, result) {
-                    Ok(event) => event.into_iter().collect(),
-                    Err(job) => return vec![Action::CheckParameters(job)],
-                }
-            }
-            Input::Previewed { digest, result } => {
-                if let Ok(preview) = &result {
-                    state.record_preview(digest, preview);
-                }
-                vec![Event::Previewed { digest, result }]
-            }
-            Input::CrdsInstalled(finished) => state.on_crds_installed(*finished),
-            Input::Event(event) => vec![event],
+        let events = match state.events(input, &self.context) {
+            Ok(events) => events,
+            Err(actions) => return actions,
         };
         let mut actions = Vec::new();
         for event in events {

@@ -5,6 +5,7 @@ mod checker;
 mod duration;
 mod errors;
 mod quantity;
+mod reserved_group;
 mod source_ref;
 mod spec_context;
 
@@ -12,7 +13,6 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use innkeeper_core::host_names;
 use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
 use innkeeper_sandbox::Limits;
 use serde_json::{Map, Value};
@@ -21,10 +21,10 @@ use crate::module::{self, Module, RunResultRenewal};
 use crate::rollout::Rollout;
 
 pub use bounds::{COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RUN_TIME_MAX};
-use bounds::{RECORDED_READ_BYTES, RECORDED_READ_BYTES_MAX, RECORDED_READ_BYTES_MIN};
 use checker::SpecChecker;
 pub use duration::{RESYNC_MIN, resync_period};
 pub use errors::{SpecError, SpecErrors};
+pub use reserved_group::is_reserved_group;
 pub use source_ref::{SourceKind, SourceRef};
 pub use spec_context::SpecContext;
 
@@ -90,55 +90,17 @@ impl ValidatedSpec {
         check.name("metadata.name", &module.metadata.name, MODULE_NAME_BYTES_MAX);
 
         let source = check.source(&spec.source, source_kind);
-        let service_account = match (&spec.service_account_name, source_kind) {
-            (Some(name), _) => {
-                check.subdomain("spec.serviceAccountName", name);
-                Some(name.clone())
-            }
-            (None, SourceKind::Directory) => None,
-            (None, SourceKind::Cluster) => {
-                check.error("spec.serviceAccountName", format!(
-                    "is missing: name the ServiceAccount (in the namespace {}) that this module acts as; `innkeeper rbac` prints the rights that it needs",
-                    module::NAMESPACE
-                ));
-                None
-            }
-        };
-        for (index, group) in spec.allowed_crd_groups.iter().enumerate() {
-            check.subdomain(&format!("spec.allowedCRDGroups[{index}]"), group);
-            if is_reserved_group(group) {
-                check.error(&format!("spec.allowedCRDGroups[{index}]"), format!(
-                    "{group} belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only"
-                ));
-            }
-        }
-        for (index, namespace) in spec.namespaces.iter().enumerate() {
-            check.name(&format!("spec.namespaces[{index}]"), namespace, 63);
-            if innkeeper_core::host_objects::is_namespace_of(namespace, host_namespace) {
-                let problem = format!(
-                    "{namespace} belongs to Innkeeper itself: no module reconciles it; name another namespace"
-                );
-                check.error(&format!("spec.namespaces[{index}]"), problem);
-            }
-        }
-        let resync = spec.resync_period.as_deref().and_then(|text| {
-            let period = resync_period(text);
-            period.inspect_err(|problem| check.error("spec.resyncPeriod", problem.clone())).ok()
-        });
+        let service_account =
+            check.service_account(spec.service_account_name.as_deref(), source_kind);
+        check.crd_groups(&spec.allowed_crd_groups);
+        check.namespaces(&spec.namespaces, host_namespace);
+        let resync = check.resync(spec.resync_period.as_deref());
         for (index, name) in spec.secret_names.iter().enumerate() {
             check.subdomain(&format!("spec.secretNames[{index}]"), name);
         }
         let limits = check.limits(&spec.limits, defaults);
         let writes_per_second = check.writes(spec.limits.writes_per_second);
-        let recorded_read_bytes = match &spec.limits.recorded_reads {
-            None => RECORDED_READ_BYTES,
-            Some(quantity) => check.quantity(
-                "spec.limits.recordedReads",
-                quantity,
-                RECORDED_READ_BYTES_MIN,
-                RECORDED_READ_BYTES_MAX,
-            ),
-        };
+        let recorded_read_bytes = check.recorded_reads(spec.limits.recorded_reads.as_ref());
         let rollout = check.rollout(&spec.rollout);
         let selector =
             spec.selector.as_ref().map(|selector| check.selector(selector)).unwrap_or_default();
@@ -179,13 +141,6 @@ impl ValidatedSpec {
     pub fn parameter_members(&self) -> Map<String, Value> {
         self.parameters.as_object().cloned().unwrap_or_default()
     }
-}
-
-/// Groups that no module may define kinds in: ours, and all of `k8s.io` and `kubernetes.io` (which
-/// the API server guards too, but only by an annotation).
-pub fn is_reserved_group(group: &str) -> bool {
-    let within = |parent: &str| host_names::is_within(group, parent);
-    group == module::GROUP || within("k8s.io") || within("kubernetes.io")
 }
 
 #[cfg(test)]

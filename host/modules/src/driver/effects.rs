@@ -72,17 +72,7 @@ impl<G: Loaded> ModuleState<G> {
             }
             Effect::ReinstallLater => actions.push(Action::ReinstallLater),
             Effect::Swap(digest) => self.swap(digest, actions),
-            Effect::ApplySettings { parameters } => {
-                if let (Some(active), Some(settings)) = (self.active().cloned(), &self.settings) {
-                    let mut settings = settings.clone();
-                    if !parameters {
-                        settings.parameters = active.settings.parameters.clone();
-                    }
-                    if settings != active.settings {
-                        self.activate(&active.guest, settings, actions);
-                    }
-                }
-            }
+            Effect::ApplySettings { parameters } => self.apply_settings(parameters, actions),
             Effect::CheckParameters => actions.extend(self.check_parameters()),
             Effect::Teardown => actions.push(Action::Teardown(self.teardown())),
             Effect::RemoveFinalizer => actions.push(Action::RemoveFinalizer),
@@ -94,6 +84,21 @@ impl<G: Loaded> ModuleState<G> {
             }
             Effect::Notify(notice) => actions.push(Action::Notify(notice)),
             Effect::Stop => actions.push(Action::Stop),
+        }
+    }
+
+    /// Gives the active revision the present settings; `parameters` says whether the present
+    /// parameters too.
+    fn apply_settings(&mut self, parameters: bool, actions: &mut Vec<Action<G>>) {
+        let (Some(active), Some(settings)) = (self.active().cloned(), &self.settings) else {
+            return;
+        };
+        let mut settings = settings.clone();
+        if !parameters {
+            settings.parameters = active.settings.parameters.clone();
+        }
+        if settings != active.settings {
+            self.activate(&active.guest, settings, actions);
         }
     }
 

@@ -4,21 +4,67 @@ use innkeeper_contract::Manifest;
 use innkeeper_core::foreign;
 use serde_json::Value;
 
-use super::message::{self, ParametersJob};
+use super::message::{self, Action, Input, ParametersJob};
 use super::state::{Annotations, ModuleState};
 use crate::machine::{ComponentInfo, Event, Rejection, RetryPolicy, Spec, reason};
 use crate::module::{self, Module, ModuleStatus};
 use crate::revision::Loaded;
 use crate::source::{Component, Digest, SourceError};
-use crate::validated_spec::SpecContext;
+use crate::validated_spec::{SourceKind, SpecContext};
 use crate::{finalizers, manifest, parameters};
 
 /// How much of an annotation that names no digest is quoted, in bytes.
 const ANNOTATION_BYTES_MAX: usize = 80;
 
 impl<G: Loaded> ModuleState<G> {
+    /// The events of an input, or the actions that come before there is an event.
+    pub(super) fn events(
+        &mut self,
+        input: Input<G>,
+        context: &SpecContext,
+    ) -> Result<Vec<Event>, Vec<Action<G>>> {
+        let check = |job| vec![Action::CheckParameters(job)];
+        Ok(match input {
+            Input::LeftoversGone(kinds) => return Err(self.forget_kinds(&kinds)),
+            Input::Module(module) => self.on_module(&module, context),
+            Input::Malformed { generation, message } => vec![invalid_spec(generation, message)],
+            Input::Overlapping { generation, rejection } => {
+                vec![Event::Spec { generation, spec: Err(rejection) }]
+            }
+            Input::NotAllowed { module, rejection } => {
+                let generation = module.metadata.generation;
+                let refused = Event::Spec { generation, spec: Err(rejection) };
+                self.read_status(&module).into_iter().chain([refused]).collect()
+            }
+            // A file has no finalizer that would keep it, so the teardown begins when it is gone.
+            Input::Gone
+                if context.source_kind == SourceKind::Directory && self.needs_teardown() =>
+            {
+                vec![Event::Deleting]
+            }
+            Input::Gone => vec![Event::Deleted],
+            Input::Source(result) => vec![self.on_source(result)],
+            Input::Snapshot { digest, result } => vec![self.on_snapshot(digest, result)],
+            Input::Loaded { digest, result } => {
+                vec![self.on_loaded(digest, result).map_err(check)?]
+            }
+            Input::ParametersChecked { digest, parameters, result } => {
+                let event = self.on_parameters(digest, parameters, result).map_err(check)?;
+                event.into_iter().collect()
+            }
+            Input::Previewed { digest, result } => {
+                if let Ok(preview) = &result {
+                    self.record_preview(digest, preview);
+                }
+                vec![Event::Previewed { digest, result }]
+            }
+            Input::CrdsInstalled(finished) => self.on_crds_installed(*finished),
+            Input::Event(event) => vec![event],
+        })
+    }
+
     /// No events if the Module has not changed.
-    pub(super) fn on_module(&mut self, module: &Module, context: &SpecContext) -> Vec<Event> {
+    fn on_module(&mut self, module: &Module, context: &SpecContext) -> Vec<Event> {
         let mut events = Vec::from_iter(self.read_status(module));
         events.extend(self.on_spec(module, context));
         events.extend(self.on_annotations(module));
@@ -29,7 +75,7 @@ impl<G: Loaded> ModuleState<G> {
     }
 
     /// Reads the status that the host wrote before it was started, when the Module is first seen.
-    pub(super) fn read_status(&mut self, module: &Module) -> Option<Event> {
+    fn read_status(&mut self, module: &Module) -> Option<Event> {
         let is_first = !std::mem::replace(&mut self.restored.is_read, true);
         let status = module.status.as_ref().filter(|_| is_first)?;
         let owned = status.owned_kinds.iter();
@@ -80,7 +126,7 @@ impl<G: Loaded> ModuleState<G> {
         Some(Event::Spec { generation, spec })
     }
 
-    pub(super) fn on_source(&mut self, result: Result<Component, SourceError>) -> Event {
+    fn on_source(&mut self, result: Result<Component, SourceError>) -> Event {
         Event::Source(match result {
             Ok(component) => {
                 let digest = component.digest;
@@ -92,11 +138,7 @@ impl<G: Loaded> ModuleState<G> {
         })
     }
 
-    pub(super) fn on_snapshot(
-        &mut self,
-        digest: Digest,
-        result: Result<Component, SourceError>,
-    ) -> Event {
+    fn on_snapshot(&mut self, digest: Digest, result: Result<Component, SourceError>) -> Event {
         let result = match result {
             Ok(component) if component.digest == digest => {
                 self.components.insert(digest, component);
@@ -116,7 +158,7 @@ impl<G: Loaded> ModuleState<G> {
     }
 
     /// An event, or the check of the parameters that comes first.
-    pub(super) fn on_loaded(
+    fn on_loaded(
         &mut self,
         digest: Digest,
         result: Result<G, Rejection>,
@@ -175,7 +217,7 @@ impl<G: Loaded> ModuleState<G> {
     /// The result of a check of parameters of the candidate or of the active revision; another
     /// check if the parameters have changed in the meantime, and nothing if it is not needed any
     /// more.
-    pub(super) fn on_parameters(
+    fn on_parameters(
         &mut self,
         digest: Digest,
         parameters: Value,
@@ -224,7 +266,7 @@ impl Annotations {
 }
 
 /// The event of a spec that cannot be used.
-pub(super) fn invalid_spec(generation: i64, message: String) -> Event {
+fn invalid_spec(generation: i64, message: String) -> Event {
     let rejection = Rejection::new(reason::INVALID_SPEC, message, RetryPolicy::WhenSpecChanges);
     Event::Spec { generation, spec: Err(rejection) }
 }

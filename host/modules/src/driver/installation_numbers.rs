@@ -14,11 +14,15 @@ pub(super) struct InstallationNumbers {
 }
 
 impl InstallationNumbers {
-    /// Numbers an installation that begins.
-    pub(super) fn begin(&mut self, purpose: CrdPurpose) -> (CrdPurpose, u64) {
-        self.last += 1;
-        self.latest.insert(purpose, self.last);
-        (purpose, self.last)
+    /// The number of the next installation.
+    pub(super) fn next(&self) -> u64 {
+        self.last + 1
+    }
+
+    /// Notes that an installation with this number begins.
+    pub(super) fn begin(&mut self, purpose: CrdPurpose, number: u64) {
+        self.last = number;
+        self.latest.insert(purpose, number);
     }
 
     /// Whether no later installation of the purpose has begun: of two for one component, the result

@@ -13,12 +13,14 @@ use crate::source::Digest;
 impl<G: Loaded> ModuleState<G> {
     /// The installation of the candidate's definitions.
     pub(super) fn install_crds(&mut self, digest: Digest) -> Option<Action<G>> {
-        let begun = self.installations.begin(CrdPurpose::Candidate);
+        let (purpose, number) = (CrdPurpose::Candidate, self.installations.next());
         let (guest, settings) = self.candidate_with_settings()?;
-        let mut installation = CrdInstallation::new(begun, digest, guest.manifest(), settings);
+        let mut installation =
+            CrdInstallation::new(purpose, number, digest, guest.manifest(), settings);
         // A revision that was active becomes active again whatever is held.
         let adopts = settings.adopts_now() && !self.machine.is_restored(digest);
         installation.adoption = adopts.then(|| self.adoption());
+        self.installations.begin(purpose, number);
         Some(Action::InstallCrds(installation))
     }
 
@@ -47,9 +49,12 @@ impl<G: Loaded> ModuleState<G> {
         purpose: CrdPurpose,
         digest: Digest,
     ) -> Option<CrdInstallation> {
-        let begun = self.installations.begin(purpose);
+        let number = self.installations.next();
         let (active, settings) = (self.active()?, self.settings.as_ref()?);
-        Some(CrdInstallation::new(begun, digest, active.guest.manifest(), settings))
+        let manifest = active.guest.manifest();
+        let installation = CrdInstallation::new(purpose, number, digest, manifest, settings);
+        self.installations.begin(purpose, number);
+        Some(installation)
     }
 
     fn adoption(&self) -> Adoption {

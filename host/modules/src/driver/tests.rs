@@ -19,7 +19,7 @@ use innkeeper_sandbox::schema::validate;
 use super::*;
 use crate::crd_installation::{CrdPurpose, FinishedInstallation};
 use crate::installed_crds::{AdoptedCrd, InstalledCrds};
-use crate::machine::{Rejection, RetryPolicy};
+use crate::machine::{Event, Rejection, RetryPolicy};
 use crate::module::{self, Module};
 use crate::rollout::{PlannedChange, Preview};
 use crate::source::{Component, SourceError};

@@ -35,82 +35,70 @@ impl Machine {
     }
 
     fn loaded(&self) -> Condition {
-        use ConditionStatus::{False, True, Unknown};
-        let type_ = condition::LOADED_CONDITION;
-        let refused = |rejection: &Rejection, what: String| {
-            make(
-                type_,
-                False,
-                &rejection.reason,
-                format!("{what}{}{}", rejection.message, self.stays_active()),
-            )
-        };
-        if let Some((digest, rejection)) = &self.progress.retried {
-            return refused(rejection, format!("{} is refused: ", digest.short()));
+        if let Some((digest, rejection)) = self.refused() {
+            return self.not_loaded(rejection, &format!("{} is refused: ", digest.short()));
         }
-        match (&self.candidate, &self.source) {
-            (Candidate::Loading(digest), _) => make(
-                type_,
-                Unknown,
-                reason::LOADING,
-                format!("{} is being loaded.", digest.short()),
-            ),
-            (Candidate::RestoringSnapshot(digest), _) => make(
-                type_,
-                Unknown,
+        self.loading().unwrap_or_else(|| self.source_loaded())
+    }
+
+    /// The condition Loaded of a candidate that is not refused.
+    fn loading(&self) -> Option<Condition> {
+        let (reason, message) = match &self.candidate {
+            Candidate::Loading(digest) => {
+                (reason::LOADING, format!("{} is being loaded.", digest.short()))
+            }
+            Candidate::RestoringSnapshot(digest) => (
                 reason::RESTORING_SNAPSHOT,
                 format!(
                     "The host fetches the snapshot of {}, the last active revision.",
                     digest.short()
                 ),
             ),
-            (Candidate::Previewing(loaded_candidate), _) => make(
-                type_,
-                Unknown,
-                reason::PREVIEWING,
-                format!("{} runs without writes.", name(loaded_candidate)),
-            ),
-            (Candidate::Held(loaded_candidate, held), _) => make(
-                type_,
-                True,
-                reason::HELD,
-                format!(
-                    "{} is loaded and held: {}.",
-                    name(loaded_candidate),
-                    held.rejection.message
-                ),
-            ),
-            (Candidate::InstallingCrds(loaded_candidate), _) => make(
-                type_,
-                Unknown,
+            Candidate::Previewing(candidate) => {
+                (reason::PREVIEWING, format!("{} runs without writes.", name(candidate)))
+            }
+            Candidate::Held(candidate, held) => {
+                let message =
+                    format!("{} is loaded and held: {}.", name(candidate), held.rejection.message);
+                let type_ = condition::LOADED_CONDITION;
+                return Some(make(type_, ConditionStatus::True, reason::HELD, message));
+            }
+            Candidate::InstallingCrds(candidate) => (
                 reason::INSTALLING_CRDS,
                 format!(
                     "The CustomResourceDefinitions of {} are being installed.",
-                    name(loaded_candidate)
+                    name(candidate)
                 ),
             ),
-            (Candidate::Committing(loaded_candidate), _) => make(
-                type_,
-                Unknown,
+            Candidate::Committing(candidate) => (
                 reason::COMMITTING,
-                format!("{} is decided; the host writes the decision.", name(loaded_candidate)),
+                format!("{} is decided; the host writes the decision.", name(candidate)),
             ),
-            (Candidate::Rejected(digest, rejection), _) => {
-                refused(rejection, format!("{} is refused: ", digest.short()))
+            Candidate::Teardown => (reason::FINALIZING, self.teardown_condition()),
+            Candidate::Nothing | Candidate::Rejected(..) => return None,
+        };
+        Some(make(condition::LOADED_CONDITION, ConditionStatus::Unknown, reason, message))
+    }
+
+    /// The condition Loaded without a candidate.
+    fn source_loaded(&self) -> Condition {
+        let type_ = condition::LOADED_CONDITION;
+        match &self.source {
+            Source::Unavailable(rejection) => self.not_loaded(rejection, ""),
+            Source::Unknown => {
+                let message = "The source has not been read yet.";
+                make(type_, ConditionStatus::Unknown, reason::WAITING, message)
             }
-            (Candidate::Teardown, _) => {
-                make(type_, Unknown, reason::FINALIZING, self.teardown_condition())
-            }
-            (Candidate::Nothing, Source::Unavailable(rejection)) => {
-                refused(rejection, String::new())
-            }
-            (Candidate::Nothing, Source::Unknown) => {
-                make(type_, Unknown, reason::WAITING, "The source has not been read yet.")
-            }
-            (Candidate::Nothing, Source::Present(digest)) => {
-                make(type_, True, reason::SOURCE_LOADED, format!("{} is loaded.", digest.short()))
+            Source::Present(digest) => {
+                let message = format!("{} is loaded.", digest.short());
+                make(type_, ConditionStatus::True, reason::SOURCE_LOADED, message)
             }
         }
+    }
+
+    fn not_loaded(&self, rejection: &Rejection, what: &str) -> Condition {
+        let message = format!("{what}{}{}", rejection.message, self.stays_active());
+        make(condition::LOADED_CONDITION, ConditionStatus::False, &rejection.reason, message)
     }
 
     fn teardown_condition(&self) -> String {

@@ -3,15 +3,17 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use innkeeper_core::names;
+use innkeeper_core::{host_objects, names};
 use innkeeper_sandbox::Limits;
 
 use super::bounds::{
-    COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RUN_TIME_MAX, WRITES_PER_SECOND,
+    COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RECORDED_READ_BYTES,
+    RECORDED_READ_BYTES_MAX, RECORDED_READ_BYTES_MIN, RUN_TIME_MAX, WRITES_PER_SECOND,
     WRITES_PER_SECOND_MAX,
 };
-use super::duration::{not_a_duration, parse_duration};
+use super::duration::{not_a_duration, parse_duration, resync_period};
 use super::errors::SpecError;
+use super::reserved_group::is_reserved_group;
 use super::source_ref::{SourceKind, SourceRef};
 use crate::module::{self, LabelOperator, LabelSelector, Quantity};
 use crate::rollout::{ROLLBACK_WINDOW_MAX, Rollout, Strategy};
@@ -99,6 +101,62 @@ impl SpecChecker {
                 None
             }
         }
+    }
+
+    /// The account that the module acts as.
+    pub(super) fn service_account(
+        &mut self,
+        name: Option<&str>,
+        source_kind: SourceKind,
+    ) -> Option<String> {
+        let field = "spec.serviceAccountName";
+        match (name, source_kind) {
+            (Some(name), _) => self.subdomain(field, name),
+            (None, SourceKind::Directory) => {}
+            (None, SourceKind::Cluster) => self.error(field, format!(
+                "is missing: name the ServiceAccount (in the namespace {}) that this module acts as; `innkeeper rbac` prints the rights that it needs",
+                module::NAMESPACE
+            )),
+        }
+        name.map(str::to_owned)
+    }
+
+    /// Groups whose definitions may be installed.
+    pub(super) fn crd_groups(&mut self, groups: &[String]) {
+        for (index, group) in groups.iter().enumerate() {
+            let field = format!("spec.allowedCRDGroups[{index}]");
+            self.subdomain(&field, group);
+            if is_reserved_group(group) {
+                self.error(&field, format!(
+                    "{group} belongs to Kubernetes or to Innkeeper; a module may install definitions of its own groups only"
+                ));
+            }
+        }
+    }
+
+    /// Namespaces of primaries.
+    pub(super) fn namespaces(&mut self, namespaces: &[String], host_namespace: Option<&str>) {
+        for (index, namespace) in namespaces.iter().enumerate() {
+            let field = format!("spec.namespaces[{index}]");
+            self.name(&field, namespace, 63);
+            if host_objects::is_namespace_of(namespace, host_namespace) {
+                let problem = format!(
+                    "{namespace} belongs to Innkeeper itself: no module reconciles it; name another namespace"
+                );
+                self.error(&field, problem);
+            }
+        }
+    }
+
+    pub(super) fn resync(&mut self, text: Option<&str>) -> Option<Duration> {
+        let period = resync_period(text?);
+        period.inspect_err(|problem| self.error("spec.resyncPeriod", problem.clone())).ok()
+    }
+
+    pub(super) fn recorded_reads(&mut self, given: Option<&Quantity>) -> usize {
+        let Some(given) = given else { return RECORDED_READ_BYTES };
+        let field = "spec.limits.recordedReads";
+        self.quantity(field, given, RECORDED_READ_BYTES_MIN, RECORDED_READ_BYTES_MAX)
     }
 
     pub(super) fn limits(&mut self, limits: &module::Limits, defaults: Limits) -> Limits {

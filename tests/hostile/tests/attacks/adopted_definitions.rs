@@ -221,6 +221,21 @@ fn definition_under_which_stored_objects_would_lose_fields_is_not_adopted() {
 }
 
 #[test]
+fn new_pattern_is_named_when_no_stored_object_is_checked_against_it() {
+    block_on(async {
+        let free = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let arena = foreign(&things(&free), &json!({"color": "red"})).await;
+        let color = json!({"color": {"type": "string", "pattern": "^blue$"}});
+        arena.install(&adopter(&things(&object_of(&color)))).await;
+        let message = arena.module_says("things", "Held", "True", "WouldNarrowCRD").await;
+        assert!(
+            message.contains(&format!("the host does not check stored objects against the new constraints (things.{DEFINED}: .spec.color (pattern))")),
+            "{message}"
+        );
+    });
+}
+
+#[test]
 fn definition_of_another_kind_scope_or_conversion_is_not_adopted() {
     block_on(async {
         let webhook = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
