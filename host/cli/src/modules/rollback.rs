@@ -1,4 +1,4 @@
-//! `innkeeper modules rollback`: makes the snapshot of an earlier revision the source of its Module.
+//! `innkeeper modules rollback`: makes the snapshot of an earlier revision the source of a Module.
 //!
 //! The host treats that revision like any candidate: it previews the revision, and holds it if it
 //! would delete objects or fail.
@@ -16,7 +16,8 @@ use innkeeper_modules::module::{
 };
 use serde_json::json;
 
-use super::{check_digits, decide, get, short};
+use super::digits::{check_digits, short};
+use super::requests::{decide, get};
 use crate::out;
 use crate::push::{self, POLL_PERIOD, Pushed};
 

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use innkeeper_core::foreign;
+use serde_json::json;
 
 use super::*;
 

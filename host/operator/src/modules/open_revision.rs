@@ -28,7 +28,7 @@ pub enum TeardownPhase {
     Immediate,
 }
 
-/// One revision of a module, with the client and the caches with which it runs: the active revision,
+/// One revision of a module with the client and the caches with which it runs: the active revision,
 /// the one before it, or a candidate that is previewed. It never changes, and a swap replaces it
 /// whole, so that a reconcile ends with the revision that it began with.
 #[derive(Clone, Debug)]
