@@ -3,21 +3,24 @@
 //! kubectl alone can do the same: an approval or rejection is an annotation, a rollback is a change
 //! of the source.
 
+mod digits;
+mod requests;
 mod rollback;
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, bail};
-use innkeeper_cluster::{ApiClient, ApiError, Force};
-use innkeeper_core::{Manager, ObjectKey};
+use anyhow::bail;
+use innkeeper_cluster::ApiClient;
 use innkeeper_modules::Module;
 use innkeeper_modules::machine::REJECTED;
 use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA, WOULD_NARROW_CRD};
 use innkeeper_modules::module::{
-    self, APPROVE_ANNOTATION, CandidateStatus, ModuleCondition, ModuleStatus, REJECT_ANNOTATION,
-    RejectedVersion,
+    self, CandidateStatus, ModuleCondition, ModuleStatus, RejectedVersion,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use digits::{check_digits, short};
+use requests::{decide, get};
 
 use crate::kube::KubeArguments;
 use crate::out::{self, Page};
@@ -103,17 +106,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Command::Rollback(arguments) => rollback::run(&client, arguments).await,
         }
     })
-}
-
-async fn get(client: &ApiClient, name: &str) -> anyhow::Result<Module> {
-    let value: Value = match client.get_as(&module::kind(), &ObjectKey::new("", name)).await {
-        Ok(value) => value,
-        Err(ApiError::NotFound { .. }) => {
-            bail!("Module {name} not found; run `innkeeper modules list` to see all Modules")
-        }
-        Err(error) => return Err(error.into()),
-    };
-    Module::from_value(&value).with_context(|| format!("cannot read Module {name}"))
 }
 
 async fn list(client: &ApiClient) -> anyhow::Result<()> {
@@ -277,15 +269,6 @@ fn resolve_digest(module: &Module, digest: Option<&str>) -> anyhow::Result<Strin
     }
 }
 
-/// The digits of a digest, in lower case.
-fn check_digits(digest: &str) -> anyhow::Result<String> {
-    if !(12..=64).contains(&digest.len()) || !digest.chars().all(|digit| digit.is_ascii_hexdigit())
-    {
-        bail!("{digest:?} is no digest; give at least its first 12 hex digits");
-    }
-    Ok(digest.to_ascii_lowercase())
-}
-
 /// Refuses an approval that would have no effect: an approval cannot make a definition compatible
 /// with the stored objects.
 fn check_approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
@@ -304,30 +287,8 @@ fn check_approvable(module: &Module, digest: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes the user's approval and rejection, each empty for none. An empty text also replaces an
-/// annotation that kubectl wrote.
-async fn decide(client: &ApiClient, name: &str, approve: &str, reject: &str) -> anyhow::Result<()> {
-    let body = json!({
-        "apiVersion": module::API_VERSION,
-        "kind": module::KIND,
-        "metadata": {
-            "name": name,
-            "annotations": {APPROVE_ANNOTATION: approve, REJECT_ANNOTATION: reject},
-        },
-    });
-    client
-        .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Approval, &body, Force::Yes)
-        .await?;
-    Ok(())
-}
-
 fn condition<'a>(status: &'a ModuleStatus, type_: &str) -> Option<&'a ModuleCondition> {
     status.conditions.iter().find(|condition| condition.type_ == type_)
-}
-
-/// The first 12 digits.
-fn short(digest: &str) -> &str {
-    digest.get(..12).unwrap_or(digest)
 }
 
 #[cfg(test)]

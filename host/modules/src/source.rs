@@ -10,6 +10,7 @@ use flate2::Compression;
 use flate2::read::{GzEncoder, MultiGzDecoder};
 use sha2::{Digest as _, Sha256};
 
+use crate::machine::reason;
 use crate::module;
 
 /// The largest component, unpacked, in bytes: no more than the sandbox loads.
@@ -194,7 +195,7 @@ impl SourceError {
             Self::Missing(_)
             | Self::NoKey { .. }
             | Self::ManyKeys { .. }
-            | Self::MissingChunk { .. } => "SourceNotFound",
+            | Self::MissingChunk { .. } => reason::SOURCE_NOT_FOUND,
             Self::Unreadable { .. } => "SourceUnreadable",
             Self::InvalidChunkCount { .. }
             | Self::Empty(_)

@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use crate::execution::Execution;
 use crate::host_facts::HostFacts;
 use crate::metrics::Metrics;
-use crate::modules::active_module::ActiveModule;
 use crate::modules::crds::StatusSchema;
 use crate::modules::health::Health;
 use crate::modules::liveness::SupervisorLiveness;
+use crate::modules::open_revision::OpenRevision;
 use crate::queue::trigger::Trigger;
 use crate::queue::{Queue, ReconcileRequest, ReconcileResult};
 use crate::reconcile::primary_state::PrimaryStates;
@@ -56,7 +56,7 @@ pub struct Shared {
     queue: Mutex<Queue>,
     index: Mutex<DependencyIndex>,
     writes: Mutex<OwnWrites>,
-    modules: RwLock<BTreeMap<Arc<str>, Arc<ActiveModule>>>,
+    modules: RwLock<BTreeMap<Arc<str>, Arc<OpenRevision>>>,
     modules_known: AtomicBool,
     status_schemas: RwLock<BTreeMap<Kind, Arc<StatusSchema>>>,
     module_conditions: Mutex<BTreeMap<String, Vec<Condition>>>,
@@ -124,17 +124,17 @@ impl Shared {
     }
 
     /// The active revision of a module.
-    pub fn module(&self, name: &str) -> Option<Arc<ActiveModule>> {
+    pub fn module(&self, name: &str) -> Option<Arc<OpenRevision>> {
         self.modules.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     /// The active revisions of all modules, in order of their names.
-    pub fn modules(&self) -> Vec<Arc<ActiveModule>> {
+    pub fn modules(&self) -> Vec<Arc<OpenRevision>> {
         self.modules.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
     /// Makes a revision the active one, and queues all its primaries.
-    pub fn serve(&self, active: &Arc<ActiveModule>) {
+    pub fn serve(&self, active: &Arc<OpenRevision>) {
         let name = active.name().clone();
         self.queue().set_rate(&name, active.settings().writes_per_second);
         self.health.reset(&name);
@@ -232,7 +232,7 @@ impl Shared {
     }
 
     /// Queues all primaries of a module.
-    pub fn wake_primaries(&self, active: &ActiveModule, trigger: &Trigger) {
+    pub fn wake_primaries(&self, active: &OpenRevision, trigger: &Trigger) {
         let primaries = active.primaries();
         let mut queue = self.queue();
         for primary in primaries {

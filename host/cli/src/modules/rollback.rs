@@ -1,4 +1,4 @@
-//! `innkeeper modules rollback`: makes the snapshot of an earlier revision the source of its Module.
+//! `innkeeper modules rollback`: makes the snapshot of an earlier revision the source of a Module.
 //!
 //! The host treats that revision like any candidate: it previews the revision, and holds it if it
 //! would delete objects or fail.
@@ -16,9 +16,13 @@ use innkeeper_modules::module::{
 };
 use serde_json::json;
 
-use super::{check_digits, decide, get, short};
+use super::digits::{check_digits, short};
+use super::requests::{decide, get};
 use crate::out;
-use crate::push::{self, Pushed};
+use crate::push::{self, POLL_PERIOD, Pushed};
+
+/// How long the command waits for the host to take an approval.
+const APPROVAL_TIME: Duration = Duration::from_secs(10);
 
 /// Arguments of `innkeeper modules rollback`.
 #[derive(clap::Args)]
@@ -41,8 +45,9 @@ pub(super) struct Arguments {
 /// with --wait also if the revision does not become active.
 pub(super) async fn run(client: &ApiClient, arguments: &Arguments) -> anyhow::Result<()> {
     let name = &arguments.name;
-    let Rollback { from, to } =
-        Rollback::plan(&get(client, name).await?, arguments.digest.as_deref())?;
+    let digest = arguments.digest.as_deref();
+    let module = until_approval_is_taken(client, name, digest).await?;
+    let Rollback { from, to } = Rollback::plan(&module, digest)?;
     // Before the source changes: the host does not activate the present revision again if somebody
     // pushes it, and no earlier approval lets the other one become active without a preview.
     decide(client, name, "", &from).await?;
@@ -66,6 +71,36 @@ pub(super) async fn run(client: &ApiClient, arguments: &Arguments) -> anyhow::Re
         }
         None => Ok(()),
     }
+}
+
+/// Reads the Module. If the user has just approved the named revision, waits for the host to take
+/// the approval.
+async fn until_approval_is_taken(
+    client: &ApiClient,
+    name: &str,
+    digest: Option<&str>,
+) -> anyhow::Result<Module> {
+    let began = client.env().instant();
+    loop {
+        let module = get(client, name).await?;
+        let is_late = client.env().instant().duration_since(began) > APPROVAL_TIME;
+        if is_late || !digest.is_some_and(|digest| awaits_approval(&module, digest)) {
+            return Ok(module);
+        }
+        client.env().sleep(POLL_PERIOD).await;
+    }
+}
+
+/// Whether the annotations approve a rejected revision, and the host has not lifted its rejection.
+fn awaits_approval(module: &Module, digest: &str) -> bool {
+    let status = module.status.clone().unwrap_or_default();
+    let digest = digest.to_ascii_lowercase();
+    let approved = module.metadata.annotations.get(APPROVE_ANNOTATION);
+    approved.is_some_and(|approved| {
+        approved.starts_with(&digest)
+            && status.used_approval.as_ref() != Some(approved)
+            && status.rejected.iter().any(|one| one.digest == *approved)
+    })
 }
 
 /// A rollback that the user may ask for.
@@ -146,19 +181,15 @@ fn check_allowed(module: &Module, status: &ModuleStatus, digest: &str) -> anyhow
     let Some(rejected) = status.rejected.iter().find(|one| one.digest == digest) else {
         return Ok(());
     };
-    let approved = module.metadata.annotations.get(APPROVE_ANNOTATION);
-    if approved.is_some_and(|approved| approved == digest)
-        && status.used_approval.as_deref() != Some(digest)
-    {
+    if awaits_approval(module, digest) {
         bail!(
-            "cannot roll back {name} to {}: the host has not taken its approval yet; run the command again",
+            "cannot roll back {name} to {}: the operator has not observed its approval; check that it runs",
             short(digest)
         );
     }
     bail!(
-        "cannot roll back {name} to {}: it is rejected ({}: {}); run `innkeeper modules approve {name} {}` first, then this command again",
+        "cannot roll back {name} to {}: it is rejected ({}); run `innkeeper modules approve {name} {}` first, then this command again",
         short(digest),
-        rejected.reason,
         rejected.message,
         short(digest)
     )
@@ -300,14 +331,14 @@ mod tests {
             &status,
             Some(&digest("b")),
             &expect![[r#"
-            cannot roll back web to bbbbbbbbbbbb: it is rejected (Rejected: it failed); run `innkeeper modules approve web bbbbbbbbbbbb` first, then this command again
+            cannot roll back web to bbbbbbbbbbbb: it is rejected (it failed); run `innkeeper modules approve web bbbbbbbbbbbb` first, then this command again
         "#]],
         );
         refusal(
             &status,
             Some(&digest("e")),
             &expect![[r#"
-            cannot roll back web to eeeeeeeeeeee: the host has not taken its approval yet; run the command again
+            cannot roll back web to eeeeeeeeeeee: the operator has not observed its approval; check that it runs
         "#]],
         );
     }

@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 use innkeeper_core::foreign;
+use serde_json::json;
 
 use super::*;
 
@@ -128,11 +129,12 @@ fn status_is_shown_as_text_when_it_has_commands_for_terminals() {
     let hostile = module(&json!({
         "digest": "a".repeat(64),
         "guest": {"name": text, "version": text},
-        "previous": {"digest": "b".repeat(64), "configMap": text},
+        "previous": {"digest": "b".repeat(64), "configMap": text, "version": text},
         "candidate": {"digest": "c".repeat(64), "state": text, "reason": text, "message": text,
+            "version": text,
             "primaries": 1, "previewed": 1, "examples": [
             {"action": text, "object": text, "fields": [text]}]},
-        "rejected": [{"digest": text, "reason": text, "message": text}],
+        "rejected": [{"digest": text, "reason": text, "message": text, "version": text}],
         "conditions": [{"type": text, "status": text, "reason": text, "message": text,
             "lastTransitionTime": "2026-01-01T00:00:00Z"}],
     }));

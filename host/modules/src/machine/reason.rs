@@ -2,6 +2,8 @@
 
 /// The source has not been read yet.
 pub const WAITING: &str = "Waiting";
+/// The source does not exist, or lacks a part.
+pub const SOURCE_NOT_FOUND: &str = "SourceNotFound";
 /// The present source is loaded.
 pub const SOURCE_LOADED: &str = "SourceLoaded";
 /// The candidate is compiled and asked to describe itself.

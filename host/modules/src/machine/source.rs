@@ -3,7 +3,7 @@
 use innkeeper_contract::EventType;
 
 use super::rejection::{Rejection, RetryPolicy};
-use super::{Candidate, Effect, Machine, Source};
+use super::{Candidate, Effect, Machine, Source, reason};
 use crate::source::Digest;
 
 impl Machine {
@@ -17,7 +17,7 @@ impl Machine {
             Err(rejection) => {
                 if self.source != Source::Unavailable(rejection.clone()) {
                     effects.push(Effect::notify(
-                        EventType::Warning,
+                        self.severity_of(&rejection),
                         &rejection.reason,
                         format!("{}{}", rejection.message, self.stays_active()),
                     ));
@@ -34,6 +34,18 @@ impl Machine {
             }
             self.source = source;
             self.evaluate_source(effects);
+        }
+    }
+
+    /// A new Module is usually created before its component is pushed: no warning about that.
+    fn severity_of(&self, unavailable: &Rejection) -> EventType {
+        let is_new = self.source == Source::Unknown
+            && self.revisions.active.is_none()
+            && self.revisions.restored.is_none();
+        if is_new && unavailable.reason == reason::SOURCE_NOT_FOUND {
+            EventType::Normal
+        } else {
+            EventType::Warning
         }
     }
 

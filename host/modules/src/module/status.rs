@@ -62,7 +62,7 @@ pub struct ModuleStatus {
     #[serde(rename = "heldCRDChange", default, skip_serializing_if = "Option::is_none")]
     pub held_crd_change: Option<String>,
 
-    /// Digest that the annotation innkeeper.dev/approve names and by which that component has become
+    /// Digest of the last approval (annotation innkeeper.dev/approve) by which a component became
     /// active. This approval does not count again; to renew it, remove the annotation first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_approval: Option<String>,

@@ -7,8 +7,8 @@ use innkeeper_cluster::{Account, Namespaces};
 use innkeeper_core::Selector;
 use innkeeper_modules::{Digest, Input, Revision, ValidatedSpec};
 
-use super::active_module::{self, ActiveModule};
 use super::event::SupervisorEvent;
+use super::open_revision::{self, OpenRevision};
 use super::supervisor::Supervisor;
 use crate::modules::teardown;
 use crate::preview;
@@ -55,7 +55,7 @@ impl Supervisor {
     }
 
     /// Opens the client and the view of a revision.
-    fn open(&mut self, revision: &Arc<Revision>) -> Option<ActiveModule> {
+    fn open(&mut self, revision: &Arc<Revision>) -> Option<OpenRevision> {
         let settings: &ValidatedSpec = &revision.settings;
         let name = &revision.module;
         let selector: Selector = match settings.selector.parse() {
@@ -80,8 +80,8 @@ impl Supervisor {
             }
             None => client.clone(),
         };
-        let view = self.caches.open(&reader, name, &active_module::watched(revision), &namespaces);
-        Some(ActiveModule::new(revision.clone(), selector, client, view))
+        let view = self.caches.open(&reader, name, &open_revision::watched(revision), &namespaces);
+        Some(OpenRevision::new(revision.clone(), selector, client, view))
     }
 
     /// Runs a candidate on the present primaries, without writes.

@@ -11,7 +11,7 @@ use innkeeper_cluster::{ApiClient, KindState, Mismatch, ServedKind};
 use innkeeper_modules::{Rejection, RetryPolicy, manifest};
 use innkeeper_sandbox::Guest;
 
-use super::active_module::{self, ActiveModule};
+use super::open_revision::{self, OpenRevision};
 
 /// The maximum age of the answer of discovery on which a candidate is accepted.
 const AGE_MAX: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
     }
     let mut found = Vec::new();
     let mut groups = BTreeSet::new();
-    for kind in active_module::declared(guest) {
+    for kind in open_revision::declared(guest) {
         match host.discovery().check(&kind, AGE_MAX).await {
             Ok(ServedKind::AsDeclared | ServedKind::NotServed) => {}
             Ok(ServedKind::Mismatched(mismatch)) => {
@@ -62,7 +62,7 @@ pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
 ///
 /// # Errors
 /// If a kind is served otherwise.
-pub fn check_view(candidate: &ActiveModule) -> Result<(), Refused> {
+pub fn check_view(candidate: &OpenRevision) -> Result<(), Refused> {
     let states = candidate.view.states();
     let mut found = Vec::new();
     let mut groups = BTreeSet::new();

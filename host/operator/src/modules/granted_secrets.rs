@@ -16,7 +16,7 @@ use innkeeper_core::{Object, ObjectKey};
 use innkeeper_sandbox::Outcome;
 use serde_json::value::RawValue;
 
-use crate::modules::active_module::ActiveModule;
+use crate::modules::open_revision::OpenRevision;
 use crate::reconcile::problem::{Problem, Retry};
 use crate::redact::{Redactor, VALUES_BYTES_MAX};
 
@@ -63,7 +63,7 @@ impl GrantedSecrets {
     /// # Errors
     /// If one cannot be read, holds a token of the API server, or if all together are too large.
     /// One that is not there is none.
-    pub async fn read(active: &ActiveModule, primary: &ObjectKey) -> Result<Self, Problem> {
+    pub async fn read(active: &OpenRevision, primary: &ObjectKey) -> Result<Self, Problem> {
         let mut granted = Self::default();
         let names = &active.settings().secret_names;
         if names.is_empty() || active.kind(&SECRET.api_version, &SECRET.kind).is_none() {

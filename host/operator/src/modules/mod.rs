@@ -9,7 +9,7 @@
 //!   `definitions` and the `crd_reinstallation`.
 //! - What users see: `status` assembles the conditions of a Module, `readable` those of its kinds;
 //!   `status_writer` writes them.
-//! - What reconciles use: [`active_module`], its [`health`] and its [`granted_secrets`]. Before a
+//! - What reconciles use: [`open_revision`], its [`health`] and its [`granted_secrets`]. Before a
 //!   revision is active, [`declared`] compares its kinds with discovery and [`crds`] installs its
 //!   definitions. [`teardown`] ends a module.
 
@@ -17,7 +17,6 @@ pub mod account_access;
 mod account_checks;
 mod actions;
 mod activation;
-pub mod active_module;
 pub mod cluster_source;
 pub mod component_snapshots;
 mod config_maps;
@@ -31,6 +30,7 @@ pub mod event;
 pub mod granted_secrets;
 pub mod health;
 pub mod liveness;
+pub mod open_revision;
 mod readable;
 mod retry_wait;
 mod rollback_window;

@@ -16,10 +16,10 @@ use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::account_access::AccountStates;
-use super::active_module::ActiveModule;
 use super::event::{HOST_MODULE, SupervisorEvent};
 use super::health::{HealthChange, RunHealth};
 use super::liveness::WAKE_PERIOD;
+use super::open_revision::OpenRevision;
 use super::retry_wait::RetryWait;
 use super::schema_reads::SchemaReads;
 use super::source::ModuleSource;
@@ -97,9 +97,9 @@ pub(super) struct LatestTasks {
 pub(super) struct RollbackTargets {
     /// The revision that the last activation replaced, while the actions of one input are carried
     /// out.
-    pub(super) replaced: Option<Arc<ActiveModule>>,
+    pub(super) replaced: Option<Arc<OpenRevision>>,
     /// The previous revision of each module in its rollback window.
-    pub(super) previous: BTreeMap<String, Arc<ActiveModule>>,
+    pub(super) previous: BTreeMap<String, Arc<OpenRevision>>,
 }
 
 impl Supervisor {

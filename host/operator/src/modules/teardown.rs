@@ -18,9 +18,9 @@ use innkeeper_modules::{Rejection, RetryPolicy, module};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::modules::active_module::{ActiveModule, TeardownPhase};
 use crate::modules::event::MODULE;
 use crate::modules::health::RunHealth;
+use crate::modules::open_revision::{OpenRevision, TeardownPhase};
 use crate::reconcile::finalizers;
 use crate::shared::Shared;
 
@@ -63,7 +63,7 @@ pub async fn teardown(
 /// that are being deleted.
 async fn finalize_primaries(
     shared: &Shared,
-    active: &Arc<ActiveModule>,
+    active: &Arc<OpenRevision>,
 ) -> Result<String, Rejection> {
     let began = shared.env.instant();
     let released = || shared.metrics.written(active.name(), finalizers::REMOVE_FINALIZER);
@@ -96,12 +96,12 @@ async fn finalize_primaries(
     }
 }
 
-fn unreadable(active: &ActiveModule) -> Option<CacheReadError> {
+fn unreadable(active: &OpenRevision) -> Option<CacheReadError> {
     active.view.snapshot().unreadable(&active.primary)
 }
 
 /// The primaries with a finalizer of the module.
-fn with_finalizer(active: &ActiveModule) -> Result<Vec<Arc<Object>>, Rejection> {
+fn with_finalizer(active: &OpenRevision) -> Result<Vec<Arc<Object>>, Rejection> {
     if let Some(why) = unreadable(active).filter(|why| *why != CacheReadError::NotServed) {
         let message = format!(
             "its finalizer cannot be taken off its primaries, since they cannot be read: {why}; {}",
@@ -119,7 +119,7 @@ fn message(let_go: u64) -> String {
     format!("Its finalizer is off {primaries}; what it made stays.")
 }
 
-fn blocked(shared: &Shared, active: &ActiveModule, held: &[Arc<Object>]) -> Rejection {
+fn blocked(shared: &Shared, active: &OpenRevision, held: &[Arc<Object>]) -> Rejection {
     let why = match shared.health.runs(active.name()) {
         RunHealth::Fail((reason, message)) => format!("{reason}: {message}"),
         RunHealth::Succeed => "for a reason that the log may tell".to_owned(),
@@ -145,7 +145,7 @@ fn help() -> String {
 
 /// Removes the finalizer from the primaries that a module no longer selects, since its namespaces
 /// or the kind of its primaries changed.
-pub async fn release_unselected(shared: &Shared, before: &ActiveModule, now: &ActiveModule) {
+pub async fn release_unselected(shared: &Shared, before: &OpenRevision, now: &OpenRevision) {
     let none = BTreeSet::new();
     let gone = &before.settings().namespaces;
     let seen = if has_another_kind(before, now) { &none } else { &now.settings().namespaces };
@@ -163,7 +163,7 @@ pub async fn release_unselected(shared: &Shared, before: &ActiveModule, now: &Ac
 
 /// Whether a module has fewer namespaces than before, or primaries of another kind, so that its
 /// finalizer may be left on primaries that it no longer selects.
-pub fn is_narrowed(before: &ActiveModule, now: &ActiveModule) -> bool {
+pub fn is_narrowed(before: &OpenRevision, now: &OpenRevision) -> bool {
     let (before_in, now_in) = (&before.settings().namespaces, &now.settings().namespaces);
     let sees_fewer = before.primary.is_namespaced()
         && !now_in.is_empty()
@@ -172,7 +172,7 @@ pub fn is_narrowed(before: &ActiveModule, now: &ActiveModule) -> bool {
 }
 
 /// Whether a module's primaries are of another kind than before. A version is no kind of its own.
-fn has_another_kind(before: &ActiveModule, now: &ActiveModule) -> bool {
+fn has_another_kind(before: &OpenRevision, now: &OpenRevision) -> bool {
     let (before, now) = (&before.primary, &now.primary);
     before.group() != now.group() || before.kind != now.kind
 }
@@ -258,7 +258,7 @@ async fn write(host: &ApiClient, module: &Object, finalizers: &[&str]) -> Result
 }
 
 /// The kinds that only previous revisions declared, and of which no object of the module is left.
-pub fn leftovers_gone(active: &ActiveModule) -> Vec<Kind> {
+pub fn leftovers_gone(active: &OpenRevision) -> Vec<Kind> {
     let snapshot = active.view.snapshot();
     let ours = |object: &Object| {
         object.entries.iter().any(|entry| match &entry.manager {

@@ -23,10 +23,10 @@ use tokio::sync::watch;
 
 use self::compare::{Effect, compare};
 use self::recreates::Recreates;
-use crate::modules::active_module::ActiveModule;
 use crate::modules::crds::Installer;
 use crate::modules::declared::{self, Refused};
 use crate::modules::granted_secrets::GrantedSecrets;
+use crate::modules::open_revision::OpenRevision;
 use crate::queue::ReconcileRequest;
 use crate::reconcile::observe::Observation;
 use crate::reconcile::permit::evaluate_with_permit;
@@ -49,8 +49,8 @@ const POLL_PERIOD: Duration = Duration::from_millis(50);
 /// than it declares them.
 pub async fn preview(
     shared: &Shared,
-    candidate: &Arc<ActiveModule>,
-    active: Option<&Arc<ActiveModule>>,
+    candidate: &Arc<OpenRevision>,
+    active: Option<&Arc<OpenRevision>>,
 ) -> Result<Preview, Refused> {
     let unread = until_read(shared, candidate).await;
     unread.map_err(|rejection| Refused { rejection, groups: BTreeSet::new() })?;
@@ -84,7 +84,7 @@ pub async fn preview(
 }
 
 /// Counts the definitions that the candidate would install or change.
-async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveModule) {
+async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &OpenRevision) {
     let settings = candidate.settings();
     let (_spec, grant) = watch::channel(CrdGrant::of(settings));
     let installer = Installer {
@@ -108,7 +108,7 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &ActiveM
 /// Whether a previous revision fails for a primary now. Nothing is written. Its guest gets the
 /// values of granted Secrets, as when it was active: with digests it could fail where it did not.
 /// If they cannot be read, it counts as failing.
-pub async fn fails(shared: &Shared, previous: &ActiveModule, key: &ObjectKey) -> bool {
+pub async fn fails(shared: &Shared, previous: &OpenRevision, key: &ObjectKey) -> bool {
     match previous.view.snapshot().get(&previous.primary, key) {
         Lookup::Found(_) => {
             let now = shared.env.now();
@@ -120,7 +120,7 @@ pub async fn fails(shared: &Shared, previous: &ActiveModule, key: &ObjectKey) ->
 }
 
 /// Waits until each declared kind has been read once, or a read of it has failed.
-async fn until_read(shared: &Shared, candidate: &ActiveModule) -> Result<(), Rejection> {
+async fn until_read(shared: &Shared, candidate: &OpenRevision) -> Result<(), Rejection> {
     let began = shared.env.instant();
     loop {
         let states = candidate.view.states();
@@ -148,7 +148,7 @@ async fn until_read(shared: &Shared, candidate: &ActiveModule) -> Result<(), Rej
 }
 
 /// The primaries that the candidate would reconcile, in order.
-fn primaries(candidate: &ActiveModule) -> Vec<Arc<Object>> {
+fn primaries(candidate: &OpenRevision) -> Vec<Arc<Object>> {
     let mut all = candidate.primaries();
     all.retain(|primary| candidate.selects(primary) && !primary.is_terminating());
     all
@@ -157,7 +157,7 @@ fn primaries(candidate: &ActiveModule) -> Vec<Arc<Object>> {
 /// What a revision would do for a primary now. Nothing is written.
 async fn effect(
     shared: &Shared,
-    active: &ActiveModule,
+    active: &OpenRevision,
     key: &ObjectKey,
     now: Timestamp,
     granted: &GrantedSecrets,

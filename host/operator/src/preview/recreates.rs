@@ -16,7 +16,7 @@ use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use tokio::time::Instant;
 
 use super::compare::Effect;
-use crate::modules::active_module::ActiveModule;
+use crate::modules::open_revision::OpenRevision;
 
 /// The most dry runs of one preview.
 const DRY_RUNS_MAX: u32 = 500;
@@ -50,7 +50,7 @@ impl<'a> Recreates<'a> {
     /// object. `old` is the effect of the active revision.
     pub(super) async fn mark(
         &mut self,
-        candidate: &ActiveModule,
+        candidate: &OpenRevision,
         primary: &ObjectKey,
         effect: Effect,
         old: Option<&Effect>,
@@ -79,7 +79,7 @@ impl<'a> Recreates<'a> {
     /// one: previews see digests in place of granted Secrets, so both may differ from the live one.
     async fn is_recreate(
         &mut self,
-        candidate: &ActiveModule,
+        candidate: &OpenRevision,
         owner: &Primary,
         (new, old): (&DesiredObject, Option<&DesiredObject>),
         uid: &str,
@@ -96,7 +96,7 @@ impl<'a> Recreates<'a> {
     /// Asks the API server about an apply.
     async fn ask(
         &mut self,
-        candidate: &ActiveModule,
+        candidate: &OpenRevision,
         owner: &Primary,
         object: &DesiredObject,
         uid: &str,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use innkeeper_cluster::{Caches, InFlightWrite};
 use innkeeper_core::{Object, ObjectRef};
 
-use crate::modules::active_module::ActiveModule;
+use crate::modules::open_revision::OpenRevision;
 use crate::queue::ReconcileRequest;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::shared::Shared;
@@ -20,7 +20,7 @@ pub struct Context<'a> {
     /// The module and the primary.
     pub request: &'a ReconcileRequest,
     /// The revision that was active when the round began.
-    pub active: &'a Arc<ActiveModule>,
+    pub active: &'a Arc<OpenRevision>,
     /// Whether the primary runs since its time has come, and nothing changed.
     pub is_scheduled: bool,
 }

@@ -13,13 +13,13 @@ use innkeeper_sandbox::{CallError, Host, Level, Outcome, ReadError, ResourceKind
 use jiff::Timestamp;
 
 use crate::evaluate::{ClusterView, OwnedObjects};
-use crate::modules::active_module::ActiveModule;
 use crate::modules::granted_secrets::GrantedSecrets;
+use crate::modules::open_revision::OpenRevision;
 use crate::watch::read_record::ReadRecord;
 
 /// The cluster as one run sees it, and what the run has read so far.
 pub struct Observation<'a> {
-    active: &'a ActiveModule,
+    active: &'a OpenRevision,
     snapshot: &'a CacheSnapshot,
     primary: Arc<Object>,
     now: Timestamp,
@@ -32,7 +32,7 @@ pub struct Observation<'a> {
 impl<'a> Observation<'a> {
     /// The observation of a primary at `now`, with the Secrets that the Module grants.
     pub fn new(
-        active: &'a ActiveModule,
+        active: &'a OpenRevision,
         snapshot: &'a CacheSnapshot,
         primary: Arc<Object>,
         now: Timestamp,
@@ -50,7 +50,7 @@ impl<'a> Observation<'a> {
     }
 
     /// The module.
-    pub fn active(&self) -> &'a ActiveModule {
+    pub fn active(&self) -> &'a OpenRevision {
         self.active
     }
 

@@ -7,7 +7,7 @@ use innkeeper_contract::{Event, EventType};
 use innkeeper_core::consent::RESYNC_ANNOTATION;
 use innkeeper_core::{ObjectRef, guest_status};
 
-use crate::modules::active_module::ActiveModule;
+use crate::modules::open_revision::OpenRevision;
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
@@ -115,7 +115,7 @@ impl Turn {
         if next == Next::Round {
             input.problems.push(not_converging());
         }
-        if let Some(Err(message)) = ActiveModule::own_resync(&report.primary) {
+        if let Some(Err(message)) = OpenRevision::own_resync(&report.primary) {
             input.events.push(invalid_resync(&message));
         }
         if let Err(StatusRefusal { problem, is_failure }) =

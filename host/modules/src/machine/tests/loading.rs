@@ -1,6 +1,7 @@
 //! Sources, loads, specs and parameters.
 
 use expect_test::expect;
+use innkeeper_contract::EventType;
 
 use super::*;
 
@@ -15,6 +16,27 @@ fn first_component_is_loaded_and_becomes_active() {
             loaded a  a       -          True RevisionActive  Commit(a), Report, Swap(a), Notify(RevisionActive), Report
         "#]],
     );
+}
+
+#[test]
+fn missing_source_is_no_warning_until_a_revision_was_active() {
+    let severities = |machine: &mut Machine| {
+        let effects = machine.step(missing());
+        let notices = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Notify(notice) => Some((notice.reason, notice.type_)),
+            _ => None,
+        });
+        notices.collect::<Vec<_>>()
+    };
+    let mut machine = Machine::default();
+    machine.step(spec(1));
+    let reason = || "SourceNotFound".to_owned();
+    assert_eq!(severities(&mut machine), [(reason(), EventType::Normal)]);
+    run(&mut machine, [source("a"), loaded("a", false)]);
+    assert_eq!(severities(&mut machine), [(reason(), EventType::Warning)]);
+    let mut restarted = Machine::default();
+    run(&mut restarted, [status_loaded("a", &[]), spec(1)]);
+    assert_eq!(severities(&mut restarted), [(reason(), EventType::Warning)]);
 }
 
 #[test]

@@ -290,7 +290,7 @@ fn rollback_is_previewed_like_any_candidate_and_keeps_the_rejected_revision_back
     run(&mut machine, [source("b"), loaded("b", false), previewed("b", &[])]);
     assert_eq!(previous(&machine), Some(digest("a")));
     let mut rows = vec![Row::head()];
-    // Given a rollback: the active revision is rejected, and the source is that of the previous one.
+    // Given a rollback: the active revision is rejected, and the source is the previous one.
     rows.extend(run(&mut machine, [reject("b"), source("a"), loaded("a", false)]));
     rows.extend(run(&mut machine, [previewed("a", &[PlannedChange::Delete]), approve("a")]));
     expect![[r#"

@@ -1,4 +1,4 @@
-//! One revision of a module while it is active.
+//! One revision of a module with its client and its caches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,10 +28,11 @@ pub enum TeardownPhase {
     Immediate,
 }
 
-/// One active revision of a module: replaced whole, never changed, so that a reconcile ends with
-/// the revision that it began with.
+/// One revision of a module with the client and the caches with which it runs: the active revision,
+/// the one before it, or a candidate that is previewed. It never changes, and a swap replaces it
+/// whole, so that a reconcile ends with the revision that it began with.
 #[derive(Clone, Debug)]
-pub struct ActiveModule {
+pub struct OpenRevision {
     /// The guest and its settings.
     revision: Arc<Revision>,
     /// The selector of primaries.
@@ -58,7 +59,7 @@ pub struct ActiveModule {
     dropped: Vec<Arc<Kind>>,
 }
 
-impl ActiveModule {
+impl OpenRevision {
     /// A revision with its identity and its caches.
     pub fn new(revision: Arc<Revision>, selector: Selector, client: ApiClient, view: View) -> Self {
         let kinds: BTreeMap<_, _> = declared(&revision.guest)
