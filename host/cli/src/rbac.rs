@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest};
-use innkeeper_core::{control, names};
+use innkeeper_core::{control, extra_rights, names};
 use innkeeper_modules::account_annotation::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
 use serde_json::{Map, Value, json};
@@ -213,7 +213,7 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
     for owned in &manifest.owned {
         if owned.merges {
             let why = format!("To merge fields into {}, and to take them back.", owned.kind.plural);
-            rules.push(rule(why, &owned.kind, "", MERGE));
+            rules.push(rule(with_extra_rights(why, &owned.kind), &owned.kind, "", MERGE));
             continue;
         }
         let optional = if owned.optional { " where it is served" } else { "" };
@@ -221,7 +221,7 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
             "To make {}{optional} (apply needs create and patch), and to prune.",
             owned.kind.kind
         );
-        rules.push(rule(why, &owned.kind, "", OWN));
+        rules.push(rule(with_extra_rights(why, &owned.kind), &owned.kind, "", OWN));
     }
     let known =
         |kind: &Kind| kind == primary || manifest.owned.iter().any(|owned| owned.kind == *kind);
@@ -251,6 +251,17 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
         rules.extend(manifest.crds.iter().filter_map(|definition| stored(manifest, definition)));
     }
     rules
+}
+
+/// The reason of a rule, with what else the API server asks for. The command prints no rule for it:
+/// `bind` and `escalate` without names would let the guest grant itself everything.
+fn with_extra_rights(why: String, kind: &Kind) -> String {
+    match extra_rights::of(kind) {
+        Some(needs) => {
+            format!("{why}\nThese verbs are not enough, add with the fewest names:\n{needs}.")
+        }
+        None => why,
+    }
 }
 
 /// To read the objects of a definition whose kind the manifest does not declare otherwise: they are
