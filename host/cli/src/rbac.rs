@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest, OwnedKind};
-use innkeeper_core::{control, names};
+use innkeeper_core::{control, extra_rights, names};
 use innkeeper_modules::account_annotation::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
 use serde_json::{Map, Value, json};
@@ -236,12 +236,12 @@ fn rule_of_owned(owned: &OwnedKind) -> Rule {
     let kind = &owned.kind;
     if owned.merges {
         let why = format!("To merge fields into {}, and to take them back.", kind.plural);
-        return Rule::new(why, kind, "", MERGE);
+        return Rule::new(with_extra_rights(why, kind), kind, "", MERGE);
     }
     let optional = if owned.optional { " where it is served" } else { "" };
     let why =
         format!("To make {}{optional} (apply needs create and patch), and to prune.", kind.kind);
-    Rule::new(why, kind, "", OWN)
+    Rule::new(with_extra_rights(why, kind), kind, "", OWN)
 }
 
 /// To write Events about the primaries.
@@ -254,6 +254,17 @@ fn rule_of_events(primary: &Kind) -> Rule {
     }
     let why = format!("{why}: those about cluster-scoped objects lie here.");
     Rule { why, scope: RuleScope::Default, ..rule }
+}
+
+/// The reason of a rule, with what else the API server asks for. The command prints no rule for it:
+/// `bind` and `escalate` without names would let the guest grant itself everything.
+fn with_extra_rights(why: String, kind: &Kind) -> String {
+    match extra_rights::of(kind) {
+        Some(needs) => {
+            format!("{why}\nThese verbs are not enough, add with the fewest names:\n{needs}.")
+        }
+        None => why,
+    }
 }
 
 /// To read the objects of a definition whose kind the manifest does not declare otherwise: they are

@@ -2,6 +2,7 @@
 //!
 //! `request_context` makes them from the server's responses.
 
+mod missing_right;
 mod request_context;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use crate::Identity;
 use crate::served_kind::Mismatch;
 
+pub use missing_right::MissingRight;
 pub(crate) use request_context::{Guard, RequestContext};
 
 /// The longest message that an error has, in bytes: the server quotes whole pod templates.
@@ -226,6 +228,15 @@ impl ApiError {
             Self::Timeout { .. } => "Timeout",
             Self::OutcomeUnknown { .. } => "OutcomeUnknown",
             Self::Other { .. } => "ServerError",
+        }
+    }
+
+    /// The right that the identity lacks; `None` if admission (a quota, a policy, a webhook) refused
+    /// the request, and for all other errors.
+    pub fn missing_right(&self) -> Option<MissingRight> {
+        match self {
+            Self::Forbidden { message, .. } => MissingRight::of(message),
+            _ => None,
         }
     }
 

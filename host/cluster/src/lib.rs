@@ -40,7 +40,7 @@ pub use cache::{
 pub use client::{ApiClient, Applied, Deleted, Force, Propagation, User};
 pub use connection::Cluster;
 pub use env::{Backoff, Elapsed, Env, Task};
-pub use error::{ApiError, ConnectError, Denial, FieldConflict};
+pub use error::{ApiError, ConnectError, Denial, FieldConflict, MissingRight};
 pub use fence::Fence;
 pub use host_key::{HostKeyError, host_key};
 pub use identity::{Account, Identity};

@@ -11,6 +11,7 @@ pub mod crd_compat;
 pub mod desired;
 pub mod diff;
 pub mod drift;
+pub mod extra_rights;
 pub mod field_fights;
 pub mod fieldset;
 pub mod finalizer;

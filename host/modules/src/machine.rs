@@ -106,7 +106,7 @@ pub struct Machine {
     /// Foreign definitions are to become those of the active revision, and have not yet.
     adoption: Option<AdoptionState>,
     /// Whether the runs of the active revision succeed, once some have ended.
-    runs: Option<Result<(), Rejection>>,
+    runs: Option<Result<Option<String>, Rejection>>,
     /// The Module is being deleted; why its teardown failed, if it did.
     teardown: Option<Result<(), Rejection>>,
 }
@@ -261,8 +261,11 @@ impl Machine {
             }
             Event::Retry => self.on_retry(&mut effects),
             Event::Health(result) => {
+                // A message with another count of primaries is no news.
+                let reason =
+                    |runs: &Result<_, Rejection>| runs.as_ref().err().map(|one| one.reason.clone());
                 if let Err(rejection) = &result
-                    && self.runs.as_ref() != Some(&result)
+                    && self.runs.as_ref().and_then(reason).as_ref() != Some(&rejection.reason)
                 {
                     effects.push(Effect::warning(rejection));
                 }

@@ -329,3 +329,23 @@ fn guest_is_refused_when_it_declares_a_builtin_kind_differently() {
         assert!(error.contains(reason), "{error}");
     }
 }
+
+#[test]
+fn role_binding_comes_with_the_verb_that_it_takes_besides_its_own() {
+    let kind = |kind: &str, plural: &str| OwnedKind {
+        kind: Kind::namespaced("rbac.authorization.k8s.io/v1", kind, plural),
+        optional: false,
+        merges: false,
+    };
+    let owned = vec![kind("Role", "roles"), kind("RoleBinding", "rolebindings")];
+    let text = printed(&Manifest { owned, ..manifest() }, &[]);
+    for expected in [
+        "# all rights that the Role grants, or the verb escalate on roles.",
+        "# all rights that the bound role grants, or the verb bind on that role (roles or clusterroles).",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+    // The rules themselves grant neither.
+    let rules = text.lines().filter(|line| line.contains("verbs:")).collect::<String>();
+    assert!(!rules.contains("bind") && !rules.contains("escalate"), "{rules}");
+}

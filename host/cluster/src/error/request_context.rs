@@ -11,6 +11,7 @@ use std::time::Duration;
 use innkeeper_contract::Kind;
 use kube::core::Status;
 
+use super::missing_right::denied_verb;
 use super::{ApiError, Denial, FieldConflict, MESSAGE_BYTES_MAX};
 use crate::Identity;
 use crate::transport::NoAnswer;
@@ -168,6 +169,9 @@ impl RequestContext<'_> {
             return ApiError::NamespaceTerminating { namespace: self.namespace.to_owned() };
         }
         let mut denial = self.denial();
+        if let Some(verb) = denied_verb(&message) {
+            denial.verb = verb.into();
+        }
         // The host itself may not impersonate: the details then name the account, not the
         // requested resource.
         if let (Identity::Account(account), Some(details)) = (self.identity, details)

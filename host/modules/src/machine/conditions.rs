@@ -228,6 +228,11 @@ impl Machine {
             let message = "The Module is paused: the host writes nothing for primaries that are not being deleted.";
             return make(type_, ConditionStatus::False, reason::PAUSED, message);
         }
+        if let Some(Err(Rejection { reason, message, .. })) = &self.runs
+            && reason == reason::FORBIDDEN
+        {
+            return make(type_, ConditionStatus::False, reason, message.clone());
+        }
         let message = "The present source is active with the present spec.";
         make(type_, ConditionStatus::True, reason::REVISION_ACTIVE, message)
     }
@@ -249,9 +254,15 @@ impl Machine {
                 reason::NOT_RECONCILED,
                 "No run has ended yet.",
             ),
-            Some(Ok(())) => {
+            Some(Ok(None)) => {
                 make(type_, ConditionStatus::True, reason::RECONCILE_SUCCEEDED, "The runs succeed.")
             }
+            Some(Ok(Some(refused))) => make(
+                type_,
+                ConditionStatus::True,
+                reason::SOME_WRITES_REFUSED,
+                format!("The runs succeed. {refused}"),
+            ),
             Some(Err(rejection)) => {
                 make(type_, ConditionStatus::False, &rejection.reason, rejection.message.clone())
             }

@@ -115,8 +115,9 @@ pub enum Event {
     },
     /// The wait of an `Effect::RetryLater` is over.
     Retry,
-    /// Whether the module's runs succeed, when that changes.
-    Health(Result<(), Rejection>),
+    /// Whether the module's runs succeed, when that changes; if they do, a note about single
+    /// primaries with refused writes.
+    Health(Result<Option<String>, Rejection>),
     /// The Module is being deleted, and waits for its finalizers.
     Deleting,
     /// An `Effect::Teardown` ended: what was done, for users, or why not.

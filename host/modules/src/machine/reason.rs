@@ -28,6 +28,10 @@ pub const PARAMETERS_NOT_CHECKED: &str = "ParametersNotChecked";
 pub const CHECKING_PARAMETERS: &str = "CheckingParameters";
 /// The runs succeed.
 pub const RECONCILE_SUCCEEDED: &str = "ReconcileSucceeded";
+/// The runs succeed, and the API server refuses writes because of data of single primaries.
+pub const SOME_WRITES_REFUSED: &str = "SomeWritesRefused";
+/// The ServiceAccount lacks a right to write.
+pub const FORBIDDEN: &str = "Forbidden";
 /// No run has ended yet.
 pub const NOT_RECONCILED: &str = "NotReconciled";
 /// The candidate runs without writes.

@@ -191,7 +191,7 @@ fn event(event: &Event) -> String {
         Event::CrdsReinstalled { digest, result: Ok(()) } => format!("reinstalled {digest:?}"),
         Event::CrdsReinstalled { digest, .. } => format!("not reinstalled {digest:?}"),
         Event::Retry => "retry".to_owned(),
-        Event::Health(Ok(())) => "runs succeed".to_owned(),
+        Event::Health(Ok(_)) => "runs succeed".to_owned(),
         Event::Health(Err(_)) => "runs fail".to_owned(),
         Event::Deleted => "deleted".to_owned(),
         Event::StatusLoaded { .. } => "status loaded".to_owned(),

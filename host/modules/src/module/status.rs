@@ -79,8 +79,9 @@ pub struct ModuleStatus {
     pub owned_kinds: Vec<KindStatus>,
 
     /// Loaded: the host has loaded the component of the source. Serving: a revision is active.
-    /// Ready: the component of the source is active with the current spec, and the Module is not
-    /// paused. Healthy: the reconciles of all primaries succeed. Held: a candidate requires an
+    /// Ready: the component of the source is active with the current spec and may write, and the
+    /// Module is not paused. Healthy: the guest succeeds for all primaries, and the ServiceAccount
+    /// may write what it desires. Held: a candidate requires an
     /// approval. Blocked: a definition or a stored object prevents the candidate. Authorized: the
     /// ServiceAccount allows the module, and has its rights. KindsAvailable: the API server serves
     /// the declared kinds.

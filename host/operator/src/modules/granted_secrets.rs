@@ -166,6 +166,7 @@ impl GrantedSecrets {
 
 fn refused(key: &ObjectKey, error: &ApiError) -> Problem {
     Problem {
+        refusal: None,
         object_ref: None,
         reason: error.reason().to_owned(),
         message: format!("Secret {key}, which the Module grants, cannot be read: {error}"),
@@ -175,6 +176,7 @@ fn refused(key: &ObjectKey, error: &ApiError) -> Problem {
 
 fn token(key: &ObjectKey, type_: &str) -> Problem {
     Problem {
+        refusal: None,
         object_ref: None,
         reason: "SecretNotGrantable".to_owned(),
         message: format!(
@@ -186,6 +188,7 @@ fn token(key: &ObjectKey, type_: &str) -> Problem {
 
 fn too_large() -> Problem {
     Problem {
+        refusal: None,
         object_ref: None,
         reason: "SecretTooLarge".to_owned(),
         message: format!(

@@ -1,25 +1,119 @@
-//! Which modules fail in reconcile. A Module's condition has no counts: it changes only when the
-//! first primary fails for some reason, or the last one recovers.
+//! Which modules fail in reconcile. A Module's condition changes only when the first primary fails
+//! for some reason, when the last one recovers, and when a rough count of refused writes changes.
+
+mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use innkeeper_contract::Kind;
 use innkeeper_core::ObjectKey;
+use innkeeper_modules::machine::reason;
 use tokio::sync::Notify;
 
-use crate::queue::ReconcileRequest;
+pub use refused::{Count, Refused};
 
-/// A reason and its message: `(GuestTrapped, message)`.
-pub type Failing = (String, String);
+use crate::queue::ReconcileRequest;
+use crate::reconcile::problem::Problem;
+use crate::reconcile::refusal::Refusal;
+
+/// How the run of a primary failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// The reason, as of a condition: `GuestTrapped`.
+    pub reason: String,
+    /// The message.
+    pub message: String,
+    /// The kind that the module's ServiceAccount may not write, if that is why.
+    pub forbidden: Option<Arc<Kind>>,
+}
+
+/// What the run of a primary says about the health of its module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunOutcome {
+    /// How it failed: the guest did, or the module lacks a right to write.
+    pub failing: Option<Failing>,
+    /// The reason for which a write was refused because of the primary's own data or of objects of
+    /// others. It is counted and named, and the module stays healthy.
+    pub refused: Option<String>,
+}
+
+impl From<Failing> for RunOutcome {
+    fn from(failing: Failing) -> Self {
+        Self { failing: Some(failing), refused: None }
+    }
+}
+
+impl RunOutcome {
+    /// The outcome of a run with these problems, given how the guest failed. A lacking right counts
+    /// as a failure, in the health of the module and in its rollback window.
+    pub fn of(failing: Option<Failing>, problems: &[Problem]) -> Self {
+        let forbidden = problems.iter().find_map(Failing::of_forbidden);
+        let refused = problems.iter().find(|one| one.refusal == Some(Refusal::Object));
+        Self {
+            failing: failing.or(forbidden),
+            refused: refused.map(|problem| problem.reason.clone()),
+        }
+    }
+}
+
+impl Failing {
+    /// The failure of a problem.
+    pub fn of(problem: &Problem) -> Self {
+        Self::of_forbidden(problem).unwrap_or_else(|| Self {
+            reason: problem.reason.clone(),
+            message: problem.message.clone(),
+            forbidden: None,
+        })
+    }
+
+    /// The failure of a problem, if the module lacks a right to write.
+    fn of_forbidden(problem: &Problem) -> Option<Self> {
+        let refusal = problem.refusal.as_ref()?;
+        let Refusal::Right { kind, denial, .. } = refusal else { return None };
+        Some(Self {
+            reason: reason::FORBIDDEN.to_owned(),
+            message: format!("{denial}{}", refusal.advice().unwrap_or_default()),
+            forbidden: Some(kind.clone()),
+        })
+    }
+}
 
 /// Whether the runs of a module succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunHealth {
     /// They succeed.
-    Succeed,
-    /// Some fail, for this reason: the first in alphabetical order, with the message of the
-    /// first primary.
-    Fail(Failing),
+    Succeed(Refused),
+    /// Some fail, for this reason: a missing right, or the first in alphabetical order, with the
+    /// message of the first primary.
+    Fail {
+        /// The failure.
+        failing: Failing,
+        /// How many primaries fail for that reason.
+        primaries: Count,
+        /// The primaries with refused writes.
+        refused: Refused,
+    },
+}
+
+impl RunHealth {
+    /// For the condition of the Module: a note about refused writes, or reason and message.
+    ///
+    /// # Errors
+    /// Reason and message of the failure.
+    pub fn report(&self) -> Result<Option<String>, (String, String)> {
+        match self {
+            Self::Succeed(refused) => Ok(refused.note()),
+            Self::Fail { failing: Failing { reason, message, forbidden }, primaries, refused } => {
+                let message = match forbidden {
+                    Some(_) => format!("The API server refuses writes for {primaries}: {message}."),
+                    None => message.clone(),
+                };
+                let note = refused.note().map(|note| format!(" {note}")).unwrap_or_default();
+                Err((reason.clone(), message + &note))
+            }
+        }
+    }
 }
 
 /// A change that the supervisor has to know.
@@ -39,6 +133,8 @@ pub enum HealthChange {
 #[derive(Debug, Default)]
 struct ModuleHealth {
     failing: BTreeMap<ObjectKey, Failing>,
+    /// The primaries with refused writes, each with the reason.
+    refused: BTreeMap<ObjectKey, String>,
     reported: Option<RunHealth>,
     /// The primaries that failed when this revision became active.
     baseline: BTreeSet<ObjectKey>,
@@ -55,13 +151,17 @@ pub struct Health {
 }
 
 impl Health {
-    /// Records the result of a run: `None` if it did not fail.
-    pub fn record(&self, request: &ReconcileRequest, failing: Option<Failing>) {
+    /// Records the outcome of a run.
+    pub fn record(&self, request: &ReconcileRequest, outcome: RunOutcome) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let module = modules.entry(request.module.clone()).or_default();
-        match failing {
+        match outcome.failing {
             Some(failing) => module.failing.insert(request.key.clone(), failing),
             None => module.failing.remove(&request.key),
+        };
+        match outcome.refused {
+            Some(refused) => module.refused.insert(request.key.clone(), refused),
+            None => module.refused.remove(&request.key),
         };
         if module.reported.as_ref() != Some(&module.runs()) || module.too_many().is_some() {
             self.notify.notify_one();
@@ -73,6 +173,7 @@ impl Health {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(module) = modules.get_mut(module) else { return };
         let failing = std::mem::take(&mut module.failing);
+        module.refused.clear();
         // In the rollback window the baseline is what failed before it.
         if module.rollback_window.is_none() {
             module.baseline = failing.into_keys().collect();
@@ -106,7 +207,7 @@ impl Health {
     /// Whether the runs of a module succeed.
     pub fn runs(&self, module: &str) -> RunHealth {
         let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        modules.get(module).map_or(RunHealth::Succeed, ModuleHealth::runs)
+        modules.get(module).map_or(RunHealth::Succeed(Refused::default()), ModuleHealth::runs)
     }
 
     /// Forgets a module.
@@ -147,15 +248,25 @@ impl ModuleHealth {
     }
 
     fn runs(&self) -> RunHealth {
-        let first = self.failing.values().min_by(|a, b| a.0.cmp(&b.0));
-        match (first, &self.reported) {
-            (None, _) => RunHealth::Succeed,
-            // One message stays as long as its reason does, also if another primary fails with it.
-            (Some(first), Some(RunHealth::Fail(reported))) if first.0 == reported.0 => {
-                RunHealth::Fail(reported.clone())
-            }
-            (Some(first), _) => RunHealth::Fail(first.clone()),
-        }
+        let (before, reported) = match &self.reported {
+            Some(RunHealth::Succeed(refused)) => (Some(refused), None),
+            Some(RunHealth::Fail { failing, refused, .. }) => (Some(refused), Some(failing)),
+            None => (None, None),
+        };
+        let refused = Refused::of(&self.refused, before);
+        // A missing right comes first: an administrator has to grant it, whatever else fails.
+        let rank = |one: &Failing| (one.forbidden.is_none(), one.reason.clone());
+        let Some(first) = self.failing.values().min_by_key(|one| rank(one)) else {
+            return RunHealth::Succeed(refused);
+        };
+        let alike = self.failing.values().filter(|one| one.reason == first.reason).count();
+        // One message stays as long as its reason does, also if another primary fails with it.
+        let failing = reported.filter(|reported| reported.reason == first.reason).unwrap_or(first);
+        let primaries = match failing.forbidden {
+            Some(_) => Count::of(alike),
+            None => Count::default(),
+        };
+        RunHealth::Fail { failing: failing.clone(), primaries, refused }
     }
 }
 
@@ -168,22 +279,34 @@ mod tests {
     }
 
     fn failing(reason: &str, message: &str) -> Failing {
-        (reason.into(), message.into())
+        Failing { reason: reason.into(), message: message.into(), forbidden: None }
+    }
+
+    fn fails(reason: &str, message: &str) -> RunOutcome {
+        failing(reason, message).into()
+    }
+
+    fn succeeds() -> HealthChange {
+        HealthChange::Runs(RunHealth::Succeed(Refused::default()))
     }
 
     #[test]
     fn health_changes_when_the_first_primary_fails_and_when_the_last_recovers() {
         let health = Health::default();
-        health.record(&request("a"), None);
-        assert_eq!(health.take_changes(), [("m".into(), HealthChange::Runs(RunHealth::Succeed))]);
-        health.record(&request("a"), Some(failing("Trap", "a")));
-        let fail = RunHealth::Fail(failing("Trap", "a"));
+        health.record(&request("a"), RunOutcome::default());
+        assert_eq!(health.take_changes(), [("m".into(), succeeds())]);
+        health.record(&request("a"), fails("Trap", "a"));
+        let fail = RunHealth::Fail {
+            failing: failing("Trap", "a"),
+            primaries: Count::default(),
+            refused: Refused::default(),
+        };
         assert_eq!(health.take_changes(), [("m".into(), HealthChange::Runs(fail))]);
-        health.record(&request("b"), Some(failing("Trap", "b")));
-        health.record(&request("a"), None);
+        health.record(&request("b"), fails("Trap", "b"));
+        health.record(&request("a"), RunOutcome::default());
         assert_eq!(health.take_changes(), []);
-        health.record(&request("b"), None);
-        assert_eq!(health.take_changes(), [("m".into(), HealthChange::Runs(RunHealth::Succeed))]);
+        health.record(&request("b"), RunOutcome::default());
+        assert_eq!(health.take_changes(), [("m".into(), succeeds())]);
     }
 
     fn too_many(health: &Health) -> Option<usize> {
@@ -196,7 +319,7 @@ mod tests {
     #[test]
     fn in_the_rollback_window_only_new_failures_are_counted() {
         let health = Health::default();
-        let trap = || Some(failing("Trap", "t"));
+        let trap = || fails("Trap", "t");
         health.record(&request("a"), trap());
         health.reset("m");
         health.begin_rollback_window(&"m".into(), 1);
@@ -222,11 +345,62 @@ mod tests {
     #[test]
     fn without_a_rollback_window_no_failure_threshold_applies() {
         let health = Health::default();
-        health.record(&request("a"), None);
+        health.record(&request("a"), RunOutcome::default());
         health.reset("m");
         health.begin_rollback_window(&"m".into(), 0);
         health.end_rollback_window("m");
-        health.record(&request("a"), Some(failing("Trap", "t")));
+        health.record(&request("a"), fails("Trap", "t"));
         assert_eq!(too_many(&health), None);
+    }
+
+    /// The condition of the Module after the changes since the last call, if it changes.
+    fn condition(health: &Health) -> Option<Result<Option<String>, (String, String)>> {
+        health.take_changes().into_iter().find_map(|(_, change)| match change {
+            HealthChange::Runs(runs) => Some(runs.report()),
+            HealthChange::FailureThresholdExceeded { .. } => None,
+        })
+    }
+
+    #[test]
+    fn refused_write_is_named_and_leaves_the_module_healthy() {
+        let health = Health::default();
+        health.begin_rollback_window(&"m".into(), 0);
+        let refused = || RunOutcome { refused: Some("Invalid".to_owned()), failing: None };
+        health.record(&request("a"), RunOutcome::default());
+        assert_eq!(condition(&health), Some(Ok(None)));
+        health.record(&request("a"), refused());
+        let note = condition(&health).unwrap().unwrap().unwrap();
+        assert!(note.starts_with("Writes for 1 primary are refused: n/a (Invalid)"), "{note}");
+        // It causes no rollback, and a repetition is no news.
+        health.record(&request("a"), refused());
+        assert_eq!(health.take_changes(), []);
+        health.record(&request("a"), RunOutcome::default());
+        assert_eq!(condition(&health), Some(Ok(None)));
+    }
+
+    #[test]
+    fn module_that_lacks_a_right_fails_with_the_number_of_primaries_and_in_the_rollback_window() {
+        let health = Health::default();
+        health.begin_rollback_window(&"m".into(), 0);
+        let kind = Arc::new(Kind::namespaced("v1", "ConfigMap", "configmaps"));
+        let lacks = |message: &str| -> RunOutcome {
+            Failing {
+                reason: reason::FORBIDDEN.to_owned(),
+                message: message.to_owned(),
+                forbidden: Some(kind.clone()),
+            }
+            .into()
+        };
+        health.record(&request("a"), lacks("x may not create configmaps"));
+        health.record(&request("b"), lacks("x may not create configmaps elsewhere"));
+        health.record(&request("c"), fails("Because", "the guest says so"));
+        let changes = health.take_changes();
+        let [(_, HealthChange::Runs(runs)), (_, exceeded)] = &changes[..] else {
+            panic!("{changes:?}")
+        };
+        let expected =
+            "The API server refuses writes for 2 primaries: x may not create configmaps.";
+        assert_eq!(runs.report(), Err(("Forbidden".to_owned(), expected.to_owned())));
+        assert!(matches!(exceeded, HealthChange::FailureThresholdExceeded { .. }), "{exceeded:?}");
     }
 }

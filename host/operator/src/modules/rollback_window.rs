@@ -36,7 +36,8 @@ impl Supervisor {
 
     /// Asks for a rollback if more than `failures_max` primaries fail that succeed with the
     /// previous revision. Primaries that fail with both do not count: a user may have broken them
-    /// in the meantime.
+    /// in the meantime. Nor do primaries for which the previous revision writes objects of the kind
+    /// that the module may not write: a rollback would not help.
     pub(super) fn check_rollback_window(
         &mut self,
         name: &str,
@@ -49,7 +50,7 @@ impl Supervisor {
         self.spawn("check rollback window", async move {
             let (mut excluded, mut counted) = (Vec::new(), Vec::new());
             for (key, failing) in new_failures {
-                if preview::fails(&shared, &previous, &key).await {
+                if preview::fails(&shared, &previous, &key, failing.forbidden.as_deref()).await {
                     excluded.push(key);
                 } else {
                     counted.push(failing);
@@ -69,7 +70,7 @@ impl Supervisor {
 /// Why the active revision is rolled back, if it is: the failures are those that the previous
 /// revision does not have.
 fn failure_threshold_exceeded(failures: &[Failing], failures_max: u32) -> Option<Rejection> {
-    let (reason, message) = failures.first()?;
+    let Failing { reason, message, .. } = failures.first()?;
     if failures.len() <= usize::try_from(failures_max).unwrap_or(usize::MAX) {
         return None;
     }
@@ -87,7 +88,11 @@ mod tests {
 
     #[test]
     fn rollback_needs_more_failures_than_the_maximum() {
-        let failing = || ("GuestTrapped".to_owned(), "unreachable".to_owned());
+        let failing = || Failing {
+            reason: "GuestTrapped".to_owned(),
+            message: "unreachable".to_owned(),
+            forbidden: None,
+        };
         for (failures, failures_max, expected) in [
             (0, 0, None),
             (1, 1, None),

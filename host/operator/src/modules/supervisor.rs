@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use super::account_access::AccountStates;
 use super::event::{HOST_MODULE, SupervisorEvent};
-use super::health::{HealthChange, RunHealth};
+use super::health::HealthChange;
 use super::liveness::WAKE_PERIOD;
 use super::open_revision::OpenRevision;
 use super::retry_wait::RetryWait;
@@ -239,12 +239,9 @@ impl Supervisor {
     async fn take_health_change(&mut self, module: &str, change: HealthChange) {
         match change {
             HealthChange::Runs(runs) => {
-                let runs = match runs {
-                    RunHealth::Succeed => Ok(()),
-                    RunHealth::Fail((reason, message)) => {
-                        Err(Rejection::new(reason, message, RetryPolicy::Later))
-                    }
-                };
+                let runs = runs.report().map_err(|(reason, message)| {
+                    Rejection::new(reason, message, RetryPolicy::Later)
+                });
                 self.handle(module, Event::Health(runs)).await;
             }
             HealthChange::FailureThresholdExceeded { new_failures, failures_max } => {

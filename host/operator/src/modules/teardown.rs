@@ -19,7 +19,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::modules::event::MODULE;
-use crate::modules::health::RunHealth;
+use crate::modules::health::{Failing, RunHealth};
 use crate::modules::open_revision::{OpenRevision, TeardownPhase};
 use crate::reconcile::finalizers;
 use crate::shared::Shared;
@@ -121,8 +121,10 @@ fn message(let_go: u64) -> String {
 
 fn blocked(shared: &Shared, active: &OpenRevision, held: &[Arc<Object>]) -> Rejection {
     let why = match shared.health.runs(active.name()) {
-        RunHealth::Fail((reason, message)) => format!("{reason}: {message}"),
-        RunHealth::Succeed => "for a reason that the log may tell".to_owned(),
+        RunHealth::Fail { failing: Failing { reason, message, .. }, .. } => {
+            format!("{reason}: {message}")
+        }
+        RunHealth::Succeed(_) => "for a reason that the log may tell".to_owned(),
     };
     let first = held.first().map(|primary| primary.key.to_string()).unwrap_or_default();
     Rejection::new(

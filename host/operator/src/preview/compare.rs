@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use innkeeper_contract::Kind;
 use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::plan::{Action, Plan, SkipReason, Step};
 use innkeeper_core::{ObjectRef, diff, foreign, guest_status};
@@ -41,6 +42,15 @@ impl Effect {
         };
         let message = format_args!("{reason}: {message}");
         Self::Fails(foreign::one_line(message, guest_status::MESSAGE_BYTES_MAX))
+    }
+
+    /// Whether it desires objects of a kind, in any of its versions.
+    pub(super) fn writes(&self, kind: &Kind) -> bool {
+        let is_of_kind = |one: &DesiredObject| {
+            let desired = &one.object_ref.kind;
+            (desired.group(), &desired.kind) == (kind.group(), &kind.kind)
+        };
+        matches!(self, Self::Plans(desired, _) if desired.objects.iter().any(is_of_kind))
     }
 
     /// The desired object of this name.

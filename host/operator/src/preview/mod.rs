@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::{KindState, Lookup};
+use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_modules::{
     Adoption, CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions,
@@ -107,13 +108,20 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &OpenRev
 
 /// Whether a previous revision fails for a primary now. Nothing is written. Its guest gets the
 /// values of granted Secrets, as when it was active: with digests it could fail where it did not.
-/// If they cannot be read, it counts as failing.
-pub async fn fails(shared: &Shared, previous: &OpenRevision, key: &ObjectKey) -> bool {
+/// If they cannot be read, it counts as failing. So does a revision that desires objects of a kind
+/// that the module may not write (`forbidden`).
+pub async fn fails(
+    shared: &Shared,
+    previous: &OpenRevision,
+    key: &ObjectKey,
+    forbidden: Option<&Kind>,
+) -> bool {
     match previous.view.snapshot().get(&previous.primary, key) {
         Lookup::Found(_) => {
             let now = shared.env.now();
             let Ok(granted) = GrantedSecrets::read(previous, key).await else { return true };
-            matches!(effect(shared, previous, key, now, &granted).await, Effect::Fails(_))
+            let effect = effect(shared, previous, key, now, &granted).await;
+            matches!(effect, Effect::Fails(_)) || forbidden.is_some_and(|kind| effect.writes(kind))
         }
         _ => false,
     }

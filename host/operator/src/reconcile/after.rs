@@ -144,6 +144,7 @@ pub fn is_finalized(report: &RoundReport, plan: &Plan) -> bool {
 /// The problem of a primary that is being deleted while objects of a kind may exist unseen.
 fn unseen_kind((kind, error): (Arc<Kind>, CacheReadError)) -> Problem {
     Problem {
+        refusal: None,
         object_ref: None,
         reason: "Unreadable".to_owned(),
         message: format!(
@@ -157,6 +158,7 @@ fn unseen_kind((kind, error): (Arc<Kind>, CacheReadError)) -> Problem {
 /// The problem of a primary that is being deleted while the host may delete none of its objects.
 fn unreadable_kind((kind, error): (Arc<Kind>, CacheReadError)) -> Problem {
     Problem {
+        refusal: None,
         object_ref: None,
         reason: "Unreadable".to_owned(),
         message: format!(

@@ -20,6 +20,7 @@ use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Problems};
+use crate::reconcile::refusal::Refusal;
 use crate::reconcile::skipped;
 use crate::reconcile::stats::ObjectChange;
 use crate::reconcile::write_error::AfterError;
@@ -310,7 +311,9 @@ impl Apply<'_> {
         state: &mut PrimaryState,
         applied: &mut Applied,
     ) -> Next {
-        let message = self.granted.mask(&error.to_string());
+        let refusal = Refusal::of(error, &object_ref.kind);
+        let advice = refusal.as_ref().and_then(Refusal::advice).unwrap_or_default();
+        let message = self.granted.mask(&format!("{error}{advice}"));
         let reason = error.reason().to_owned();
         let after = AfterError::of(error);
         let (module, primary) = (self.context.active.name(), &self.context.request.key);
@@ -331,7 +334,7 @@ impl Apply<'_> {
             state.plan.rejected.insert(object_ref.clone(), rejected);
         } else if let Some(retry) = after.retry() {
             let object_ref = Some(object_ref.clone());
-            applied.problems.push(Problem { object_ref, reason, message, retry });
+            applied.problems.push(Problem { object_ref, reason, message, retry, refusal });
         }
         applied.rerun |= after.plans_again();
         if after.ends_round() { Next::EndRound } else { Next::Continue }

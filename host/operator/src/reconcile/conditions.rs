@@ -198,6 +198,7 @@ mod tests {
             "it is",
         ));
         status_input.problems.push(Problem {
+            refusal: None,
             object_ref: None,
             reason: "Conflict".into(),
             message: "m".into(),
@@ -223,6 +224,7 @@ mod tests {
     fn failed_guest_without_a_status_gives_no_ready_condition() {
         let mut status_input = StatusInput::default();
         status_input.problems.push(Problem {
+            refusal: None,
             object_ref: None,
             reason: "Trap".into(),
             message: "m".into(),
@@ -254,6 +256,7 @@ mod tests {
     fn granted_value_at_the_cut_of_a_message_is_masked() {
         let value = "correct horse \u{200b} battery staple";
         let problem = |message: String| Problem {
+            refusal: None,
             object_ref: None,
             reason: "Because".into(),
             message,

@@ -10,10 +10,12 @@ use innkeeper_core::consent::{self, PAUSED_ANNOTATION};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::{Finalizer, Object, ObjectRef};
 
+use crate::modules::health::RunOutcome;
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Retry};
+use crate::reconcile::refusal::Refusal;
 use crate::reconcile::round::{Next, RoundEnd, RoundReport};
 use crate::reconcile::write_error::AfterError;
 
@@ -110,7 +112,7 @@ impl Finalizers<'_> {
     }
 
     fn nothing_left(&self) -> RoundEnd {
-        self.context.shared.health.record(self.context.request, None);
+        self.context.shared.health.record(self.context.request, RunOutcome::default());
         RoundEnd::Unreported(ReconcileResult::Ok(None))
     }
 
@@ -158,6 +160,7 @@ impl Finalizers<'_> {
             return WriteOutcome::Conflict;
         }
         WriteOutcome::Failed(Problem {
+            refusal: Refusal::of(&error, &object_ref.kind),
             object_ref: Some(object_ref.clone()),
             reason: error.reason().to_owned(),
             message: format!("the finalizer cannot be {what}: {error}"),

@@ -12,7 +12,7 @@
 //! | apply | [`apply`], [`skipped`], [`write_error`] |
 //! | between steps and rounds | [`after`], [`round`], [`turn`], [`unfinished`] |
 //! | report | [`report`] writes; [`conditions`] and [`events`] say what |
-//! | data | [`context`], [`primary_state`], [`problem`], [`stats`], [`status_input`] |
+//! | data | [`context`], [`primary_state`], [`problem`], [`refusal`], [`stats`], [`status_input`] |
 
 pub mod after;
 pub mod apply;
@@ -25,6 +25,7 @@ pub mod permit;
 pub mod primary_snapshot;
 pub mod primary_state;
 pub mod problem;
+pub mod refusal;
 pub mod report;
 pub mod round;
 pub mod skipped;
@@ -48,6 +49,7 @@ use self::primary_state::PrimaryState;
 use self::round::{Next, RoundEnd, RoundReport};
 use self::stats::ReconcileStats;
 use self::turn::Turn;
+use crate::modules::health::RunOutcome;
 use crate::queue::trigger::{Trigger, Triggers};
 use crate::queue::{ReconcileRequest, ReconcileResult};
 use crate::shared::Shared;
@@ -65,7 +67,7 @@ pub async fn reconcile(
     if result == ReconcileResult::Forget {
         shared.index().forget(request);
         if shared.module(&request.module).is_some() {
-            shared.health.record(request, None);
+            shared.health.record(request, RunOutcome::default());
         }
         shared.events.forget(&request.module, &state.uid);
     } else {

@@ -7,6 +7,7 @@ use innkeeper_cluster::{ApiError, CacheSnapshot, KindState, Lookup};
 use innkeeper_core::{Object, ObjectRef};
 
 use crate::modules::granted_secrets::GrantedSecrets;
+use crate::modules::health::RunOutcome;
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
@@ -62,7 +63,7 @@ fn find_primary(
         // A guest sees no cache that has not been read yet; the end of the read wakes the request.
         Lookup::Found(_) if !is_synced(cache) => {
             if !context.active.is_in_teardown() {
-                context.shared.health.record(context.request, None);
+                context.shared.health.record(context.request, RunOutcome::default());
             }
             ReconcileResult::Ok(None)
         }
@@ -121,6 +122,7 @@ async fn read_unknown(context: &Context<'_>, state: &mut PrimaryState) -> Result
             ) => None,
             Err(error) => {
                 return Err(Problem {
+                    refusal: None,
                     object_ref: Some(object_ref),
                     reason: error.reason().to_owned(),
                     message: error.to_string(),

@@ -6,6 +6,7 @@ use innkeeper_contract::Unapplied;
 use innkeeper_core::ObjectRef;
 
 use crate::queue::ReconcileResult;
+use crate::reconcile::refusal::Refusal;
 
 /// One reason why a primary is not synced, in the words of its condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Problem {
     pub message: String,
     /// When the host tries again.
     pub retry: Retry,
+    /// Why a write is refused, if one is.
+    pub refusal: Option<Refusal>,
 }
 
 /// When the host tries again after a problem.
@@ -120,7 +123,13 @@ mod tests {
     use super::*;
 
     fn problem(message: &str, retry: Retry) -> Problem {
-        Problem { object_ref: None, reason: "Because".into(), message: message.into(), retry }
+        Problem {
+            object_ref: None,
+            reason: "Because".into(),
+            message: message.into(),
+            retry,
+            refusal: None,
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::modules::crds::StatusSchema;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Retry};
+use crate::reconcile::refusal::Refusal;
 use crate::reconcile::status_input::StatusInput;
 use crate::reconcile::{conditions, events};
 
@@ -122,6 +123,7 @@ async fn write(
             // The host bounds what a guest adds to the status, so the primary's size is the cause.
             let is_failure = !matches!(error, ApiError::TooLarge { .. });
             let problem = Problem {
+                refusal: Refusal::of(&error, &object_ref.kind),
                 object_ref: Some(object_ref),
                 reason: error.reason().to_owned(),
                 message: format!("the status cannot be written: {message}"),
@@ -159,6 +161,7 @@ fn run_result(
 fn no_subresource(object_ref: ObjectRef) -> Problem {
     let (resource, version) = (object_ref.kind.resource(), object_ref.kind.version().to_owned());
     Problem {
+        refusal: None,
         object_ref: Some(object_ref),
         reason: "NoStatusSubresource".to_owned(),
         message: format!(

@@ -110,7 +110,7 @@ impl RoundReport {
             EvaluationError::Call(error) => (self.call_error(&error), error.reason()),
             EvaluationError::Invalid(invalid) => (self.invalid_desired(&invalid), invalid.reason()),
         };
-        self.failing = Some((problem.reason.clone(), problem.message.clone()));
+        self.failing = Some(Failing::of(&problem));
         self.status_input.problems.push(problem);
         label
     }
@@ -130,6 +130,7 @@ impl RoundReport {
         self.status_input.conditions = conditions;
         self.status_input.events = events;
         Problem {
+            refusal: None,
             object_ref: None,
             reason: if guest_status::is_reason(&reason) { reason } else { GUEST_FAILED.to_owned() },
             message: foreign::message(&message, guest_status::MESSAGE_BYTES_MAX),
@@ -145,6 +146,7 @@ impl RoundReport {
         // The error may quote lines of the guest's log.
         let message = self.status_input.granted.mask(&format!("The guest failed: {error}"));
         Problem {
+            refusal: None,
             object_ref: None,
             reason: error.reason().to_owned(),
             message: foreign::one_line(message, guest_status::MESSAGE_BYTES_MAX),
@@ -154,6 +156,7 @@ impl RoundReport {
 
     fn invalid_desired(&self, invalid: &InvalidDesired) -> Problem {
         Problem {
+            refusal: None,
             object_ref: None,
             reason: invalid.reason().to_owned(),
             message: self.status_input.granted.mask(&invalid.to_string()),

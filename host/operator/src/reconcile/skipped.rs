@@ -7,6 +7,7 @@ use innkeeper_core::plan::SkipReason;
 use jiff::Timestamp;
 
 use crate::reconcile::problem::{Problem, Retry};
+use crate::reconcile::refusal::Refusal;
 
 /// Whether a skipped object is as it is desired.
 pub fn is_up_to_date(reason: &SkipReason) -> bool {
@@ -37,7 +38,15 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
         | SkipReason::PrunePending
         | SkipReason::Retained => return None,
     };
+    let is_refused = matches!(
+        reason,
+        SkipReason::Conflict { .. }
+            | SkipReason::Rejected(_)
+            | SkipReason::FieldContested(_)
+            | SkipReason::MergeTargetMissing
+    );
     Some(Problem {
+        refusal: is_refused.then_some(Refusal::Object),
         object_ref: Some(object_ref.clone()),
         reason: word.to_owned(),
         message: reason.to_string(),

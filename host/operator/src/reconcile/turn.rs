@@ -7,6 +7,7 @@ use innkeeper_contract::{Event, EventType};
 use innkeeper_core::consent::RESYNC_ANNOTATION;
 use innkeeper_core::{ObjectRef, guest_status};
 
+use crate::modules::health::{Failing, RunOutcome};
 use crate::modules::open_revision::OpenRevision;
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
@@ -92,7 +93,7 @@ impl Turn {
             let _ = write(context, &report, state, counts).await;
         }
         if !context.active.is_in_teardown() {
-            context.shared.health.record(context.request, None);
+            context.shared.health.record(context.request, RunOutcome::default());
         }
         RATE_LIMITED.clone_into(&mut counts.problem);
         ReconcileResult::Continue
@@ -122,8 +123,7 @@ impl Turn {
             write(context, &report, state, counts).await
         {
             if is_failure {
-                let failing = (problem.reason.clone(), problem.message.clone());
-                report.failing.get_or_insert(failing);
+                report.failing.get_or_insert(Failing::of(&problem));
             }
             report.status_input.problems.push(problem);
         }
@@ -133,12 +133,13 @@ impl Turn {
         if is_teardown && report.failing.is_none() {
             let problem = problems.first().map(|problem| {
                 let problem = report.status_input.granted.mask_problem(problem.clone());
-                (problem.reason, problem.message)
+                Failing { forbidden: None, reason: problem.reason, message: problem.message }
             });
             report.failing = problem;
         }
         if !report.is_blocked || is_teardown {
-            context.shared.health.record(context.request, report.failing);
+            let outcome = RunOutcome::of(report.failing, &problems.0);
+            context.shared.health.record(context.request, outcome);
         }
         problems.reason().unwrap_or_default().clone_into(&mut counts.problem);
         let resync = context.active.resync(&report.primary);
@@ -162,6 +163,7 @@ async fn write(
 
 fn rate_limited() -> Problem {
     Problem {
+        refusal: None,
         object_ref: None,
         reason: RATE_LIMITED.to_owned(),
         message: "Objects remain to be written: the module has used up limits.writesPerSecond; the host continues as the rate allows."
@@ -172,6 +174,7 @@ fn rate_limited() -> Problem {
 
 fn not_converging() -> Problem {
     Problem {
+        refusal: None,
         object_ref: None,
         reason: "NotConverging".to_owned(),
         message: format!(

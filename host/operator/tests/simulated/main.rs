@@ -11,6 +11,7 @@ mod finalizer;
 mod policies;
 mod preview;
 mod reconcile;
+mod refused;
 mod restart;
 mod rollback;
 mod run_result;

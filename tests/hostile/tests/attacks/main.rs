@@ -4,6 +4,7 @@
 
 mod adopted_definitions;
 mod baseline;
+mod conflicts;
 mod consent;
 mod definitions;
 mod deleted_definitions;

@@ -89,7 +89,7 @@ impl World {
             ))
             .into(),
             6 => Event::Retry.into(),
-            _ => self.answer().unwrap_or(Event::Health(Ok(())).into()),
+            _ => self.answer().unwrap_or(Event::Health(Ok(None)).into()),
         }
     }
 

@@ -339,7 +339,7 @@ fn failing_runs_are_reported_once_for_each_revision() {
     let fail = || Event::Health(Err(rejection("GuestTrapped", RetryPolicy::Never)));
     check_active(
         spec(1),
-        [fail(), fail(), Event::Health(Ok(())), fail(), source("b"), loaded("b", false)],
+        [fail(), fail(), Event::Health(Ok(None)), fail(), source("b"), loaded("b", false)],
         &expect![[r#"
             event         active  candidate  Ready                effects
             runs fail     a       -          True RevisionActive  Notify(GuestTrapped), Report
@@ -348,6 +348,22 @@ fn failing_runs_are_reported_once_for_each_revision() {
             runs fail     a       -          True RevisionActive  Notify(GuestTrapped), Report
             source b      a       loading b  False Loading        Load(b), Report
             loaded b      b       -          True RevisionActive  Commit(b), Report, Swap(b), Notify(RevisionActive), Report
+        "#]],
+    );
+}
+
+#[test]
+fn module_that_may_not_write_is_not_ready() {
+    let fail = |reason| Event::Health(Err(rejection(reason, RetryPolicy::Later)));
+    check_active(
+        spec(1),
+        [fail("Forbidden"), fail("Forbidden"), fail("GuestTrapped"), Event::Health(Ok(None))],
+        &expect![[r#"
+            event         active  candidate  Ready                effects
+            runs fail     a       -          False Forbidden      Notify(Forbidden), Report
+            runs fail     a       -          False Forbidden
+            runs fail     a       -          True RevisionActive  Notify(GuestTrapped), Report
+            runs succeed  a       -          True RevisionActive  Report
         "#]],
     );
 }

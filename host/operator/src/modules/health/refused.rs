@@ -1,0 +1,119 @@
+//! The primaries of a module with refused writes, as the Module's condition shows them: in rough
+//! numbers, so that each primary that comes and goes is no write of the Module's status.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use innkeeper_core::ObjectKey;
+
+/// Up to this number a count is exact.
+const EXACT_MAX: usize = 10;
+
+/// A condition names at most this many primaries.
+const NAMED_MAX: usize = 3;
+
+/// A number of primaries: exact up to ten, then a power of ten below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count(usize);
+
+impl Count {
+    /// The rough count of a number.
+    pub fn of(number: usize) -> Self {
+        if number <= EXACT_MAX {
+            return Self(number);
+        }
+        let mut below = EXACT_MAX;
+        while let Some(next) = below.checked_mul(10).filter(|next| *next < number) {
+            below = next;
+        }
+        Self(below + 1)
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("1 primary"),
+            number if number <= EXACT_MAX => write!(f, "{number} primaries"),
+            number => write!(f, "more than {} primaries", number - 1),
+        }
+    }
+}
+
+/// The primaries of a module with refused writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    primaries: Count,
+    named: Vec<(ObjectKey, String)>,
+}
+
+impl Refused {
+    /// The primaries with refused writes. Those that were named `before` stay named as long as all
+    /// of them are refused for the same reason.
+    pub fn of(refused: &BTreeMap<ObjectKey, String>, before: Option<&Self>) -> Self {
+        let primaries = Count::of(refused.len());
+        let stays = |before: &&Self| {
+            before.primaries == primaries
+                && before.named.iter().all(|(key, reason)| refused.get(key) == Some(reason))
+        };
+        if let Some(before) = before.filter(stays) {
+            return before.clone();
+        }
+        let named = refused.iter().take(NAMED_MAX);
+        Self { primaries, named: named.map(|(key, why)| (key.clone(), why.clone())).collect() }
+    }
+
+    /// The note for the condition; `None` if no write is refused.
+    pub fn note(&self) -> Option<String> {
+        if self.named.is_empty() {
+            return None;
+        }
+        let named = self.named.iter().map(|(key, reason)| format!("{key} ({reason})"));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let primaries = self.primaries;
+        let more = if self.named.len() < self.primaries.0 { " and more" } else { "" };
+        Some(format!(
+            "Writes for {primaries} are refused: {named}{more}; the condition Synced of each primary says why."
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(number: usize) -> BTreeMap<ObjectKey, String> {
+        let key = |n| ObjectKey::new("web", &format!("{n:05}"));
+        (0..number).map(|n| (key(n), "Invalid".to_owned())).collect()
+    }
+
+    #[test]
+    fn count_is_exact_up_to_ten_and_rough_above() {
+        for (number, expected) in [
+            (1, "1 primary"),
+            (10, "10 primaries"),
+            (11, "more than 10 primaries"),
+            (100, "more than 10 primaries"),
+            (101, "more than 100 primaries"),
+            (5_000, "more than 1000 primaries"),
+        ] {
+            assert_eq!(Count::of(number).to_string(), expected, "{number}");
+        }
+    }
+
+    #[test]
+    fn note_names_the_first_primaries_and_stays_while_they_are_refused() {
+        let note = |refused: &Refused| refused.note().unwrap();
+        let many = Refused::of(&refused(20), None);
+        assert_eq!(
+            note(&many),
+            "Writes for more than 10 primaries are refused: web/00000 (Invalid), web/00001 (Invalid), web/00002 (Invalid) and more; the condition Synced of each primary says why."
+        );
+        let mut more = refused(30);
+        more.insert(ObjectKey::new("a", "first"), "Conflict".to_owned());
+        assert_eq!(Refused::of(&more, Some(&many)), many);
+        more.remove(&ObjectKey::new("web", "00001"));
+        assert!(note(&Refused::of(&more, Some(&many))).contains("a/first (Conflict)"));
+        assert_eq!(Refused::of(&refused(0), Some(&many)).note(), None);
+    }
+}
