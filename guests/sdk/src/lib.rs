@@ -116,6 +116,8 @@ pub mod schema;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod time;
+#[cfg(any(target_arch = "wasm32", test))]
+mod type_fields;
 
 pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;

@@ -7,6 +7,7 @@ mod build;
 mod code_cache;
 mod component;
 mod connections;
+mod definitions;
 mod demo;
 mod dev;
 mod document;
