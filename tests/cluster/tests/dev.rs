@@ -246,8 +246,34 @@ async fn guest_of_the_page_serves_on_a_simulated_cluster() -> Result<()> {
         author.run(&author.guest(), line).await?;
     }
     // A port that no other test has.
-    let _host = start_terminal(&author, &format!("{run} --bind 127.0.0.1:0"), &mut watchdog)?;
-    guest_of_the_document_serves(&author, &document).await
+    let mut host = start_terminal(&author, &format!("{run} --bind 127.0.0.1:0"), &mut watchdog)?;
+    guest_of_the_document_serves(&author, &document).await?;
+    // Otherwise it would install the guest's definition again.
+    host.kill().await?;
+    push_names_the_definitions_that_differ(&author).await
+}
+
+/// A definition in the cluster that lacks a field, and a `crd.json` that is newer than the component.
+async fn push_names_the_definitions_that_differ(author: &Author) -> Result<()> {
+    let guest = author.guest();
+    let field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/text/minLength";
+    let patch = json!([{"op": "remove", "path": field}]);
+    let lines = [
+        format!("kubectl patch crd hellos.example.com --type json -p '{patch}'"),
+        "sed -i 's/\"Text\"/\"Words\"/' crd.json".to_owned(),
+        "innkeeper push target/components/hello.wasm --module hello 2>&1".to_owned(),
+    ];
+    let mut printed = String::new();
+    for line in &lines {
+        printed = author.run(&guest, line).await?;
+    }
+    let place = ".schema.openAPIV3Schema.properties.spec.properties.text.minLength";
+    let installed = format!("{place}; the host installs the guest's\n");
+    assert!(printed.contains("the installed definition hellos.example.com differs"), "{printed}");
+    assert!(printed.contains(&installed), "{printed}");
+    assert!(printed.contains("crd.json has changed since the component was built"), "{printed}");
+    assert!(printed.contains("run `innkeeper build`"), "{printed}");
+    Ok(())
 }
 
 /// Makes and builds the guest of the document.
