@@ -5,9 +5,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use innkeeper_toolchain::{Package, Toolchain, componentize};
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::ChildStdout;
+use innkeeper_toolchain::{Package, TARGET, Toolchain, componentize};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::time::Instant;
 
 use crate::component::{self, Opened};
@@ -45,11 +44,15 @@ const STD_TIME: &str = "one to ten minutes";
 /// How often the command prints the progress of the first build.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(20);
 
-/// Reads what cargo prints, a line for each crate, and prints the progress if asked to.
+/// Reads what cargo prints, a line for each crate, and calls `say` with the progress if asked to.
 ///
 /// # Errors
 /// If cargo's output cannot be read.
-async fn read(stdout: ChildStdout, with_progress: bool) -> anyhow::Result<String> {
+async fn read(
+    stdout: impl AsyncRead + Unpin,
+    with_progress: bool,
+    say: &mut impl FnMut(&str),
+) -> anyhow::Result<String> {
     let mut lines = BufReader::new(stdout).lines();
     let (begun, mut crates, mut printed) = (Instant::now(), 0_u32, String::new());
     let mut ticks = tokio::time::interval_at(begun + PROGRESS_PERIOD, PROGRESS_PERIOD);
@@ -65,7 +68,7 @@ async fn read(stdout: ChildStdout, with_progress: bool) -> anyhow::Result<String
             },
             _ = ticks.tick(), if with_progress => {
                 let seconds = begun.elapsed().as_secs();
-                out::eprint(&format!("still building: {crates} crates compiled in {seconds} s"));
+                say(&format!("still building: {crates} crates compiled in {seconds} s"));
             }
         }
     }
@@ -104,7 +107,7 @@ impl Builder {
         let is_first = self.toolchain.must_compile_std(&target_dir);
         if is_first {
             out::eprint(&format!(
-                "the first build compiles Rust's standard library, which takes {STD_TIME}; it stays in {} for all your guests",
+                "the first build compiles Rust's standard library, which takes {STD_TIME}; it stays in {} for all your guests. With rustup, `rustup target add {TARGET}` takes seconds instead",
                 target_dir.display()
             ));
         }
@@ -118,7 +121,7 @@ impl Builder {
         let child = cargo.stdout(Stdio::piped()).kill_on_drop(true).spawn();
         let mut child = child.context("cannot run cargo")?;
         let printed = match child.stdout.take() {
-            Some(stdout) => read(stdout, is_first).await?,
+            Some(stdout) => read(stdout, is_first, &mut |line| out::eprint(line)).await?,
             None => String::new(),
         };
         if !child.wait().await?.success() {
@@ -127,5 +130,49 @@ impl Builder {
         let module = self.package.artifact(&printed)?;
         componentize::module(&module, component)?;
         component::open(component)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_of_the_first_build_is_printed_every_20_seconds() {
+        let (mut cargo, stdout) = tokio::io::duplex(1024);
+        let artifact = "{\"reason\":\"compiler-artifact\"}\n";
+        let work = async move {
+            for _ in 0..3 {
+                cargo.write_all(artifact.as_bytes()).await.unwrap();
+                tokio::time::sleep(Duration::from_secs(15)).await;
+            }
+            cargo.write_all(b"{\"reason\":\"build-finished\"}\n").await.unwrap();
+        };
+        let mut messages = Vec::new();
+        let mut say = |line: &str| messages.push(line.to_owned());
+        let (printed, ()) = tokio::join!(read(stdout, true, &mut say), work);
+        assert_eq!(printed.unwrap().lines().count(), 4);
+        assert_eq!(
+            messages,
+            [
+                "still building: 2 crates compiled in 20 s",
+                "still building: 3 crates compiled in 40 s",
+            ]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn later_builds_print_no_progress() {
+        let (mut cargo, stdout) = tokio::io::duplex(1024);
+        let work = async move {
+            tokio::time::sleep(Duration::from_mins(5)).await;
+            cargo.write_all(b"{}").await.unwrap();
+        };
+        let mut messages = 0;
+        let mut say = |_: &str| messages += 1;
+        let (printed, ()) = tokio::join!(read(stdout, false, &mut say), work);
+        assert_eq!((printed.unwrap(), messages), ("{}\n".to_owned(), 0));
     }
 }

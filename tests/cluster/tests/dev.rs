@@ -253,7 +253,7 @@ async fn guest_of_the_page_serves_on_a_simulated_cluster() -> Result<()> {
     push_names_the_definitions_that_differ(&author).await
 }
 
-/// A definition in the cluster that lacks a field, and a `crd.json` that is newer than the component.
+/// A definition in the cluster that lacks a rule, and a `crd.json` newer than the component.
 async fn push_names_the_definitions_that_differ(author: &Author) -> Result<()> {
     let guest = author.guest();
     let field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/text/minLength";
