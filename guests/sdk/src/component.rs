@@ -1,7 +1,7 @@
 //! Binds the contract's functions to the SDK's types. For [`export!`](crate::export) only.
 
-use crate::reconciler::{describe_text, reconcile_text};
-use crate::{ClusterReader, LogLevel, RawOutcome, ReadError, Reconciler};
+use crate::reconciler::{manifest_text, reconcile_text};
+use crate::{ClusterReader, LogLevel, RawOutcome, ReadError, Reconciler, type_fields};
 
 /// The bindings that wit-bindgen generates from the contract.
 #[allow(unsafe_code, missing_docs, unreachable_pub, clippy::pedantic, clippy::expect_used)]
@@ -74,7 +74,11 @@ fn resource_kind(api_version: &str, kind: &str) -> cluster::ResourceKind {
 /// Implements the export `describe`: returns the `manifest` document.
 pub fn describe<R: Reconciler>() -> String {
     report_panics();
-    describe_text::<R>()
+    let manifest = R::describe();
+    if let Some(line) = type_fields::warning::<R::Primary>(&manifest) {
+        log::write(log::Level::Warn, &line);
+    }
+    manifest_text(&manifest)
 }
 
 /// Implements the export `reconcile`: takes an `observed` document, returns the outcome.

@@ -81,6 +81,9 @@ impl Describe {
     /// `allowedCRDGroups` contain its group. Use `include_str!("../crd.json")`, and compare that
     /// file with `schema::crd` in a test.
     ///
+    /// When the component describes itself, it compares the definition of the primary with the type
+    /// of the primary, and logs a warning that names the fields in which the two differ.
+    ///
     /// The host rejects a component whose text is not JSON.
     pub fn installs(mut self, crd: &str) -> Self {
         self.manifest

@@ -124,6 +124,8 @@ pub mod schema;
 pub mod testing;
 mod text;
 mod time;
+#[cfg(any(target_arch = "wasm32", test))]
+mod type_fields;
 
 pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;

@@ -26,8 +26,13 @@ pub trait Reconciler {
 
 /// Returns the `manifest` document of a guest as JSON text.
 pub fn describe_text<R: Reconciler>() -> String {
+    manifest_text(&R::describe())
+}
+
+/// Writes a `manifest` document as JSON text.
+pub(crate) fn manifest_text(manifest: &Manifest) -> String {
     // Serializing plain data cannot fail, and the host rejects a component whose manifest is empty.
-    serde_json::to_string(&R::describe()).unwrap_or_default()
+    serde_json::to_string(manifest).unwrap_or_default()
 }
 
 /// Runs the guest once. `observed` is an `observed` document as JSON text; `reader` answers the

@@ -1,12 +1,15 @@
 //! Compiled code on disk, for the commands that load a guest without `innkeeper run`.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use innkeeper_sandbox::{CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache};
+use innkeeper_sandbox::{CACHE_BYTES_DEFAULT, CacheError, CacheFolder, CacheKey, CodeCache};
 
-/// The folder that the user names, as for `innkeeper run --cache-dir`.
+use crate::out;
+
+/// The folder that the user names, as for `innkeeper run --cache-dir`. If it is empty, the commands
+/// keep no compiled code.
 const DIR: &str = "INNKEEPER_CACHE_DIR";
 
 /// The maximum size of all compiled code in MiB, as for `innkeeper run --cache-mib`.
@@ -16,19 +19,40 @@ const MIB: &str = "INNKEEPER_CACHE_MIB";
 /// a key of the cluster, and each would delete the entries of the other.
 const SUBFOLDER: &str = "commands";
 
-/// Opens the cache in the folder that the user names. `None` if the user names no folder.
+/// Opens the cache in the folder that the user names, otherwise in the user's cache folder. `None`
+/// if the user wants none, or the user's cache folder cannot be used.
 ///
 /// # Errors
 /// If the user names a folder that cannot be used or that others may write to, or a size that is
 /// no number of MiB.
 pub(crate) fn open() -> anyhow::Result<Option<CodeCache>> {
-    let Some(folder) = env::var_os(DIR).filter(|folder| !folder.is_empty()) else {
-        return Ok(None);
-    };
-    let folder = Path::new(&folder).join(SUBFOLDER);
     let max_bytes = max_bytes(env::var(MIB).ok().as_deref())?;
-    let folder = CacheFolder::open(&folder).context(DIR)?;
-    Ok(Some(CodeCache::open(folder, &CacheKey::Kept, max_bytes).context(DIR)?))
+    match env::var_os(DIR) {
+        Some(folder) if folder.is_empty() => Ok(None),
+        Some(folder) => open_in(Path::new(&folder), max_bytes).context(DIR).map(Some),
+        None => Ok(default_folder().and_then(|folder| match open_in(&folder, max_bytes) {
+            Ok(cache) => Some(cache),
+            // As on a file system without space or that is read-only: the cache only saves time.
+            Err(CacheError::Folder { .. }) => None,
+            Err(error) => {
+                out::eprint(&format!("warning: compiled guests are not kept: {error}"));
+                None
+            }
+        })),
+    }
+}
+
+fn open_in(folder: &Path, max_bytes: u64) -> Result<CodeCache, CacheError> {
+    let folder = CacheFolder::open(&folder.join(SUBFOLDER))?;
+    CodeCache::open(folder, &CacheKey::Kept, max_bytes)
+}
+
+/// The folder `code` of the user's cache folder, if the user has a home folder.
+fn default_folder() -> Option<PathBuf> {
+    let folder = innkeeper_toolchain::cache_folder().ok()?;
+    // A user without a home folder gets none by this command.
+    let home = folder.parent()?.parent()?;
+    home.is_dir().then(|| folder.join("code"))
 }
 
 fn max_bytes(mib: Option<&str>) -> anyhow::Result<u64> {

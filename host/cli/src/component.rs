@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use innkeeper_core::foreign;
 use innkeeper_modules::{COMPILE_TIME_MAX, check_manifest, read_component};
 use innkeeper_sandbox::{Compile, Engine, Guest, Limits};
 
-use crate::code_cache;
+use crate::{code_cache, out};
 
 /// A guest and the component that it was loaded from.
 pub(crate) struct Opened {
@@ -14,10 +15,12 @@ pub(crate) struct Opened {
     pub(crate) guest: Guest,
     /// The component, decompressed.
     pub(crate) component: innkeeper_modules::Component,
+    /// The file of the component.
+    pub(crate) path: PathBuf,
 }
 
-/// Reads a component, plain or gzip, loads it, and checks its manifest. Takes its compiled code
-/// from the folder in `INNKEEPER_CACHE_DIR`, if that is set.
+/// Reads a component, plain or gzip, loads it, and checks its manifest. Prints the warnings that
+/// the guest logs when it describes itself. Takes its compiled code from [`code_cache`].
 ///
 /// # Errors
 /// If the file cannot be read, is no guest, or has a manifest that the host does not accept; or if
@@ -41,7 +44,11 @@ pub(crate) fn open(path: &Path) -> anyhow::Result<Opened> {
             errors.join("\n  ")
         );
     }
-    Ok(Opened { guest, component })
+    for warning in guest.describe_warnings() {
+        let line = format_args!("warning: {warning}");
+        out::eprint(&foreign::one_line(line, foreign::LINE_BYTES_MAX));
+    }
+    Ok(Opened { guest, component, path: path.to_owned() })
 }
 
 /// Compiles in a child process with limits on time and memory, as the operator does. Compiles in

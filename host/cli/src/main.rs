@@ -7,6 +7,7 @@ mod build;
 mod code_cache;
 mod component;
 mod connections;
+mod definitions;
 mod demo;
 mod dev;
 mod document;
@@ -50,7 +51,8 @@ const ABOUT: &str = "Runs Kubernetes reconcile logic that is compiled to WebAsse
 const AFTER_HELP: &str = "\
 Environment:
   INNKEEPER_CACHE_DIR  Folder for compiled guests, so that the commands compile each guest only
-                       once. Only its owner may have access to it.
+                       once. Only its owner may have access to it. If it is empty, the commands
+                       keep none [default: innkeeper/code in XDG_CACHE_HOME or ~/.cache]
   INNKEEPER_CACHE_MIB  Maximum size of the compiled guests in that folder, in MiB [default: 1024]
 
 Exit statuses: 0 success, 1 failure (standard error has the reason), 2 wrong usage.";

@@ -1,5 +1,6 @@
 //! `innkeeper new`: creates the crate of a guest.
 
+mod language;
 mod names;
 mod template;
 
@@ -10,20 +11,30 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 
 use crate::out::{self, Page};
+use language::Language;
 use names::Names;
-use template::FILES;
 
 /// Arguments of `innkeeper new`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Name of the guest, its crate and its Module: lower-case letters, digits and '-'.
     name: String,
-    /// Kind that the guest reconciles, such as Greeting.
-    #[arg(long)]
-    kind: String,
+    /// Kind that the guest reconciles and installs, such as Greeting.
+    #[arg(long, required_unless_present = "decorates")]
+    kind: Option<String>,
     /// API group of the kind: a DNS name that you own, such as example.com.
+    #[arg(long, required_unless_present = "decorates")]
+    group: Option<String>,
+    /// Kind of Kubernetes or of another controller that the guest decorates, instead of a kind of
+    /// its own: apps/v1/StatefulSet, for example.
+    #[arg(long, value_name = "APIVERSION/KIND", conflicts_with_all = ["kind", "group"])]
+    decorates: Option<String>,
+    /// The objects of the kind have no namespace. Known for the kinds of Kubernetes.
     #[arg(long)]
-    group: String,
+    cluster_scoped: bool,
+    /// Language of the guest.
+    #[arg(long, value_enum, default_value = "rust")]
+    language: Language,
     /// Plural of the kind, as in URLs [default: the English plural of the kind].
     #[arg(long)]
     plural: Option<String>,
@@ -41,13 +52,19 @@ pub(crate) struct Arguments {
 /// # Errors
 /// If a name cannot be used, the folder is not empty, or a file cannot be written.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let names = Names::new(
-        &arguments.name,
-        &arguments.kind,
-        &arguments.group,
-        arguments.plural.as_deref(),
-    )?;
+    let plural = arguments.plural.as_deref();
+    let names = match &arguments.decorates {
+        Some(decorated) => Names::decorating(&arguments.name, decorated, plural)?,
+        None => Names::new(
+            &arguments.name,
+            arguments.kind.as_deref().unwrap_or_default(),
+            arguments.group.as_deref().unwrap_or_default(),
+            plural,
+        )?,
+    };
+    let names = names.with(arguments.language, arguments.cluster_scoped);
     let sdk = match &arguments.sdk {
+        _ if names.language != Language::Rust => String::new(),
         Some(path) => sdk_at(path)?,
         None => published_sdk(),
     };
@@ -58,17 +75,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             folder.display()
         );
     }
-    for (path, template) in FILES {
-        write_new(&folder.join(path), &names.fill(template).replace("@sdk@", &sdk))?;
+    let files = names.files();
+    for (path, text) in &files {
+        write_new(&folder.join(path), &text.replace("@sdk@", &sdk))?;
     }
     let (name, path) = (&names.name, folder.display());
     let mut page = Page::default();
-    page.line(format_args!("Created the crate {name} with {} files in {path}", FILES.len()));
+    page.line(format_args!(
+        "Created the {} {name} with {} files in {path}",
+        names.language.unit(),
+        files.len()
+    ));
     page.line("Next:");
     page.line(format_args!("  cd {path}"));
-    page.line("  cargo test");
-    page.line("  innkeeper build");
-    page.line(format_args!("  innkeeper render target/components/{name}.wasm -f sample.yaml"));
+    for line in names.first_commands() {
+        page.line(format_args!("  {line}"));
+    }
+    page.line(format_args!("  innkeeper render {} -f sample.yaml", names.component()));
     page.line("README.md shows how to run the guest on a cluster.");
     out::page(&page)
 }
@@ -129,10 +152,39 @@ mod tests {
 
     #[test]
     fn files_have_no_placeholder_when_filled() {
-        let names = Names::new("hello", "Hello", "example.com", None).unwrap();
-        for (path, template) in FILES {
-            let text = names.fill(template).replace("@sdk@", &published_sdk());
-            assert!(!text.contains('@'), "{path}:\n{text}");
+        let reconciler = || Names::new("hello", "Hello", "example.com", None).unwrap();
+        let decorator = || Names::decorating("hello", "apps/v1/StatefulSet", None).unwrap();
+        for language in [Language::Rust, Language::Python, Language::Javascript] {
+            for is_cluster in [false, true] {
+                for names in [reconciler(), decorator()] {
+                    for (path, text) in names.with(language, is_cluster).files() {
+                        let text = text.replace("@sdk@", &published_sdk());
+                        // A placeholder is one word between two signs.
+                        let mut words =
+                            text.split(|c: char| !(c.is_alphanumeric() || "@_".contains(c)));
+                        let left =
+                            words.find(|word| word.len() > 2 && word.matches('@').count() > 1);
+                        assert_eq!(left, None, "{path}:\n{text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn files_of_the_examples_have_the_names_of_the_new_guest() {
+        for (language, paths) in [
+            (Language::Python, &["guest.py"][..]),
+            (Language::Javascript, &["build.mjs", "guest.js", "package.json", "package-lock.json"]),
+        ] {
+            let names = Names::new("hello", "Hello", "example.com", None).unwrap();
+            let files = names.with(language, false).files();
+            for path in paths {
+                let (_, text) = files.iter().find(|(one, _)| one == path).unwrap();
+                for old in ["quota", "labels", "../"] {
+                    assert!(!text.contains(old), "{path} has {old}:\n{text}");
+                }
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// The namespace of namespaced objects that name none.
-const DEFAULT_NAMESPACE: &str = "default";
+pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
 /// An object from a file.
 pub(crate) struct InputObject {

@@ -13,6 +13,7 @@ use innkeeper_modules::{Module, chunks};
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
+use crate::definitions;
 use crate::kube::KubeArguments;
 use crate::out::{self, Page};
 use crate::preview::PreviewedChanges;
@@ -48,6 +49,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     // The user sees problems of the guest here, before anything is written to the cluster.
     let opened = component::open(&arguments.file)?;
+    definitions::print_stale_component(&opened);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(push(arguments, &opened))
 }
@@ -96,13 +98,13 @@ pub(crate) fn config_map_name(module: &str, opened: &Opened) -> String {
     format!("{module}-{}", opened.component.digest.short())
 }
 
-/// Checks that a Module exists.
+/// Reads a Module.
 ///
 /// # Errors
-/// If it does not, or the API server cannot be reached.
-pub(crate) async fn expect_module(client: &ApiClient, name: &str) -> anyhow::Result<()> {
-    let found = client.get(&module::kind(), &ObjectKey::new("", name)).await;
-    found.map(drop).map_err(|error| explain(error, name))
+/// If it does not exist, or the API server cannot be reached.
+pub(crate) async fn expect_module(client: &ApiClient, name: &str) -> anyhow::Result<Value> {
+    let found = client.get_as(&module::kind(), &ObjectKey::new("", name)).await;
+    found.map_err(|error| explain(error, name))
 }
 
 /// Stores a guest in the cluster and makes it the source of a Module.
@@ -111,7 +113,11 @@ pub(crate) async fn expect_module(client: &ApiClient, name: &str) -> anyhow::Res
 /// If the Module does not exist, or the API server refuses a request.
 pub(crate) async fn put(client: &ApiClient, name: &str, opened: &Opened) -> anyhow::Result<Pushed> {
     // Before the writes: no ConfigMap should be left that no Module uses.
-    expect_module(client, name).await?;
+    let module = expect_module(client, name).await?;
+    let allowed = module.pointer("/spec/allowedCRDGroups").and_then(Value::as_array);
+    let allowed: Vec<String> =
+        allowed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    definitions::print_installed(client, opened, &allowed).await;
     let config_map = config_map_name(name, opened);
     let kind = config_map_kind();
     let mut config_maps = Vec::new();

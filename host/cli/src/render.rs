@@ -1,5 +1,6 @@
 //! `innkeeper render`: runs a guest on objects from files, without a cluster.
 
+mod admission;
 mod answer;
 mod files_view;
 
@@ -17,6 +18,7 @@ use innkeeper_operator::evaluate::{Subject, evaluate};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use self::admission::Admission;
 use self::answer::Answer;
 use self::files_view::FilesView;
 use crate::document::Document;
@@ -82,6 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.deleting && given[primary].text(DELETION).is_empty() {
         given[primary].value["metadata"]["deletionTimestamp"] = seconds(now).into();
     }
+    let admission = Admission::of(manifest, &mut given[primary], now)?;
     let mut view =
         FilesView::new(manifest, primary, &given, &arguments.unserved, &parameters, now)?;
     if view.primary().is_terminating() && manifest.finalizer.is_none() {
@@ -107,6 +110,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         now,
     };
     let answer = Answer::of(evaluate(&subject, &mut view).result)?;
+    if let (Some(admission), Some(status)) = (&admission, answer.status()) {
+        admission.print_status_warnings(status);
+    }
     let document = match arguments.output {
         Format::Yaml => answer.yaml()?,
         Format::Json => Document::json(&answer.json())?,

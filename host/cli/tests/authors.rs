@@ -2,20 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod author;
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 use expect_test::{expect, expect_file};
-use innkeeper_toolchain::Toolchain;
 
+use author::{commands, root, shell, shell_output};
 use support::{Files, component, done, failed, innkeeper, text};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
 
 /// The files under a folder, in order.
 fn tree(folder: &Path) -> Vec<String> {
@@ -34,40 +31,6 @@ fn tree(folder: &Path) -> Vec<String> {
     collect(folder, "", &mut found);
     found.sort();
     found
-}
-
-/// The commands in the shell blocks of a section.
-fn commands(document: &str, heading: &str) -> Vec<String> {
-    let section = document.split_once(&format!("{heading}\n")).unwrap().1;
-    let section = section.split("\n## ").next().unwrap();
-    let blocks = section.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    blocks.flat_map(str::lines).map(str::to_owned).collect()
-}
-
-/// Runs a line of a document in a shell that knows `innkeeper`. Builds in the target folder of the
-/// repository's own guests, which has the common dependencies already.
-fn shell(folder: &Path, line: &str) -> String {
-    let guests = root().join("guests");
-    let target = if line.starts_with("innkeeper build") {
-        Toolchain::find(&guests).unwrap().shared_target_dir(&guests).unwrap()
-    } else {
-        guests.join("target")
-    };
-    let programs = Path::new(env!("CARGO_BIN_EXE_innkeeper")).parent().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    let output = Command::new("sh")
-        .args(["-ec", line])
-        .current_dir(folder)
-        .env("PATH", format!("{}:{path}", programs.display()))
-        .env("INNKEEPER_SDK", root())
-        .env("CARGO_TARGET_DIR", target)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let stderr = text(&output.stderr);
-    assert!(output.status.success(), "{line}\n{}{stderr}", text(&output.stdout));
-    assert!(!stderr.contains("warning"), "{line}\n{stderr}");
-    text(&output.stdout)
 }
 
 #[test]
@@ -158,6 +121,8 @@ fn new_guest_passes_its_tests_builds_and_renders_by_the_commands_of_the_page() {
     let changing = commands(&document, "## Change it while it runs");
     let files = Files::new();
     let mut folder = files.0.path().to_owned();
+    // The checkout that the page begins with.
+    std::os::unix::fs::symlink(root(), folder.join("innkeeper")).unwrap();
     for line in &offline {
         if let Some(into) = line.strip_prefix("cd ") {
             folder = folder.join(into);
@@ -184,17 +149,30 @@ fn new_guest_passes_its_tests_builds_and_renders_by_the_commands_of_the_page() {
     }
     assert_eq!(commands(&readme, "## On a cluster"), [&on_cluster[..4], &changing[..1]].concat());
 
-    // With `UPDATE_EXPECT=1` the crate updates its definition. The template must match it.
-    let mut crd = fs::read_to_string(folder.join("crd.json")).unwrap();
-    for (word, token) in [
-        ("hellos", "@plural@"),
-        ("hello", "@singular@"),
-        ("Hello", "@kind@"),
-        ("example.com", "@group@"),
-    ] {
-        crd = crd.replace(word, token);
-    }
-    expect_file!["../src/new/template/crd.json"].assert_eq(&crd);
+    shell(&folder, &changing[1]);
+    shell(&folder, "cargo test");
+    stale_definition_is_named_by_build_and_render(&folder);
+}
+
+/// A field of the types that `crd.json` lacks, which the API server would drop.
+fn stale_definition_is_named_by_build_and_render(folder: &Path) {
+    let library = folder.join("src/lib.rs");
+    let source = fs::read_to_string(&library).unwrap();
+    let field = "    pub text: String,\n";
+    assert!(source.contains(field), "{source}");
+    let more = format!("{field}    /// How often.\n    pub times: Option<u32>,\n");
+    fs::write(&library, source.replace(field, &more)).unwrap();
+    let sample = fs::read_to_string(folder.join("sample.yaml")).unwrap();
+    fs::write(folder.join("times.yaml"), format!("{sample}  times: 2\n")).unwrap();
+
+    let (_, built) = shell_output(folder, "innkeeper build");
+    let render = "innkeeper render target/components/hello.wasm -f times.yaml";
+    let (_, rendered) = shell_output(folder, render);
+
+    let stale = "warning: the definition of Hello differs from the guest's types: spec.times is missing; the API server drops a field that its definition lacks: run `UPDATE_EXPECT=1 cargo test`, which writes crd.json, and build again";
+    assert!(built.contains(stale), "{built}");
+    let dropped = "warning: times.yaml, document 1: unknown field \"spec.times\", which the API server would drop";
+    assert!(rendered.contains(dropped), "{rendered}");
 }
 
 const STACK: &str = "\
@@ -279,6 +257,37 @@ fn render_shows_deleted_and_retained_objects_when_the_primary_is_deleted() {
             innkeeper: settings has no finalizer, so the host does not run it for a Settings that is being deleted: Kubernetes deletes the objects that it owns (`Describe::finalizes` of the SDK adds a finalizer)
         "#]],
     );
+}
+
+#[test]
+fn render_treats_the_primary_as_the_definition_of_the_guest_says() {
+    let files = Files::new();
+    let guest = component("stack");
+    let render = |text: &str| {
+        let file = files.write("stack.yaml", text);
+        innkeeper(&["render", &guest, "-f", &file])
+    };
+    let new = STACK.replace(", uid: u1", "");
+    let output = render(&new.replace("layers: 2", "layers: 2, colour: red"));
+    let place = format!("{}/stack.yaml, document 1", files.0.path().display());
+    assert_eq!(
+        text(&output.stderr),
+        format!(
+            "warning: {place}: unknown field \"spec.colour\", which the API server would drop\n"
+        )
+    );
+    assert_eq!(output.status.code(), Some(0));
+
+    let invalid = new.replace("layers: 2", "layers: two");
+    let refused = text(&render(&invalid).stderr);
+    let why = format!("{place}: the API server would refuse this Stack: ");
+    assert!(refused.starts_with(&format!("innkeeper: {why}")), "{refused}");
+    assert!(refused.contains("spec.layers"), "{refused}");
+    // An object of a cluster may be older than the rule that it breaks.
+    let stored = invalid.replace("namespace: web", "namespace: web, uid: u1");
+    let output = render(&stored);
+    let warning = text(&output.stderr);
+    assert!(warning.starts_with(&format!("warning: {why}")), "{warning}");
 }
 
 #[test]

@@ -46,6 +46,32 @@ fn guest_is_compiled_once_when_a_cache_folder_is_named() {
 }
 
 #[test]
+fn guest_is_compiled_once_in_the_cache_folder_of_the_user() {
+    let home = tempfile::tempdir().unwrap();
+    let inspect = |arguments: &[&str], dir: Option<&str>| {
+        let mut command = support::command();
+        command.args(arguments).arg(component("podroute")).env("HOME", home.path());
+        command.env_remove("XDG_CACHE_HOME").env_remove("INNKEEPER_CACHE_DIR");
+        command.envs(dir.map(|dir| ("INNKEEPER_CACHE_DIR", dir)));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stderr), "");
+    };
+    let cache = home.path().join(".cache/innkeeper/code");
+
+    inspect(&["inspect"], Some(""));
+    assert!(!home.path().join(".cache").exists(), "no code is kept for an empty folder");
+    inspect(&["inspect"], None);
+    let compiled = entries(&cache);
+    inspect(&["rbac", "--module", "podroute"], None);
+
+    assert_eq!(compiled.len(), 1);
+    assert_eq!(entries(&cache), compiled, "the second command compiled the guest again");
+    let mode = fs::metadata(&cache).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "{mode:o}");
+}
+
+#[test]
 fn compiled_guest_is_replaced_when_its_file_was_changed() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("code");

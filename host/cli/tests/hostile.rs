@@ -156,3 +156,51 @@ fn render_shows_failures_and_names_as_visible_text() {
         is_harmless(&output.stderr);
     }
 }
+
+#[test]
+fn warning_of_describe_is_one_harmless_line() {
+    let files = Files::new();
+    let guest_of = Tiny::default()
+        .manifest(&manifest().to_string())
+        .importing(LOG)
+        .data(SCRATCH, TERMINAL)
+        .on_describe(&format!(
+            "(call $log (i32.const 2) (i32.const {SCRATCH}) (i32.const {}))",
+            TERMINAL.len()
+        ));
+    let output = innkeeper(&["inspect", &guest(&files, &guest_of)]);
+    let logged = is_harmless(&output.stderr);
+    assert!(logged.starts_with(r"warning: x\ninnkeeper: forged\r"), "{logged}");
+    assert_eq!(logged.lines().count(), 1, "{logged}");
+}
+
+#[test]
+fn render_takes_a_definition_of_any_depth_and_with_any_names() {
+    let files = Files::new();
+    let primary = files.write("primary.yaml", PRIMARY);
+    let mut deep = json!({"type": "string"});
+    for _ in 0..40 {
+        deep = json!({"type": "object", "properties": {"a": deep}});
+    }
+    let spec = |schema: Value| {
+        json!({"group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Tiny", "plural": "tinies"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": schema}}]})
+    };
+    let render = |spec: Value| {
+        let mut manifest = manifest();
+        manifest["crds"] = json!([{"apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition", "metadata": {"name": "tinies.example.com"},
+            "spec": spec}]);
+        let tiny = Tiny::default().manifest(&manifest.to_string()).outcome(0, "{\"objects\": []}");
+        let output = innkeeper(&["render", &guest(&files, &tiny), "-f", &primary]);
+        (output.status.code(), is_harmless(&output.stderr))
+    };
+    assert_eq!(render(spec(deep)), (Some(0), String::new()));
+    // Whether a server takes it or not: the output stays harmless.
+    render(spec(json!({"type": "object", "properties": {TERMINAL: {"type": TERMINAL}}})));
+    let (status, stderr) = render(spec(json!({"type": "object", "required": [TERMINAL]})));
+    assert_eq!(status, Some(1));
+    assert!(stderr.contains("the API server would refuse this Tiny: "), "{stderr}");
+}

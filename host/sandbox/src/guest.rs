@@ -32,6 +32,7 @@ struct Loaded {
     /// The component with its imports resolved and its exports found, both once per guest.
     pre: ReconcilerGuestPre<State>,
     manifest: Arc<Manifest>,
+    warnings: Vec<String>,
     digest: String,
     size_bytes: usize,
 }
@@ -89,7 +90,8 @@ impl Guest {
         let pre = runtime.linker.instantiate_pre(&component).map_err(wrong_type)?;
         let pre = ReconcilerGuestPre::new(pre).map_err(wrong_type)?;
 
-        let (described, _) = call(runtime, &pre, limits, (None, 0), &mut NoHost, |guest, store| {
+        let mut host = NoHost::default();
+        let (described, _) = call(runtime, &pre, limits, (None, 0), &mut host, |guest, store| {
             guest.innkeeper_guest_reconciler().call_describe(store)
         });
         let manifest: Manifest = output::read(&described?, limits)?;
@@ -98,6 +100,7 @@ impl Guest {
                 runtime: Arc::clone(runtime),
                 pre,
                 manifest: Arc::new(manifest),
+                warnings: host.warnings,
                 digest: hex::encode(digest),
                 size_bytes: bytes.len(),
             }),
@@ -108,6 +111,11 @@ impl Guest {
     /// The manifest that `describe` gave.
     pub fn manifest(&self) -> &Manifest {
         &self.loaded.manifest
+    }
+
+    /// The warnings and errors that `describe` logged, at most 20; each has any characters.
+    pub fn describe_warnings(&self) -> &[String] {
+        &self.loaded.warnings
     }
 
     /// SHA-256 of the component, in hexadecimal.

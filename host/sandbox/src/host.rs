@@ -98,8 +98,14 @@ impl<'a> scoped_tls_hkt::ReborrowMut<'a> for Loan<'_> {
 
 scoped_tls_hkt::scoped_thread_local!(pub(crate) static mut LOAN: for<'a> Loan<'a>);
 
-/// The host of `describe`, without a cluster.
-pub(crate) struct NoHost;
+/// The most warnings of one `describe` that the host keeps.
+const WARNINGS_MAX: usize = 20;
+
+/// The host of `describe`, without a cluster. It keeps the guest's warnings.
+#[derive(Default)]
+pub(crate) struct NoHost {
+    pub(crate) warnings: Vec<String>,
+}
 
 impl Host for NoHost {
     fn get(&mut self, _: &ResourceKind, _: &str, _: &str, _: usize) -> Result<String, ReadError> {
@@ -116,5 +122,8 @@ impl Host for NoHost {
 
     fn log(&mut self, level: Level, message: &str) {
         tracing::debug!(?level, message, "guest logged in describe");
+        if level >= Level::Warn && self.warnings.len() < WARNINGS_MAX {
+            self.warnings.push(message.to_owned());
+        }
     }
 }

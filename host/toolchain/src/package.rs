@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
-use crate::Toolchain;
 use crate::command::{ask, line};
+use crate::{TARGET, Toolchain};
 
 /// The crate of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,8 @@ pub struct Package {
     pub name: String,
     /// The folder of the crate.
     pub folder: PathBuf,
-    /// The target folder of cargo.
+    /// The target folder for the build. Crates share it if cargo compiles std and neither the
+    /// environment nor the configuration of cargo names another.
     pub target_dir: PathBuf,
 }
 
@@ -23,6 +24,7 @@ pub struct Package {
 struct Metadata {
     packages: Vec<MetadataPackage>,
     target_directory: PathBuf,
+    workspace_root: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +90,38 @@ impl Package {
                 package.name
             );
         }
-        Ok(Self { name: package.name, folder, target_dir: metadata.target_directory })
+        let default = metadata.workspace_root.join("target");
+        let is_default = metadata.target_directory == default;
+        let shared = if is_default { toolchain.user_target_dir()? } else { None };
+        let target_dir = shared.unwrap_or(metadata.target_directory);
+        Ok(Self { name: package.name, folder, target_dir })
+    }
+
+    /// Makes cargo build the crate again if another crate of its name was built in the target
+    /// folder: the module has the same file name, and cargo would take it for this crate's. The
+    /// caller holds the [`lock`](crate::lock) of the folder.
+    ///
+    /// # Errors
+    /// If a file of the target folder cannot be read, written or removed.
+    pub fn claim(&self) -> Result<()> {
+        let names = self.target_dir.join("innkeeper-crates");
+        let file = names.join(&self.name);
+        let folder = self.folder.to_string_lossy();
+        let previous = std::fs::read_to_string(&file).ok();
+        if previous.as_deref() == Some(&*folder) {
+            return Ok(());
+        }
+        let fingerprints = self.target_dir.join(TARGET).join("release/.fingerprint");
+        let prefix = format!("{}-", self.name);
+        for entry in fingerprints.read_dir().into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+                std::fs::remove_dir_all(entry.path())
+                    .with_context(|| format!("cannot remove {}", entry.path().display()))?;
+            }
+        }
+        std::fs::create_dir_all(&names)
+            .and_then(|()| std::fs::write(&file, folder.as_bytes()))
+            .with_context(|| format!("cannot write {}", file.display()))
     }
 
     /// The call of cargo that builds the crate. The compiler prints to standard error; standard
@@ -99,6 +132,8 @@ impl Package {
             .current_dir(&self.folder)
             .args(["--lib", "--message-format=json-render-diagnostics", "--manifest-path"])
             .arg(self.folder.join("Cargo.toml"))
+            .arg("--target-dir")
+            .arg(&self.target_dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         cargo
@@ -156,6 +191,29 @@ mod tests {
         let package = Package::read(&toolchain(), folder.path()).unwrap();
         assert_eq!(package.name, "hello");
         assert!(package.component().ends_with("target/components/hello.wasm"));
+    }
+
+    #[test]
+    fn crate_is_built_again_after_another_crate_of_its_name() {
+        let target = tempfile::tempdir().unwrap();
+        let fingerprints = target.path().join(TARGET).join("release/.fingerprint");
+        let (mine, other) = (fingerprints.join("hello-0123"), fingerprints.join("serde-0123"));
+        std::fs::create_dir_all(&other).unwrap();
+        let package = |folder: &str| Package {
+            name: "hello".into(),
+            folder: folder.into(),
+            target_dir: target.path().to_owned(),
+        };
+        let claim = |folder: &str| {
+            std::fs::create_dir_all(&mine).unwrap();
+            package(folder).claim().unwrap();
+            mine.exists()
+        };
+        assert!(!claim("/a/hello"), "cargo's own state may be of a build before");
+        assert!(claim("/a/hello"), "the same crate is not built again");
+        assert!(!claim("/b/hello"));
+        assert!(!claim("/a/hello"));
+        assert!(other.exists(), "the dependencies stay");
     }
 
     #[test]

@@ -56,9 +56,7 @@ impl Toolchain {
     pub fn description(&self) -> String {
         let (version, how) = match self {
             Self::Target { version } => (version, ""),
-            Self::Sources { version, .. } => {
-                (version, " from Debian, which also compiles std (about 40 s the first time)")
-            }
+            Self::Sources { version, .. } => (version, " from Debian"),
         };
         format!("{}{how}", version.lines().next().unwrap_or_default())
     }
@@ -134,6 +132,23 @@ impl Toolchain {
         arguments
     }
 
+    /// Whether cargo has to compile std first, because this target folder does not have it.
+    pub fn must_compile_std(&self, target_dir: &Path) -> bool {
+        let Self::Sources { .. } = self else { return false };
+        !has_std(&target_dir.join(TARGET).join("release/deps"))
+    }
+
+    /// The user's target folder for crates that have only cargo's default, if cargo compiles std:
+    /// all these crates share it, so that cargo compiles std once. `None` if std is installed.
+    ///
+    /// # Errors
+    /// If the environment names no cache folder.
+    pub fn user_target_dir(&self) -> Result<Option<PathBuf>> {
+        let Self::Sources { version, .. } = self else { return Ok(None) };
+        let key: String = hex::encode(Sha256::digest(version)).chars().take(12).collect();
+        Ok(Some(cache_folder()?.join("builds").join(key)))
+    }
+
     /// The target folder for the guests of a workspace. If cargo compiles std, all clones with the
     /// same dependencies share it; otherwise the workspace has its own.
     ///
@@ -162,17 +177,21 @@ fn with_target(folder: &Path) -> Option<Toolchain> {
     let rustc = variable("RUSTC").unwrap_or_else(|| "rustc".into());
     let libraries =
         rustc_output(&rustc, folder, &["--print", "target-libdir", "--target", TARGET])?;
-    let has_std = Path::new(libraries.trim()).read_dir().is_ok_and(|entries| {
+    if !has_std(Path::new(libraries.trim())) {
+        return None;
+    }
+    Some(Toolchain::Target { version: rustc_output(&rustc, folder, &["--version", "--verbose"])? })
+}
+
+/// Whether a folder has a compiled std.
+fn has_std(libraries: &Path) -> bool {
+    libraries.read_dir().is_ok_and(|entries| {
         entries.flatten().any(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             name.starts_with("libstd-") && name.ends_with(".rlib")
         })
-    });
-    if !has_std {
-        return None;
-    }
-    Some(Toolchain::Target { version: rustc_output(&rustc, folder, &["--version", "--verbose"])? })
+    })
 }
 
 /// Debian's Rust, if it is installed with the sources of std.
@@ -245,4 +264,36 @@ pub fn cache_folder() -> Result<PathBuf> {
             .join(".cache"),
     };
     Ok(cache.join("innkeeper"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(version: &str) -> Toolchain {
+        let (sources, linker) = (PathBuf::new(), PathBuf::new());
+        Toolchain::Sources { version: version.to_owned(), sources, linker }
+    }
+
+    #[test]
+    fn user_has_one_target_folder_for_each_compiler_that_compiles_std() {
+        let folder = |version: &str| sources(version).user_target_dir().unwrap().unwrap();
+        assert_eq!(folder("1.96"), folder("1.96"));
+        assert_ne!(folder("1.96"), folder("1.97"));
+        assert!(folder("1.96").starts_with(cache_folder().unwrap().join("builds")));
+        let installed = Toolchain::Target { version: "1.96".to_owned() };
+        assert_eq!(installed.user_target_dir().unwrap(), None);
+    }
+
+    #[test]
+    fn std_is_compiled_only_if_neither_the_toolchain_nor_the_target_folder_has_it() {
+        let target = tempfile::tempdir().unwrap();
+        assert!(sources("1.96").must_compile_std(target.path()));
+        let installed = Toolchain::Target { version: "1.96".to_owned() };
+        assert!(!installed.must_compile_std(target.path()));
+        let libraries = target.path().join(TARGET).join("release/deps");
+        std::fs::create_dir_all(&libraries).unwrap();
+        std::fs::write(libraries.join("libstd-0123.rlib"), "").unwrap();
+        assert!(!sources("1.96").must_compile_std(target.path()));
+    }
 }

@@ -34,7 +34,7 @@ struct Author {
 }
 
 impl Author {
-    fn new(stage: &Stage) -> Result<Self> {
+    fn new(kubeconfig: impl Into<PathBuf>) -> Result<Self> {
         let folder = TempDir::new()?;
         let programs = folder.path().join("bin");
         fs::create_dir(&programs)?;
@@ -45,10 +45,12 @@ impl Author {
             .chain(kubectl.get_args())
             .map(|word| format!("'{}'", word.display()))
             .collect();
+        // The checkout that the page begins with.
+        std::os::unix::fs::symlink(root(), folder.path().join("innkeeper"))?;
         let script = programs.join("kubectl");
         fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" ")))?;
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-        Ok(Self { folder, kubeconfig: stage.plane.kubeconfig().to_owned() })
+        Ok(Self { folder, kubeconfig: kubeconfig.into() })
     }
 
     /// Where the crate lies.
@@ -70,7 +72,7 @@ impl Author {
             .current_dir(folder)
             .env("PATH", path)
             .env("KUBECONFIG", &self.kubeconfig)
-            .env("INNKEEPER_SDK", root())
+            .env_remove("INNKEEPER_SDK")
             .env("CARGO_TARGET_DIR", target)
             .stdin(Stdio::null());
         Ok(command)
@@ -184,8 +186,9 @@ async fn pushed(stage: &Stage) -> Result<Vec<String>> {
 async fn saved_guest_becomes_active_unless_it_is_broken_or_would_delete() -> Result<()> {
     let stage = Stage::new().await?;
     let host = stage.host().await?;
-    let author = Author::new(&stage)?;
+    let author = Author::new(stage.plane.kubeconfig())?;
     let document = fs::read_to_string(root().join("docs/first-guest.md"))?;
+    new_guest_of_the_document(&author, &document).await?;
     guest_of_the_document_serves(&author, &document).await?;
 
     let [dev, change, remove_directly @ ..] =
@@ -214,8 +217,67 @@ async fn saved_guest_becomes_active_unless_it_is_broken_or_would_delete() -> Res
     into_a_folder(&stage, &author).await
 }
 
-/// The commands of the document make a guest that serves on the cluster.
-async fn guest_of_the_document_serves(author: &Author, document: &str) -> Result<()> {
+/// A program that the document leaves running in a terminal of its own.
+fn start_terminal(author: &Author, line: &str, watchdog: &mut Watchdog) -> Result<Child> {
+    let mut command = author.command(&author.guest(), &format!("exec {line}"))?;
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn()?;
+    watchdog.guard(child.id().unwrap_or_default())?;
+    Ok(child)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn guest_of_the_page_serves_on_a_simulated_cluster() -> Result<()> {
+    let mut author = Author::new("unset")?;
+    let document = fs::read_to_string(root().join("docs/first-guest.md"))?;
+    let own = commands(&document, "## Without a cluster of your own");
+    let [simulate, export, install @ .., run] = &own[..] else {
+        bail!("the document shows no simulated cluster");
+    };
+    author.kubeconfig = author.guest().join("hello.kubeconfig");
+    assert_eq!(export, "export KUBECONFIG=$PWD/hello.kubeconfig");
+    new_guest_of_the_document(&author, &document).await?;
+    let mut watchdog = Watchdog::start(author.folder.path())?;
+    let _cluster = start_terminal(&author, simulate, &mut watchdog)?;
+    eventually("the simulated cluster runs", BUILD, async || {
+        Ok(if author.kubeconfig.is_file() { Ok(()) } else { Err("no kubeconfig".to_owned()) })
+    })
+    .await?;
+    for line in install {
+        author.run(&author.guest(), line).await?;
+    }
+    // A port that no other test has.
+    let mut host = start_terminal(&author, &format!("{run} --bind 127.0.0.1:0"), &mut watchdog)?;
+    guest_of_the_document_serves(&author, &document).await?;
+    // Otherwise it would install the guest's definition again.
+    host.kill().await?;
+    push_names_the_definitions_that_differ(&author).await
+}
+
+/// A definition in the cluster that lacks a rule, and a `crd.json` newer than the component.
+async fn push_names_the_definitions_that_differ(author: &Author) -> Result<()> {
+    let guest = author.guest();
+    let field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/text/minLength";
+    let patch = json!([{"op": "remove", "path": field}]);
+    let lines = [
+        format!("kubectl patch crd hellos.example.com --type json -p '{patch}'"),
+        "sed -i 's/\"Text\"/\"Words\"/' crd.json".to_owned(),
+        "innkeeper push target/components/hello.wasm --module hello 2>&1".to_owned(),
+    ];
+    let mut printed = String::new();
+    for line in &lines {
+        printed = author.run(&guest, line).await?;
+    }
+    let place = ".schema.openAPIV3Schema.properties.spec.properties.text.minLength";
+    let installed = format!("{place}; the host installs the guest's\n");
+    assert!(printed.contains("the installed definition hellos.example.com differs"), "{printed}");
+    assert!(printed.contains(&installed), "{printed}");
+    assert!(printed.contains("crd.json has changed since the component was built"), "{printed}");
+    assert!(printed.contains("run `innkeeper build`"), "{printed}");
+    Ok(())
+}
+
+/// Makes and builds the guest of the document.
+async fn new_guest_of_the_document(author: &Author, document: &str) -> Result<()> {
     let offline = commands(document, "## Without a cluster");
     author.run(author.folder.path(), &offline[0]).await?;
     let guest = author.guest();
@@ -223,6 +285,12 @@ async fn guest_of_the_document_serves(author: &Author, document: &str) -> Result
     // The versions of dependencies that are compiled already.
     fs::copy(root().join("guests/Cargo.lock"), guest.join("Cargo.lock"))?;
     author.run(&guest, "innkeeper build").await?;
+    Ok(())
+}
+
+/// The commands of the document make a guest that serves on the cluster.
+async fn guest_of_the_document_serves(author: &Author, document: &str) -> Result<()> {
+    let guest = author.guest();
     let mut printed = String::new();
     for line in commands(document, "## On a cluster") {
         printed = author.run(&guest, &line).await?;

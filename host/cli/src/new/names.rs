@@ -4,8 +4,10 @@ use std::path::Path;
 
 use anyhow::bail;
 use innkeeper_modules::is_reserved_group;
+use innkeeper_simulator::builtin_kinds;
 
-use super::template::FILES;
+use super::language::Language;
+use super::template::{RENAMED, files};
 use crate::rbac::is_name;
 
 /// The maximum length of the name of a definition, `<plural>.<group>`.
@@ -77,18 +79,28 @@ const TAKEN: [&str; 59] = [
 /// The dependencies of the crate.
 const DEPENDENCIES: [&str; 4] = ["innkeeper-sdk", "serde", "schemars", "expect-test"];
 
-/// The names of a new guest.
+/// The version of a new kind.
+const VERSION: &str = "v1alpha1";
+
+/// The names of a new guest, and what it is.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Names {
     /// The name of the guest, its crate and its Module.
     pub(super) name: String,
     kind: String,
     plural: String,
+    /// The group of the kind; empty for the core group.
     group: String,
+    version: String,
+    is_cluster_scoped: bool,
+    decorates: bool,
+    /// The language of the guest.
+    pub(super) language: Language,
 }
 
 impl Names {
-    /// Checks the names. Without a plural, takes the English one of the kind.
+    /// Checks the names of a guest with a kind of its own. Without a plural, takes the English one
+    /// of the kind.
     ///
     /// # Errors
     /// The first name that cannot be used, and why.
@@ -99,7 +111,7 @@ impl Names {
         plural: Option<&str>,
     ) -> anyhow::Result<Self> {
         check_name(name)?;
-        check_kind(kind)?;
+        check_kind(kind, false)?;
         check_group(group)?;
         let plural = plural.map_or_else(|| plural_of(kind), str::to_owned);
         if !is_name(&plural) {
@@ -112,13 +124,139 @@ impl Names {
                 "--group: the name of the definition, {plural}.GROUP, is longer than {DEFINITION_MAX} characters; use a shorter group"
             );
         }
-        let (name, kind, group) = (name.to_owned(), kind.to_owned(), group.to_owned());
-        Ok(Self { name, kind, plural, group })
+        Ok(Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            plural,
+            group: group.to_owned(),
+            version: VERSION.to_owned(),
+            is_cluster_scoped: false,
+            decorates: false,
+            language: Language::Rust,
+        })
+    }
+
+    /// Checks the names of a guest that decorates the kind of somebody else, given as
+    /// APIVERSION/KIND. Plural and scope of Kubernetes' own kinds are known.
+    ///
+    /// # Errors
+    /// The first name that cannot be used, and why.
+    pub(super) fn decorating(
+        name: &str,
+        decorated: &str,
+        plural: Option<&str>,
+    ) -> anyhow::Result<Self> {
+        check_name(name)?;
+        let parts: Vec<&str> = decorated.split('/').collect();
+        let (group, version, kind) = match *parts {
+            [version, kind] => ("", version, kind),
+            [group, version, kind] => (group, version, kind),
+            _ => bail!(
+                "--decorates {decorated:?} is no kind: give APIVERSION/KIND, such as apps/v1/StatefulSet or v1/Namespace"
+            ),
+        };
+        let is_version = version.starts_with('v') && is_name(version);
+        if !is_version || !(group.is_empty() || group.split('.').all(is_name)) {
+            bail!(
+                "--decorates {decorated:?}: {:?} is no API version, such as apps/v1 or v1",
+                decorated.trim_end_matches(kind).trim_end_matches('/')
+            );
+        }
+        check_kind(kind, true)?;
+        let builtin = builtin_kinds(group).into_iter().find(|one| one.kind == kind);
+        let plural = match (plural, &builtin) {
+            (Some(plural), _) => plural.to_owned(),
+            (None, Some(builtin)) => builtin.plural.clone(),
+            (None, None) => plural_of(kind),
+        };
+        if !is_name(&plural) {
+            bail!("{plural:?} is no plural of a kind; give another with --plural");
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            plural,
+            group: group.to_owned(),
+            version: version.to_owned(),
+            is_cluster_scoped: builtin.is_some_and(|one| !one.namespaced),
+            decorates: true,
+            language: Language::Rust,
+        })
+    }
+
+    /// The same for a guest in this language, whose kind is cluster-scoped if asked for.
+    pub(super) fn with(mut self, language: Language, is_cluster_scoped: bool) -> Self {
+        self.language = language;
+        self.is_cluster_scoped |= is_cluster_scoped;
+        self
+    }
+
+    /// The commands that test and build the guest.
+    pub(super) fn first_commands(&self) -> Vec<String> {
+        self.language.first_commands().iter().map(|line| self.fill(line)).collect()
+    }
+
+    /// The path of the component.
+    pub(super) fn component(&self) -> String {
+        match self.language {
+            Language::Rust => format!("target/components/{}.wasm", self.name),
+            _ => format!("{}.wasm", self.name),
+        }
+    }
+
+    /// The files of the guest: paths and texts.
+    pub(super) fn files(&self) -> Vec<(&'static str, String)> {
+        let templates = files(self.language, self.decorates).into_iter();
+        templates
+            .map(|(path, template)| {
+                let renamed = RENAMED.iter().filter(|(file, _, _)| *file == path);
+                let text =
+                    renamed.fold(template.to_owned(), |text, (_, old, new)| text.replace(old, new));
+                (path, self.fill(&self.chosen(&text)))
+            })
+            .collect()
+    }
+
+    /// The lines of a template for guests like this one.
+    fn chosen(&self, template: &str) -> String {
+        let holds = |flag: &str| {
+            Some(match flag {
+                "cluster" => self.is_cluster_scoped,
+                "namespaced" => !self.is_cluster_scoped,
+                "decorator" => self.decorates,
+                "reconciler" => !self.decorates,
+                "python" => self.language == Language::Python,
+                "javascript" => self.language == Language::Javascript,
+                _ => return None,
+            })
+        };
+        let mut chosen = String::new();
+        for line in template.lines() {
+            let flags = line.strip_prefix('@').and_then(|rest| rest.split_once('@'));
+            let flags = flags.and_then(|(flags, text)| {
+                let all = flags.split('_').map(holds).collect::<Option<Vec<bool>>>()?;
+                Some((all.into_iter().all(|holds| holds), text))
+            });
+            let (is_chosen, text) = flags.unwrap_or((true, line));
+            if is_chosen {
+                chosen.push_str(text);
+                chosen.push('\n');
+            }
+        }
+        chosen
     }
 
     /// Fills the placeholders of a template.
-    pub(super) fn fill(&self, template: &str) -> String {
+    fn fill(&self, template: &str) -> String {
+        let api_version = match self.group.as_str() {
+            "" => self.version.clone(),
+            group => format!("{group}/{}", self.version),
+        };
         [
+            ("@api_version@", api_version.as_str()),
+            ("@language@", self.language.name()),
+            ("@component@", &self.component()),
+            ("@scope@", if self.is_cluster_scoped { "Cluster" } else { "Namespaced" }),
             ("@name@", self.name.as_str()),
             ("@library@", &self.name.replace('-', "_")),
             ("@kind@", &self.kind),
@@ -147,7 +285,7 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check_kind(kind: &str) -> anyhow::Result<()> {
+fn check_kind(kind: &str, decorates: bool) -> anyhow::Result<()> {
     let begins = kind.starts_with(|first: char| first.is_ascii_uppercase());
     if !begins || !kind.chars().all(|c| c.is_ascii_alphanumeric()) || kind.len() > 63 {
         bail!(
@@ -155,17 +293,18 @@ fn check_kind(kind: &str) -> anyhow::Result<()> {
         );
     }
     let spec_and_status = [kind.to_owned(), format!("{kind}Spec"), format!("{kind}Status")];
-    if let Some(used) = spec_and_status.iter().find(|name| is_in_template(name)) {
+    if let Some(used) = spec_and_status.iter().find(|name| is_in_template(name, decorates)) {
         bail!("--kind {kind}: the template has another type {used}; choose another kind");
     }
     Ok(())
 }
 
 /// Whether the code of the template uses this name.
-fn is_in_template(name: &str) -> bool {
+fn is_in_template(name: &str, decorates: bool) -> bool {
     let is_rust =
         |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "rs");
-    let sources = FILES.iter().filter(|(path, _)| is_rust(path));
+    let files = files(Language::Rust, decorates);
+    let sources = files.iter().filter(|(path, _)| is_rust(path));
     sources.flat_map(|(_, text)| text.lines()).any(|line| {
         let code = line.split("//").next().unwrap_or_default();
         code.split(|c: char| !c.is_alphanumeric() && c != '@').any(|word| word == name)
@@ -244,8 +383,43 @@ mod tests {
         }
         let error = Names::new("hello", "Hello", "example.com", Some("Hellos")).unwrap_err();
         assert!(error.to_string().contains("--plural"), "{error}");
+        let decorated =
+            |kind: &str| Names::decorating("hello", kind, None).unwrap_err().to_string();
+        for (kind, why) in [
+            ("StatefulSet", "give APIVERSION/KIND"),
+            ("apps/StatefulSet", "is no API version"),
+            ("Apps/v1/StatefulSet", "is no API version"),
+            ("apps/v1/statefulset", "begin with a capital letter"),
+            ("example.com/v1/Policy", "another type Policy"),
+        ] {
+            let error = decorated(kind);
+            assert!(error.contains(why), "{kind}: {error}");
+        }
         let long = format!("{}.com", ["a".repeat(60).as_str(); 4].join("."));
         assert!(refused("hello", "Hello", &long).contains("longer than 253"));
+    }
+
+    #[test]
+    fn plural_and_scope_of_a_decorated_kind_are_those_of_kubernetes() {
+        let names = |kind: &str| Names::decorating("hello", kind, None).unwrap();
+        let set = names("apps/v1/StatefulSet");
+        assert_eq!((set.plural.as_str(), set.is_cluster_scoped), ("statefulsets", false));
+        let namespace = names("v1/Namespace");
+        assert_eq!((namespace.plural.as_str(), namespace.is_cluster_scoped), ("namespaces", true));
+        let policies = names("networking.k8s.io/v1/NetworkPolicy");
+        assert_eq!(policies.plural, "networkpolicies");
+        let custom = names("example.com/v1/Proxy").with(Language::Rust, true);
+        assert_eq!((custom.plural.as_str(), custom.is_cluster_scoped), ("proxies", true));
+    }
+
+    #[test]
+    fn line_with_flags_is_only_for_guests_that_have_all_of_them() {
+        let names = Names::new("hello", "Hello", "example.com", None).unwrap();
+        let template =
+            "@name@ a\n@cluster@b\n@namespaced@c\n@python_reconciler@d\n@python_decorator@e\n";
+        assert_eq!(names.chosen(template), "@name@ a\nc\n");
+        let names = names.with(Language::Python, true);
+        assert_eq!(names.chosen(template), "@name@ a\nb\nd\n");
     }
 
     #[test]

@@ -1,14 +1,111 @@
 //! The files that `innkeeper new` writes.
 
-/// The files of a new crate: the path of each, and its text with placeholders like `@name@`.
-pub(super) const FILES: [(&str, &str); 9] = [
+use super::language::Language;
+
+/// The files of a guest: the path of each, and its text with placeholders like `@name@`. A line
+/// that begins with flags, as in `@cluster@` or `@python_decorator@`, is only for guests that have
+/// all of them.
+pub(super) type Files = &'static [(&'static str, &'static str)];
+
+/// The files of a guest in a language that owns its primaries, or that decorates those of others.
+pub(super) fn files(language: Language, decorates: bool) -> Vec<(&'static str, &'static str)> {
+    let (logic, definition): (Files, Files) = match (language, decorates) {
+        (Language::Rust, false) => (RUST, &[]),
+        (Language::Rust, true) => (RUST_DECORATOR, &[]),
+        (Language::Python, false) => (PYTHON, &[("crd.py", CRD_PY)]),
+        (Language::Python, true) => (PYTHON, &[]),
+        (Language::Javascript, false) => (JAVASCRIPT, &[("crd.js", CRD_JS)]),
+        (Language::Javascript, true) => (JAVASCRIPT, &[]),
+    };
+    let others: Files = if language == Language::Rust { &[] } else { CONTRACT };
+    let sample = if decorates {
+        include_str!("template/decorator/sample.yaml")
+    } else {
+        include_str!("template/sample.yaml")
+    };
+    let common = [("module.yaml", include_str!("template/module.yaml")), ("sample.yaml", sample)];
+    [logic, definition, others, &common].concat()
+}
+
+const RUST: Files = &[
     ("Cargo.toml", include_str!("template/manifest.toml")),
     (".cargo/config.toml", include_str!("template/config.toml")),
     (".gitignore", include_str!("template/gitignore")),
     ("README.md", include_str!("template/README.md")),
     ("crd.json", include_str!("template/crd.json")),
-    ("module.yaml", include_str!("template/module.yaml")),
-    ("sample.yaml", include_str!("template/sample.yaml")),
     ("src/lib.rs", include_str!("template/lib.rs")),
     ("tests/guest.rs", include_str!("template/tests.rs")),
+];
+
+const RUST_DECORATOR: Files = &[
+    ("Cargo.toml", include_str!("template/manifest.toml")),
+    (".cargo/config.toml", include_str!("template/config.toml")),
+    (".gitignore", include_str!("template/gitignore")),
+    ("README.md", include_str!("template/decorator/README.md")),
+    ("src/lib.rs", include_str!("template/decorator/lib.rs")),
+    ("tests/guest.rs", include_str!("template/decorator/tests.rs")),
+];
+
+/// Files that the example guest in the same language has too come from it: CI builds it.
+macro_rules! example {
+    ($path:literal) => {
+        include_str!(concat!("../../../../guests/examples/", $path))
+    };
+}
+
+const PYTHON: Files = &[
+    (".gitignore", "/.venv\n__pycache__\n*.wasm\n"),
+    ("README.md", include_str!("template/script-readme.md")),
+    ("guest.py", example!("quota-py/guest.py")),
+    ("innkeeper.py", example!("quota-py/innkeeper.py")),
+    ("logic.py", include_str!("template/python/logic.py")),
+    ("requirements.txt", example!("quota-py/requirements.txt")),
+    ("test_logic.py", include_str!("template/python/test_logic.py")),
+];
+
+const CRD_PY: &str = concat!(
+    "\"\"\"The CustomResourceDefinition of a @kind@.\"\"\"\n\nimport json\n\nCRD = json.loads(\n    \"\"\"\n",
+    include_str!("template/crd.json"),
+    "\"\"\"\n)\n"
+);
+
+const JAVASCRIPT: Files = &[
+    (".gitignore", "/node_modules\n*.wasm\n"),
+    ("README.md", include_str!("template/script-readme.md")),
+    ("build.mjs", example!("labels-js/build.mjs")),
+    ("guest.js", example!("labels-js/guest.js")),
+    ("innkeeper.js", example!("labels-js/innkeeper.js")),
+    ("logic.js", include_str!("template/javascript/logic.js")),
+    ("logic.test.js", include_str!("template/javascript/logic.test.js")),
+    ("package-lock.json", example!("labels-js/package-lock.json")),
+    ("package.json", example!("labels-js/package.json")),
+];
+
+const CRD_JS: &str = concat!(
+    "// The CustomResourceDefinition of a @kind@.\nexport const CRD = ",
+    include_str!("template/crd.json"),
+    ";\n"
+);
+
+/// The names in the files of the examples, and the ones that take their place.
+pub(super) const RENAMED: [(&str, &str, &str); 10] = [
+    ("guest.py", "import quota", "import logic"),
+    ("guest.py", "quota.describe()", "logic.describe()"),
+    ("guest.py", "quota.reconcile", "logic.reconcile"),
+    ("guest.js", "import * as labels from './labels.js'", "import * as logic from './logic.js'"),
+    ("guest.js", "exported(labels, write)", "exported(logic, write)"),
+    ("build.mjs", "'../../../wit/guest.wit'", "'wit/guest.wit'"),
+    ("build.mjs", "labels-js", "@name@"),
+    ("package.json", "Labels on every Namespace: a guest in JavaScript", "A guest in JavaScript"),
+    ("package.json", "labels-js", "@name@"),
+    ("package-lock.json", "labels-js", "@name@"),
+];
+
+/// The contract, for the tools and the tests of the guest.
+const CONTRACT: Files = &[
+    ("wit/guest.wit", include_str!("../../../../wit/guest.wit")),
+    ("wit/schema/desired.json", include_str!("../../../../wit/schema/desired.json")),
+    ("wit/schema/failure.json", include_str!("../../../../wit/schema/failure.json")),
+    ("wit/schema/manifest.json", include_str!("../../../../wit/schema/manifest.json")),
+    ("wit/schema/observed.json", include_str!("../../../../wit/schema/observed.json")),
 ];

@@ -71,6 +71,11 @@ impl Answer {
         Self { outcome: "failed", objects: Vec::new(), rest, failure }
     }
 
+    /// The status that the guest returned.
+    pub(super) fn status(&self) -> Option<&Map<String, Value>> {
+        self.rest.get("status")?.as_object()
+    }
+
     /// The whole answer.
     pub(super) fn json(&self) -> Value {
         let mut all = self.rest.clone();

@@ -2,8 +2,10 @@
 
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{
-    Column, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome,
-    Primary, Reconciler, Resource,
+@namespaced@    Column, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome,
+@namespaced@    Primary, Reconciler, Resource,
+@cluster@    Apply, Column, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed,
+@cluster@    Outcome, Primary, Reconciler, Resource, Scope,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,9 @@ pub struct @kind@Spec {
     /// The text that the ConfigMap holds.
     #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
     pub text: String,
+@cluster@    /// The namespace of the ConfigMap.
+@cluster@    #[cfg_attr(not(target_arch = "wasm32"), schemars(length(min = 1)))]
+@cluster@    pub namespace: String,
 }
 
 /// What is.
@@ -38,6 +43,7 @@ impl Resource for @kind@ {
     const API_VERSION: &'static str = "@group@/v1alpha1";
     const KIND: &'static str = "@kind@";
     const PLURAL: &'static str = "@plural@";
+@cluster@    const SCOPE: Scope = Scope::Cluster;
 }
 
 impl Primary for @kind@ {
@@ -72,7 +78,12 @@ impl Reconciler for Guest {
         let spec = &observed.primary().spec;
         let name = observed.name().to_owned();
         Desired::new()
-            .object(ConfigMap::new(&name).data("text", &spec.text))
+@namespaced@            .object(ConfigMap::new(&name).data("text", &spec.text))
+@cluster@            .object(
+@cluster@                ConfigMap::new(&name)
+@cluster@                    .namespace(&spec.namespace)
+@cluster@                    .data("text", &spec.text),
+@cluster@            )
             .status(&@kind@Status { config_map: name })
             .ready_condition(observed)
             .complete()

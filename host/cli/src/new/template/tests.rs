@@ -11,7 +11,9 @@ use @library@::Guest;
 
 /// A scenario with a `@kind@` that a user wrote.
 fn given(text: &str) -> Scenario<Guest> {
-    Scenario::of(json!({ "metadata": { "name": "first" }, "spec": { "text": text } }))
+@namespaced@    Scenario::of(json!({ "metadata": { "name": "first" }, "spec": { "text": text } }))
+@cluster@    let spec = json!({ "text": text, "namespace": "default" });
+@cluster@    Scenario::of(json!({ "metadata": { "name": "first" }, "spec": spec }))
 }
 
 #[test]

@@ -1,0 +1,45 @@
+@reconciler@// Each @kind@ becomes a ConfigMap with its text.
+@decorator@// Each @kind@ with the annotation @name@/label gets the label @name@ with its value.
+import { complete } from './innkeeper.js';
+@reconciler@import { CRD } from './crd.js';
+
+export const KIND = {
+  apiVersion: '@api_version@',
+  kind: '@kind@',
+  plural: '@plural@',
+@cluster@  scope: 'Cluster',
+};
+
+@reconciler@const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' };
+@reconciler@
+/** Returns the `manifest` document. */
+export function describe() {
+  return {
+    name: '@name@',
+    version: '0.1.0',
+    primary: KIND,
+@reconciler@    owned: [{ kind: CONFIG_MAP }],
+@reconciler@    crds: [CRD],
+@decorator@    // The guest only merges: its ServiceAccount needs no rights to create or delete objects.
+@decorator@    owned: [{ kind: KIND, merges: true }],
+@decorator@    decorates: true,
+  };
+}
+
+/** Computes the desired state from an `observed` document. */
+export function reconcile({ object }) {
+@reconciler@  const { name } = object.metadata;
+@reconciler@  const { text } = object.spec;
+@namespaced_reconciler@  const metadata = { name };
+@cluster_reconciler@  const metadata = { name, namespace: object.spec.namespace };
+@reconciler@  const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { text } };
+@reconciler@  return complete({ objects: [{ object: configMap }], status: { configMap: name } });
+@decorator@  const { name, annotations = {} } = object.metadata;
+@decorator@  const label = annotations['@name@/label'];
+@decorator@  if (label === undefined) {
+@decorator@    return complete();
+@decorator@  }
+@decorator@  const { apiVersion, kind } = KIND;
+@decorator@  const merged = { apiVersion, kind, metadata: { name, labels: { '@name@': label } } };
+@decorator@  return complete({ objects: [{ object: merged, policy: ['merge'] }] });
+}

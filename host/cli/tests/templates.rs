@@ -1,0 +1,117 @@
+//! The guests that `innkeeper new` writes, except the one of docs/first-guest.md: their tests pass,
+//! and they build. Slow, since it compiles.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod author;
+// Each test file uses a part of it.
+#[allow(dead_code)]
+mod support;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use author::{commands, root, shell};
+use support::{Files, done};
+
+/// A new guest `hello` in a folder.
+fn new(files: &Files, arguments: &[&str]) -> PathBuf {
+    let folder = files.0.path().join("hello");
+    let sdk = root();
+    let (path, sdk) = (folder.to_str().unwrap(), sdk.to_str().unwrap());
+    done(&[&["new", "hello", "--path", path, "--sdk", sdk], arguments].concat());
+    folder
+}
+
+/// The commands of the guest's README that need no cluster, each on one line.
+fn offline(folder: &Path) -> Vec<String> {
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+    commands(&readme.replace(" \\\n", " "), "## Without a cluster")
+}
+
+/// Runs the commands of a crate; returns the output of the last one.
+fn built_and_rendered(folder: &Path) -> String {
+    // The versions of dependencies that are compiled already.
+    fs::copy(root().join("guests/Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    shell(folder, "cargo fmt --check");
+    let lines = offline(folder);
+    let outputs = lines.iter().take(3).map(|line| shell(folder, line)).collect::<Vec<_>>();
+    outputs.last().unwrap().clone()
+}
+
+#[test]
+fn crate_that_decorates_a_kind_passes_its_tests_builds_and_merges_a_label() {
+    let files = Files::new();
+    let folder = new(&files, &["--decorates", "apps/v1/StatefulSet"]);
+    assert!(!folder.join("crd.json").exists());
+    let module = fs::read_to_string(folder.join("module.yaml")).unwrap();
+    assert!(!module.contains("allowedCRDGroups"), "{module}");
+
+    let rendered = built_and_rendered(&folder);
+
+    let (_, object) = rendered.split_once("---\n# policy: merge\n").unwrap();
+    assert!(object.contains("kind: StatefulSet\n"), "{rendered}");
+    assert!(object.contains("  labels:\n    hello: web\n"), "{rendered}");
+}
+
+#[test]
+fn crate_of_a_cluster_scoped_kind_passes_its_tests_builds_and_renders() {
+    let files = Files::new();
+    let kind = ["--kind", "Hello", "--group", "example.com", "--cluster-scoped"];
+    let folder = new(&files, &kind);
+
+    let rendered = built_and_rendered(&folder);
+
+    assert!(rendered.contains("  name: first\n  namespace: default\n"), "{rendered}");
+    let decorated = ["--decorates", "v1/Namespace"];
+    let files = Files::new();
+    let library = fs::read_to_string(new(&files, &decorated).join("src/lib.rs")).unwrap();
+    assert!(library.contains("const SCOPE: Scope = Scope::Cluster;"), "{library}");
+}
+
+/// The folder with the tools of a language, which `cargo xtask guests` has installed.
+fn tools(program: &str) -> PathBuf {
+    let all = innkeeper_toolchain::cache_folder().unwrap().join("languages");
+    let folders = fs::read_dir(&all).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut complete = folders.filter(|one| one.join("complete").is_file());
+    let found = complete.find(|one| one.join(program).exists());
+    found.ok_or(format!("no {program} in {}; run `cargo xtask guests`", all.display())).unwrap()
+}
+
+const KINDS: [&[&str]; 4] = [
+    &["--kind", "Hello", "--group", "example.com"],
+    &["--kind", "Hello", "--group", "example.com", "--cluster-scoped"],
+    &["--decorates", "apps/v1/StatefulSet"],
+    &["--decorates", "v1/Namespace"],
+];
+
+/// Runs the tests of the template for each kind, and builds the component of one.
+fn passes_its_tests_and_builds(language: &str, link: &str, target: &Path, build: &str) {
+    for (index, kind) in KINDS.iter().enumerate() {
+        let files = Files::new();
+        let folder = new(&files, &[kind, &["--language", language][..]].concat());
+        symlink(target, folder.join(link)).unwrap();
+        let lines = offline(&folder);
+        let is_test = |line: &&String| line.contains(" test") || line.contains("unittest");
+        let test = lines.iter().find(is_test).unwrap();
+        shell(&folder, test);
+        if index == 0 {
+            shell(&folder, lines.iter().find(|line| line.contains(build)).unwrap());
+            let component = fs::read(folder.join("hello.wasm")).unwrap();
+            assert!(component.starts_with(b"\0asm"), "no component");
+        }
+    }
+}
+
+#[test]
+fn guest_in_python_passes_its_tests_and_builds() {
+    let tools = tools("bin/componentize-py");
+    passes_its_tests_and_builds("python", ".venv", &tools, "componentize-py");
+}
+
+#[test]
+fn guest_in_javascript_passes_its_tests_and_builds() {
+    let tools = tools("node_modules/@bytecodealliance").join("node_modules");
+    passes_its_tests_and_builds("javascript", "node_modules", &tools, "npm run build");
+}
