@@ -259,7 +259,7 @@ fn with_extra_rights(why: String, kind: &Kind) -> String {
     match extra_rights::of(kind) {
         Some(needs) => {
             format!(
-                "{why}\nBesides these verbs, writes need {needs}.\nThese rules do not grant it."
+                "{why}\nIn addition to these verbs, writes need {needs}.\nThese rules do not grant it."
             )
         }
         None => why,

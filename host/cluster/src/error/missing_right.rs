@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_right_is_told_from_a_refusal_by_admission() {
+    fn missing_right_differs_from_a_refusal_by_admission() {
         for (message, expected) in [
             (
                 r#"configmaps "a" is forbidden: User "system:serviceaccount:default:x" cannot create resource "configmaps" in API group "" in the namespace "default""#,
