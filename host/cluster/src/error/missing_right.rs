@@ -19,9 +19,7 @@ impl MissingRight {
     pub(super) fn of(message: &str) -> Option<Self> {
         let (_, why) = message.split_once(" is forbidden:")?;
         let why = why.trim_start();
-        // A create by apply has a check of its own, which gives the authorizer's reason only.
-        let is_verb = why.is_empty() || why.starts_with("RBAC: ");
-        if is_verb || why.starts_with("User ") && why.contains(" cannot ") {
+        if why.starts_with("User ") && why.contains(" cannot ") {
             Some(Self::Verb)
         } else if why.starts_with("user ")
             && why.contains(" is attempting to grant RBAC permissions")
@@ -54,7 +52,6 @@ mod tests {
                 r#"configmaps "a" is forbidden: User "system:serviceaccount:default:x" cannot create resource "configmaps" in API group "" in the namespace "default""#,
                 Some(MissingRight::Verb),
             ),
-            (r#"configmaps "a" is forbidden: "#, Some(MissingRight::Verb)),
             (
                 r#"roles.rbac.authorization.k8s.io "a" is forbidden: user "system:serviceaccount:default:x" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:"#,
                 Some(MissingRight::Granted),
