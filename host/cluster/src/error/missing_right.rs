@@ -17,8 +17,7 @@ pub enum MissingRight {
 impl MissingRight {
     /// The right that a write lacks, from the message of a 403; `None` if admission refused it.
     pub(super) fn of(message: &str) -> Option<Self> {
-        let (_, why) = message.split_once(" is forbidden:")?;
-        let why = why.trim_start();
+        let why = reason(message)?;
         if why.starts_with("User ") && why.contains(" cannot ") {
             Some(Self::Verb)
         } else if why.starts_with("user ")
@@ -33,11 +32,21 @@ impl MissingRight {
     }
 }
 
+/// What the API server says after `configmaps "a" is forbidden:`. Messages of webhooks begin
+/// otherwise, and may quote what a tenant has written.
+fn reason(message: &str) -> Option<&str> {
+    let (subject, why) = message.split_once(" is forbidden:")?;
+    let (resource, name) = subject.split_once(' ').unwrap_or((subject, "\"\""));
+    let name = name.strip_prefix('"')?.strip_suffix('"')?;
+    let is_plain = !resource.is_empty() && !name.contains(['"', '\\', ' ']);
+    is_plain.then(|| why.trim_start())
+}
+
 /// The verb that the authorizer names in the message of a 403: an apply that creates needs
 /// `create` as well as `patch`.
 pub(super) fn denied_verb(message: &str) -> Option<&str> {
-    let (_, rest) = message.split_once(" is forbidden: User ")?;
-    let (verb, _) = rest.split_once(" cannot ")?.1.split_once(" resource ")?;
+    let why = reason(message)?.strip_prefix("User ")?;
+    let (verb, _) = why.split_once(" cannot ")?.1.split_once(" resource ")?;
     (!verb.contains(' ')).then_some(verb)
 }
 
@@ -66,6 +75,18 @@ mod tests {
             ),
             (r#"pods "a" is forbidden: violates PodSecurity "restricted:latest": hostPort"#, None),
             (r#"admission webhook "x.example" denied the request: User "a" cannot do it"#, None),
+            (
+                r#"admission webhook "x.example" denied the request: configmaps "a" is forbidden: User "a" cannot create resource "b""#,
+                None,
+            ),
+            (
+                r#"roles "a\" is forbidden: User \"a\" cannot create resource b" is forbidden: exceeded quota: q"#,
+                None,
+            ),
+            (
+                r#"configmaps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "a" is forbidden: User "a" cannot"#,
+                None,
+            ),
         ] {
             assert_eq!(MissingRight::of(message), expected, "{message}");
         }
