@@ -58,7 +58,9 @@ impl Reconciler for Guest {
         match observed.primary().spec.act.as_str() {
             "everything" => desired
                 .object_with(one().label("a", "b"), [Policy::CreateOnly, Policy::Orphan])
-                .object(ConfigMap::new("two").namespace("elsewhere").annotation("c", "d"))
+                .independent_object(
+                    ConfigMap::new("two").namespace("elsewhere").annotation("c", "d"),
+                )
                 .keep::<ConfigMap>("", "three")
                 .status(&json!({ "count": 2 }))
                 .condition(condition::is_true("Fine", "Because", "of this"))
@@ -140,7 +142,8 @@ fn outcome_of_a_guest_is_a_document_that_the_host_accepts() {
     run.desires::<ConfigMap>("two")
         .with("/metadata/namespace", "elsewhere")
         .with("/metadata/annotations/c", "d")
-        .without("/data");
+        .without("/data")
+        .policy(Policy::Independent);
 }
 
 #[test]

@@ -257,11 +257,13 @@ fn rule_of_events(primary: &Kind) -> Rule {
 }
 
 /// The reason of a rule, with what else the API server asks for. The command prints no rule for it:
-/// `bind` and `escalate` without names would let the guest grant itself everything.
+/// without names, `bind` and `escalate` let the guest grant itself everything.
 fn with_extra_rights(why: String, kind: &Kind) -> String {
     match extra_rights::of(kind) {
         Some(needs) => {
-            format!("{why}\nThese verbs are not enough, add with the fewest names:\n{needs}.")
+            format!(
+                "{why}\nIn addition to these verbs, writes need {needs}.\nThese rules do not grant it."
+            )
         }
         None => why,
     }

@@ -231,8 +231,8 @@ impl ApiError {
         }
     }
 
-    /// The right that the identity lacks; `None` if admission (a quota, a policy, a webhook) refused
-    /// the request, and for all other errors.
+    /// The right that the identity lacks; `None` if admission (a quota, a policy, a webhook)
+    /// refused the request, and for all other errors.
     pub fn missing_right(&self) -> Option<MissingRight> {
         match self {
             Self::Forbidden { message, .. } => MissingRight::of(message),

@@ -1,9 +1,9 @@
-//! Rights that writing a kind takes besides the verbs on the kind itself.
+//! Rights that writing a kind takes in addition to the verbs on the kind itself.
 
 use innkeeper_contract::Kind;
 
-/// What a ServiceAccount needs besides the verbs on a kind to write its objects, as part of a
-/// sentence; `None` if the verbs are enough.
+/// What a ServiceAccount needs in addition to the verbs on a kind to write its objects, as part of
+/// a sentence; `None` if the verbs are enough.
 ///
 /// Source: the API server's escalation check of RBAC, the admission of policies with parameters,
 /// and the checks that OpenShift adds to Routes and Endpoints.

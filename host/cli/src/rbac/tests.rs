@@ -104,6 +104,8 @@ fn rules_are_cluster_roles_without_namespaces() {
             resources: ["services"]
             verbs: ["get", "list", "watch", "create", "patch", "delete"]
           # To make Route where it is served (apply needs create and patch), and to prune.
+          # In addition to these verbs, writes need the verbs create and update on routes/custom-host, if the guest sets spec.host.
+          # These rules do not grant it.
           - apiGroups: ["route.openshift.io"]
             resources: ["routes"]
             verbs: ["get", "list", "watch", "create", "patch", "delete"]
@@ -331,7 +333,7 @@ fn guest_is_refused_when_it_declares_a_builtin_kind_differently() {
 }
 
 #[test]
-fn role_binding_comes_with_the_verb_that_it_takes_besides_its_own() {
+fn role_binding_comes_with_the_verb_that_it_takes_in_addition_to_its_own() {
     let kind = |kind: &str, plural: &str| OwnedKind {
         kind: Kind::namespaced("rbac.authorization.k8s.io/v1", kind, plural),
         optional: false,
@@ -340,8 +342,8 @@ fn role_binding_comes_with_the_verb_that_it_takes_besides_its_own() {
     let owned = vec![kind("Role", "roles"), kind("RoleBinding", "rolebindings")];
     let text = printed(&Manifest { owned, ..manifest() }, &[]);
     for expected in [
-        "# all rights that the Role grants, or the verb escalate on roles.",
-        "# all rights that the bound role grants, or the verb bind on that role (roles or clusterroles).",
+        "# In addition to these verbs, writes need all rights that the Role grants, or the verb escalate on roles.",
+        "# In addition to these verbs, writes need all rights that the bound role grants, or the verb bind on that role (roles or clusterroles).",
     ] {
         assert!(text.contains(expected), "{text}");
     }

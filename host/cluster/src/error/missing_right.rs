@@ -17,11 +17,8 @@ pub enum MissingRight {
 impl MissingRight {
     /// The right that a write lacks, from the message of a 403; `None` if admission refused it.
     pub(super) fn of(message: &str) -> Option<Self> {
-        let (_, why) = message.split_once(" is forbidden:")?;
-        let why = why.trim_start();
-        // A create by apply has a check of its own, which gives the authorizer's reason only.
-        let is_verb = why.is_empty() || why.starts_with("RBAC: ");
-        if is_verb || why.starts_with("User ") && why.contains(" cannot ") {
+        let why = reason(message)?;
+        if why.starts_with("User ") && why.contains(" cannot ") {
             Some(Self::Verb)
         } else if why.starts_with("user ")
             && why.contains(" is attempting to grant RBAC permissions")
@@ -35,11 +32,21 @@ impl MissingRight {
     }
 }
 
+/// What the API server says after `configmaps "a" is forbidden:`. Messages of webhooks begin
+/// otherwise, and may quote what a tenant has written.
+fn reason(message: &str) -> Option<&str> {
+    let (subject, why) = message.split_once(" is forbidden:")?;
+    let (resource, name) = subject.split_once(' ').unwrap_or((subject, "\"\""));
+    let name = name.strip_prefix('"')?.strip_suffix('"')?;
+    let is_plain = !resource.is_empty() && !name.contains(['"', '\\', ' ']);
+    is_plain.then(|| why.trim_start())
+}
+
 /// The verb that the authorizer names in the message of a 403: an apply that creates needs
 /// `create` as well as `patch`.
 pub(super) fn denied_verb(message: &str) -> Option<&str> {
-    let (_, rest) = message.split_once(" is forbidden: User ")?;
-    let (verb, _) = rest.split_once(" cannot ")?.1.split_once(" resource ")?;
+    let why = reason(message)?.strip_prefix("User ")?;
+    let (verb, _) = why.split_once(" cannot ")?.1.split_once(" resource ")?;
     (!verb.contains(' ')).then_some(verb)
 }
 
@@ -48,13 +55,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_right_is_told_from_a_refusal_by_admission() {
+    fn missing_right_differs_from_a_refusal_by_admission() {
         for (message, expected) in [
             (
                 r#"configmaps "a" is forbidden: User "system:serviceaccount:default:x" cannot create resource "configmaps" in API group "" in the namespace "default""#,
                 Some(MissingRight::Verb),
             ),
-            (r#"configmaps "a" is forbidden: "#, Some(MissingRight::Verb)),
             (
                 r#"roles.rbac.authorization.k8s.io "a" is forbidden: user "system:serviceaccount:default:x" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:"#,
                 Some(MissingRight::Granted),
@@ -69,6 +75,18 @@ mod tests {
             ),
             (r#"pods "a" is forbidden: violates PodSecurity "restricted:latest": hostPort"#, None),
             (r#"admission webhook "x.example" denied the request: User "a" cannot do it"#, None),
+            (
+                r#"admission webhook "x.example" denied the request: configmaps "a" is forbidden: User "a" cannot create resource "b""#,
+                None,
+            ),
+            (
+                r#"roles "a\" is forbidden: User \"a\" cannot create resource b" is forbidden: exceeded quota: q"#,
+                None,
+            ),
+            (
+                r#"configmaps "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "a" is forbidden: User "a" cannot"#,
+                None,
+            ),
         ] {
             assert_eq!(MissingRight::of(message), expected, "{message}");
         }

@@ -24,7 +24,7 @@ pub(super) fn hold_back(steps: &mut [Step], objects: &[DesiredObject]) {
         if !creates || object.has(Policy::Independent) {
             continue;
         }
-        if let Some((conflict, by)) = conflicts.of_scope(scope(&object.object_ref)) {
+        if let Some((conflict, by)) = conflicts.of_scope(&scope(&object.object_ref)) {
             step.action = Action::Skip(SkipReason::HeldBack(by.clone()));
             held_back.entry(*conflict).or_default().push(object.object_ref.clone());
         }
@@ -63,8 +63,8 @@ impl Conflicts {
     }
 
     /// The conflict that holds back the objects of a scope, if one does.
-    fn of_scope(&self, scope: Scope) -> Option<&(usize, ObjectRef)> {
-        self.0.get(&scope).or_else(|| self.0.get(&Scope::Everything))
+    fn of_scope(&self, scope: &Scope) -> Option<&(usize, ObjectRef)> {
+        self.0.get(scope).or_else(|| self.0.get(&Scope::Everything))
     }
 }
 

@@ -1,8 +1,11 @@
 //! Objects of somebody else that have the names of desired ones: what they hold back, and what not.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::support::{Script, Setup, Stage, block_on, complete, condition, config_map, desired};
+use crate::support::{
+    Reply, Script, Sent, Setup, Stage, block_on, complete, condition, config_map, desired,
+};
 
 fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -62,6 +65,45 @@ fn tenants_object_holds_back_creates_in_its_namespace_only() {
         stage.api().delete("/api/v1/namespaces/north/configmaps/settings").await.unwrap();
         stage.until_primary("one", "Synced", "True", "Applied").await;
         assert!(in_namespace(&stage, "north", "more").await.is_some());
+    });
+}
+
+#[test]
+fn object_that_a_tenant_creates_after_the_plan_holds_back_its_namespace_only() {
+    block_on(async {
+        // Given a tenant who creates `settings` in `north` just before the host does.
+        let stage = stage().await;
+        let simulator = stage.simulator().clone();
+        stage.proxy().intercept(move |sent: &Sent| {
+            if sent.is_write() && sent.path == "/api/v1/namespaces/north/configmaps/settings" {
+                let mut theirs = config_map_in("north", "settings");
+                theirs["data"] = json!({"value": "theirs"});
+                let request = http::Request::post("/api/v1/namespaces/north/configmaps")
+                    .header("content-type", "application/json")
+                    .body(Bytes::from(theirs.to_string()));
+                simulator.request(request.unwrap());
+            }
+            Reply::Forward
+        });
+
+        // When a primary desires objects of that name in two namespaces.
+        let objects = [
+            config_map_in("north", "settings"),
+            config_map_in("south", "more"),
+            config_map_in("south", "settings"),
+        ];
+        stage.create("one", &complete(&desired(&objects))).await;
+        stage.until_primary("one", "Synced", "False", "Conflict").await;
+
+        // Then the refused create ends the round, and the next one creates the others.
+        let expected =
+            ["apply configmaps/settings", "apply configmaps/more", "apply configmaps/settings"];
+        let writes = stage.writes();
+        let of_objects = writes.iter().filter(|line| line.contains("configmaps"));
+        assert_eq!(of_objects.collect::<Vec<_>>(), expected);
+        let data = &in_namespace(&stage, "north", "settings").await.unwrap()["data"];
+        assert_eq!(data["value"], "theirs");
+        assert!(in_namespace(&stage, "south", "settings").await.is_some());
     });
 }
 

@@ -1,5 +1,5 @@
-//! Objects of others that have the names of desired ones, and writes that a tenant has refused: what
-//! neither a guest nor a tenant gains by them.
+//! Objects of others that have the names of desired ones: what neither a guest nor a tenant gains
+//! by them.
 
 use innkeeper_hostile_tests::{Arena, Attack, GROUP, block_on, guest, manifest};
 use serde_json::{Value, json};
