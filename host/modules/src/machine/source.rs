@@ -16,11 +16,7 @@ impl Machine {
             Ok(digest) => Source::Present(digest),
             Err(rejection) => {
                 if self.source != Source::Unavailable(rejection.clone()) {
-                    effects.push(Effect::notify(
-                        self.severity_of(&rejection),
-                        &rejection.reason,
-                        format!("{}{}", rejection.message, self.stays_active()),
-                    ));
+                    effects.push(self.notice_of(&rejection));
                 }
                 Source::Unavailable(rejection)
             }
@@ -37,16 +33,19 @@ impl Machine {
         }
     }
 
-    /// A new Module is usually created before its component is pushed: no warning about that.
-    fn severity_of(&self, unavailable: &Rejection) -> EventType {
+    /// The Event about a source without a component. A new Module is usually created before its
+    /// component is pushed: no warning about that.
+    fn notice_of(&self, unavailable: &Rejection) -> Effect {
+        let Rejection { reason, message, .. } = unavailable;
         let is_new = self.source == Source::Unknown
             && self.revisions.active.is_none()
             && self.revisions.restored.is_none();
-        if is_new && unavailable.reason == reason::SOURCE_NOT_FOUND {
-            EventType::Normal
-        } else {
-            EventType::Warning
+        if is_new && reason == reason::SOURCE_NOT_FOUND {
+            let message = format!("{message}; the module starts when it does");
+            return Effect::notify(EventType::Normal, reason, message);
         }
+        let message = format!("{message}{}", self.stays_active());
+        Effect::notify(EventType::Warning, reason, message)
     }
 
     pub(super) fn on_snapshot_restored(

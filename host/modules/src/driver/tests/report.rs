@@ -106,3 +106,60 @@ fn refusal_is_in_the_status_and_never_longer_than_its_schema_allows() {
     }
     assert_eq!(members["candidate"]["state"], "Rejected");
 }
+
+/// Loads, previews and activates a component.
+fn activate(host: &mut Driver<Fake>, name: &str) {
+    host.handle("m", source(name));
+    host.handle("m", loaded(name, |manifest| manifest.version = format!("1.0.0-{name}")));
+    let digest = component(name).digest;
+    host.handle("m", Input::Previewed { digest, result: Ok(Preview::default()) });
+    host.handle("m", Event::Committed { digest, result: Ok(()) });
+}
+
+#[test]
+fn old_preview_is_not_reported_when_its_revision_is_active_again_without_one() {
+    let mut host = driver();
+    host.handle("m", module(1, &spec()));
+    for name in ["a", "b", "c"] {
+        activate(&mut host, name);
+    }
+    assert_eq!(host.report("m").unwrap().members["preview"]["digest"], json!(hex("c")));
+    let rejection = Rejection::new("GuestTrapped", "it traps", RetryPolicy::Later);
+    host.handle("m", Event::FailureThresholdExceeded(rejection));
+    let members = host.report("m").unwrap().members;
+    assert_eq!((&members["digest"], members.get("preview")), (&json!(hex("b")), None));
+}
+
+#[test]
+fn history_and_versions_are_reported_also_after_a_restart() {
+    let mut host = driver();
+    host.handle("m", module(1, &spec()));
+    for name in ["a", "b", "c"] {
+        activate(&mut host, name);
+    }
+    let earlier = |name: &str| {
+        json!({"digest": hex(name), "version": format!("1.0.0-{name}"),
+            "configMap": format!("m-copy-{}", component(name).digest.short())})
+    };
+    let mut members = host.report("m").unwrap().members;
+    assert_eq!(members["history"], json!([earlier("b"), earlier("a")]));
+    assert_eq!(members["previous"], earlier("b"));
+    members.insert(
+        "rejected".to_owned(),
+        json!([
+        {"digest": hex("b"), "reason": "Rejected", "message": "no", "version": "1.0.0-b"}]),
+    );
+    members.insert("usedApproval".to_owned(), json!(hex("b")));
+
+    let mut host = driver();
+    host.handle("m", named("m", 7, &spec(), &Value::Object(members.clone())));
+    let again = host.report("m").unwrap().members;
+    for member in ["history", "rejected", "usedApproval"] {
+        assert_eq!(again[member], members[member]);
+    }
+    assert_eq!(again["previous"], earlier("a"), "the last one that is not rejected");
+}
+
+fn hex(name: &str) -> String {
+    component(name).digest.to_string()
+}
