@@ -75,6 +75,13 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
                 or_text(one, "reinvocationPolicy", "Never");
             });
         }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            or_text(&mut object["spec"], "failurePolicy", "Fail");
+            selection(&mut object["spec"]["matchConstraints"]);
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
+            selection(&mut object["spec"]["matchResources"]);
+        }
         _ => return false,
     }
     true
@@ -91,6 +98,19 @@ fn webhook(one: &mut Value) {
         && service.is_object()
     {
         or(service, "port", 443.into());
+    }
+}
+
+/// What a policy selects, if it selects anything.
+fn selection(one: &mut Value) {
+    if !one.is_object() {
+        return;
+    }
+    or_text(one, "matchPolicy", "Equivalent");
+    or(one, "namespaceSelector", json!({}));
+    or(one, "objectSelector", json!({}));
+    for rules in ["resourceRules", "excludeResourceRules"] {
+        each(one, rules, &mut |rule| or_text(rule, "scope", "*"));
     }
 }
 
