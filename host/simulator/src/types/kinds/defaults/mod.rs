@@ -31,8 +31,11 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
             or_text(object, "reclaimPolicy", "Delete");
             or_text(object, "volumeBindingMode", "Immediate");
         }
-        ("autoscaling", "HorizontalPodAutoscaler") => {
+        ("autoscaling", "HorizontalPodAutoscaler") if kind.version == "v1" => {
             or(&mut object["spec"], "minReplicas", 1.into());
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            crate::types::kinds::autoscaler::default(object);
         }
         ("batch", "Job") => {
             job(&mut object["spec"]);
