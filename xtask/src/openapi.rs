@@ -17,14 +17,14 @@ use crate::command::root;
 use crate::progress::say;
 
 /// The groups that are simulated, as in URLs.
-const GROUPS: [&str; 15] = [
+const GROUPS: [&str; 16] = [
     "api/v1",
     "apis/admissionregistration.k8s.io/v1",
     "apis/apiextensions.k8s.io/v1",
     "apis/apps/v1",
     "apis/authentication.k8s.io/v1",
     "apis/authorization.k8s.io/v1",
-    // The other version of its one kind is read and written in another form.
+    "apis/autoscaling/v1",
     "apis/autoscaling/v2",
     "apis/batch/v1",
     "apis/coordination.k8s.io/v1",

@@ -184,7 +184,7 @@ fn dependents_of_an_object_with_a_finalizer_are_deleted_in_the_foreground() {
 }
 
 #[test]
-fn response_is_never_protobuf_and_old_versions_are_not_served() {
+fn response_is_never_protobuf_and_other_groups_are_not_served() {
     let simulator = simulator();
     let only = |accept: &str| {
         let request = Request::get("/api/v1/namespaces").header("accept", accept);
@@ -192,7 +192,7 @@ fn response_is_never_protobuf_and_old_versions_are_not_served() {
     };
     assert_eq!(only("application/vnd.kubernetes.protobuf"), 406);
     assert_eq!(only("application/vnd.kubernetes.protobuf,application/json"), 200);
-    let request = Request::get("/apis/autoscaling/v1").body(Bytes::new()).unwrap();
+    let request = Request::get("/apis/scheduling.k8s.io/v1").body(Bytes::new()).unwrap();
     assert_eq!(simulator.request(request).status(), 404);
 }
 

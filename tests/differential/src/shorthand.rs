@@ -11,7 +11,7 @@ use crate::server::Failure;
 
 /// The kinds that can be named in short, with their API versions, and whether they are in a
 /// namespace.
-const KINDS: [(&str, &str, &str, bool); 24] = [
+const KINDS: [(&str, &str, &str, bool); 27] = [
     ("clusterroles", "rbac.authorization.k8s.io/v1", "ClusterRole", false),
     ("configmaps", "v1", "ConfigMap", true),
     ("cronjobs", "batch/v1", "CronJob", true),
@@ -22,6 +22,7 @@ const KINDS: [(&str, &str, &str, bool); 24] = [
     ("gizmos", "test.innkeeper.dev/v1", "Gizmo", false),
     ("ingresses", "networking.k8s.io/v1", "Ingress", true),
     ("jobs", "batch/v1", "Job", true),
+    ("horizontalpodautoscalers", "autoscaling/v2", "HorizontalPodAutoscaler", true),
     (
         "mutatingwebhookconfigurations",
         "admissionregistration.k8s.io/v1",
@@ -40,6 +41,18 @@ const KINDS: [(&str, &str, &str, bool); 24] = [
     ("services", "v1", "Service", true),
     ("statefulsets", "apps/v1", "StatefulSet", true),
     ("storageclasses", "storage.k8s.io/v1", "StorageClass", false),
+    (
+        "validatingadmissionpolicies",
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicy",
+        false,
+    ),
+    (
+        "validatingadmissionpolicybindings",
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicyBinding",
+        false,
+    ),
     (
         "validatingwebhookconfigurations",
         "admissionregistration.k8s.io/v1",

@@ -83,6 +83,7 @@ pub(super) enum Part {
     DaemonSets,
     ServiceAccounts,
     RootCertificates,
+    HorizontalPodAutoscalers,
     GarbageCollector,
     Namespaces,
 }
@@ -102,6 +103,7 @@ impl Part {
             Self::DaemonSets => Workload::DaemonSets,
             Self::ServiceAccounts => Workload::ServiceAccounts,
             Self::RootCertificates => Workload::RootCertificates,
+            Self::HorizontalPodAutoscalers => Workload::Autoscalers,
             Self::GarbageCollector => {
                 controllers.garbage_collector = false;
                 return;
@@ -130,6 +132,9 @@ pub(super) struct Pods {
     ends_after: Option<Time>,
     #[serde(default)]
     exit_code: Option<i64>,
+    /// In percent of what the Pods request.
+    #[serde(default)]
+    cpu_utilization: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -173,6 +178,7 @@ impl Pods {
         rule.ends_without_job = self.ends_after.is_some();
         rule.pulls = self.pulls.unwrap_or(rule.pulls);
         rule.exit_code = self.exit_code.unwrap_or(rule.exit_code);
+        rule.cpu_utilization = self.cpu_utilization.or(rule.cpu_utilization);
         rule
     }
 }

@@ -1,8 +1,12 @@
 //! The attributes of a write, as webhooks get them.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::api::request_context::RequestContext;
+use crate::apply::managed_object::ManagedObject;
+use crate::state::cluster::Cluster;
 
 /// The operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,19 @@ impl Attributes<'_> {
         } else {
             (&kind.group, &kind.plural)
         }
+    }
+
+    /// The namespace as rules select it, if the object is in one or is one.
+    pub(crate) fn namespace(&self, cluster: &Cluster) -> Option<Arc<ManagedObject>> {
+        if self.context.kind.is("", "Namespace") {
+            return self.object.or(self.old).cloned().map(ManagedObject::new).map(Arc::new);
+        }
+        let name = self.context.namespace();
+        if name.is_empty() {
+            return None;
+        }
+        let kind = (String::new(), "namespaces".to_owned());
+        cluster.object(&kind, &(String::new(), name.to_owned()))
     }
 
     /// The version of the object.

@@ -1,12 +1,11 @@
 //! Calls admission webhooks before an object is stored. They answer in process.
 
 use std::ops::Deref as _;
-use std::sync::Arc;
 
 use crate::admission::admission_review::Verdict;
 use crate::admission::attributes::{Attributes, Operation};
 use crate::admission::webhook::{Webhook, WebhookCall};
-use crate::admission::{admission_review, match_conditions};
+use crate::admission::{admission_review, match_conditions, policies};
 use crate::api::request_context::RequestContext;
 use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
@@ -81,7 +80,7 @@ pub(crate) fn mutate(
     Ok(())
 }
 
-/// Calls the validating webhooks.
+/// Evaluates the policies, then calls the validating webhooks.
 pub(crate) fn validate(
     cluster: &mut Cluster,
     context: &RequestContext<'_>,
@@ -89,11 +88,16 @@ pub(crate) fn validate(
     object: Option<&ManagedObject>,
     old: Option<&ManagedObject>,
 ) -> Result<(), StatusError> {
-    if !has_webhooks(cluster, context, "validatingwebhookconfigurations") {
+    let has_webhooks = has_webhooks(cluster, context, "validatingwebhookconfigurations");
+    if !has_webhooks && !policies::exist(cluster, context) {
         return Ok(());
     }
     let (object, old) = (object.map(ManagedObject::whole), old.map(ManagedObject::whole));
     let attributes = Attributes { context, operation, object: object.as_ref(), old: old.as_ref() };
+    policies::validate(cluster, &attributes)?;
+    if !has_webhooks {
+        return Ok(());
+    }
     // All are called, whatever the first one decides.
     let mut refused = None;
     for hook in webhooks(cluster, "validatingwebhookconfigurations") {
@@ -111,7 +115,7 @@ fn call_webhook(
     attributes: &Attributes<'_>,
     mutating: bool,
 ) -> Result<Option<Verdict>, StatusError> {
-    let namespace = namespace_labels(cluster, attributes);
+    let namespace = attributes.namespace(cluster);
     let Some(WebhookCall { version }) =
         hook.call_for(attributes, namespace.as_deref().map(ManagedObject::deref))
     else {
@@ -146,20 +150,6 @@ fn call_webhook(
             Err(StatusError::internal(&text))
         }
     }
-}
-
-/// The namespace as webhooks select it, if the object is in one or is one.
-fn namespace_labels(cluster: &Cluster, attributes: &Attributes<'_>) -> Option<Arc<ManagedObject>> {
-    let context = attributes.context;
-    if context.kind.is("", "Namespace") {
-        return attributes.object.or(attributes.old).cloned().map(ManagedObject::new).map(Arc::new);
-    }
-    let name = context.namespace();
-    if name.is_empty() {
-        return None;
-    }
-    let kind = (String::new(), "namespaces".to_owned());
-    cluster.object(&kind, &(String::new(), name.to_owned()))
 }
 
 /// Why a webhook cannot be reached.

@@ -76,6 +76,8 @@ pub(crate) const REPLICA_SETS: Resource = Resource::new("apps", "v1", "replicase
 pub(crate) const STATEFUL_SETS: Resource =
     Resource::new("apps", "v1", "statefulsets", "StatefulSet");
 pub(crate) const DAEMON_SETS: Resource = Resource::new("apps", "v1", "daemonsets", "DaemonSet");
+pub(crate) const AUTOSCALERS: Resource =
+    Resource::new("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler");
 pub(crate) const REVISIONS: Resource =
     Resource::new("apps", "v1", "controllerrevisions", "ControllerRevision");
 pub(crate) const JOBS: Resource = Resource::new("batch", "v1", "jobs", "Job");

@@ -249,13 +249,12 @@ fn roll_with_surge(
         let Some(old) = old.filter(|pod| !is_terminating(pod)) else { continue };
         match node.pods.iter().find(|pod| is_new(pod)) {
             Some(new) if is_available(new) => delete_pod(cluster, set, old),
-            Some(_) => {}
             // A Pod that is not available needs no successor next to it.
             None if rest > 0 || !is_available(old) => {
                 rest -= i64::from(is_available(old));
                 create_pod(cluster, &key, set, &node.name, update);
             }
-            None => {}
+            _ => {}
         }
     }
 }

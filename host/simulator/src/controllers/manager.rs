@@ -6,8 +6,8 @@ use jiff::SignedDuration;
 
 use crate::controllers::{
     cron_job, custom_resource_definition, daemon_set, deployment, endpoints, garbage_collector,
-    job, kubelet, namespace, persistent_volume_claim, pod_grace_period, replica_set,
-    root_ca_publisher, service_account, stateful_set,
+    horizontal_pod_autoscaler, job, kubelet, namespace, persistent_volume_claim, pod_grace_period,
+    replica_set, root_ca_publisher, service_account, stateful_set,
 };
 use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::{Work, Workload};
@@ -71,6 +71,7 @@ pub(crate) fn work_on_workloads(cluster: &mut Cluster) -> bool {
             Workload::DaemonSets => daemon_set::sync(cluster, &key),
             Workload::ServiceAccounts => service_account::sync(cluster, &key),
             Workload::RootCertificates => root_ca_publisher::sync(cluster, &key),
+            Workload::Autoscalers => horizontal_pod_autoscaler::sync(cluster, &key),
             Workload::Events => {}
         }
     }

@@ -12,6 +12,7 @@ pub(crate) mod deployment;
 pub(crate) mod endpoints;
 pub(crate) mod event_recorder;
 pub(crate) mod garbage_collector;
+pub(crate) mod horizontal_pod_autoscaler;
 pub(crate) mod job;
 pub(crate) mod kubelet;
 pub(crate) mod manager;

@@ -55,10 +55,12 @@ pub enum Workload {
     ServiceAccounts,
     /// The ConfigMap `kube-root-ca.crt` of each namespace.
     RootCertificates,
+    /// The controller of HorizontalPodAutoscalers.
+    Autoscalers,
 }
 
 impl Workload {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::CronJobs,
         Self::Jobs,
         Self::Deployments,
@@ -71,6 +73,7 @@ impl Workload {
         Self::DaemonSets,
         Self::ServiceAccounts,
         Self::RootCertificates,
+        Self::Autoscalers,
     ];
 
     /// The controllers that reconcile objects of a kind under the objects' own names.
@@ -79,6 +82,7 @@ impl Workload {
             ("apps", "deployments") => &[Self::Deployments],
             ("apps", "replicasets") => &[Self::ReplicaSets],
             ("apps", "statefulsets") => &[Self::StatefulSets],
+            ("autoscaling", "horizontalpodautoscalers") => &[Self::Autoscalers],
             ("apps", "daemonsets") => &[Self::DaemonSets],
             ("", "namespaces") => &[Self::ServiceAccounts, Self::RootCertificates],
             ("batch", "jobs") => &[Self::Jobs],

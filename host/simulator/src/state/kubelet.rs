@@ -16,6 +16,8 @@ pub(crate) struct KubeletState {
     /// Recorded Events, which are counted when they happen again.
     pub(crate) recorded_events: BTreeMap<String, Key>,
     pub(crate) addresses: u32,
+    /// What the autoscalers computed in the last minutes, by their uids.
+    pub(crate) recommendations: BTreeMap<String, Vec<(Timestamp, i64)>>,
 }
 
 /// The next step of a Pod.

@@ -8,7 +8,7 @@ use crate::types::members::text;
 
 /// How Pods run: the first rule that matches an image, else the rule for all. Annotations of a Pod
 /// (`simulator.innkeeper.dev/start-after`, `ready-after`, `ends-after`: seconds, or `never`;
-/// `exit-code`; `pull: fails`) count more.
+/// `exit-code`; `cpu-utilization`; `pull: fails`) count more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodScript {
     /// The rule for images that no other rule matches.
@@ -41,6 +41,9 @@ pub struct PodRule {
     pub ends_without_job: bool,
     /// The exit code of its containers.
     pub exit_code: i64,
+    /// The load of processors in percent of what the Pod requests, for autoscalers; `None` if
+    /// nobody measures it.
+    pub cpu_utilization: Option<i64>,
 }
 
 impl PodRule {
@@ -55,6 +58,7 @@ impl PodRule {
             ends_after: Some(SignedDuration::from_secs(5)),
             ends_without_job: false,
             exit_code: 0,
+            cpu_utilization: None,
         }
     }
 
@@ -96,6 +100,9 @@ impl PodScript {
         rule.ends_after = seconds("ends-after", rule.ends_after.filter(|_| ends));
         if let Some(code) = annotation("exit-code").and_then(|text| text.parse().ok()) {
             rule.exit_code = code;
+        }
+        if let Some(percent) = annotation("cpu-utilization").and_then(|text| text.parse().ok()) {
+            rule.cpu_utilization = Some(percent);
         }
         rule.pulls &= annotation("pull") != Some("fails");
         rule

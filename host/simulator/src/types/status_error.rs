@@ -72,6 +72,19 @@ impl StatusError {
             .details(Value::Object(named.details()))
     }
 
+    /// A refusal by a policy of admission, with the code and reason that it gives.
+    pub(crate) fn denied_by_policy(
+        named: Named<'_>,
+        why: &str,
+        code: u16,
+        reason: &'static str,
+    ) -> Self {
+        let refused = Self::refused(named, why);
+        let mut details = named.details();
+        details.insert("causes".to_owned(), json!([{ "message": why }]));
+        Self { code, reason, ..refused }.details(Value::Object(details))
+    }
+
     /// The message.
     pub(crate) fn message(&self) -> &str {
         &self.message

@@ -30,6 +30,11 @@ fn replacements(all: &[Value]) -> Vec<(String, String)> {
             let number = &object["revision"];
             replaced.push((hash.to_owned(), format!("REVISION-{number}")));
         }
+        if kind == "controllerrevisions"
+            && let Some(hash) = metadata["labels"]["controller-revision-hash"].as_str()
+        {
+            replaced.push((hash.to_owned(), format!("REVISION-{}", object["revision"])));
+        }
         if let Some(minute) = name.strip_prefix("tick-")
             && kind == "jobs"
         {
@@ -104,7 +109,9 @@ fn replace(mut line: String, replaced: &[(String, String)]) -> String {
         line = line.replace(text, instead);
     }
     // Of a Pod that is gone there are only Events.
-    if let Some(at) = line.find("pod: web-HASH-").map(|at| at + "pod: web-HASH-".len()) {
+    let beginnings = ["pod: web-HASH-", "pod: agent-"].into_iter();
+    let at = beginnings.filter_map(|text| line.find(text).map(|at| at + text.len())).next();
+    if let Some(at) = at {
         let end = line[at..].find('"').map_or(line.len(), |end| at + end);
         line.replace_range(at..end, "RANDOM");
     }

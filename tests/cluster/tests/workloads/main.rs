@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
 mod claims;
+mod daemons;
 mod lines;
 mod pods;
 mod sets;

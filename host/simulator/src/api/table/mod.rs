@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::api::table::age::age;
 use crate::types::descriptions::texts;
 use crate::types::kind::Kind;
+use crate::types::kinds::autoscaler;
 use crate::types::object::meta;
 use crate::types::object::partial;
 
@@ -121,7 +122,13 @@ pub(crate) fn of(
 /// The cells of a built-in kind, in the order of its columns.
 fn row(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
     let known = match kind.group.as_str() {
-        "apps" | "batch" | "autoscaling" | "policy" => workload::cells(&kind.name, object, now),
+        "autoscaling" => {
+            // The columns are those of the stored version.
+            let mut stored = object.clone();
+            autoscaler::to_stored(&mut stored);
+            workload::cells(&kind.name, &stored, now)
+        }
+        "apps" | "batch" | "policy" => workload::cells(&kind.name, object, now),
         "networking.k8s.io" | "discovery.k8s.io" => network::cells(&kind.name, object, now),
         "storage.k8s.io" => volume::cells(&kind.name, object, now),
         ""

@@ -1,10 +1,12 @@
-//! Converts custom resources between the stored version and the version of a request.
+//! Converts objects of kinds with several versions between the stored version and the version of a
+//! request.
 
 use serde_json::Value;
 
 use crate::types::crd::definition::{Definition, Version};
 use crate::types::crd::{default, prune};
 use crate::types::kind::Kind;
+use crate::types::kinds::autoscaler;
 
 /// The version in the apiVersion of an object.
 fn version_of<'d>(definition: &'d Definition, object: &Value) -> Option<&'d Version> {
@@ -36,11 +38,14 @@ pub(crate) fn is_in_storage_version(definition: &Definition, object: &Value) -> 
 
 /// Whether objects of a kind may be stored in another version than they are read in.
 pub(crate) fn has_versions(kind: &Kind) -> bool {
-    kind.custom.as_ref().is_some_and(|custom| custom.versions.len() > 1)
+    kind.custom.as_ref().is_some_and(|custom| custom.versions.len() > 1) || autoscaler::is_old(kind)
 }
 
 /// Turns an object into one of the kind's version.
 pub(crate) fn convert(kind: &Kind, object: &mut Value) {
+    if autoscaler::is_old(kind) {
+        return autoscaler::to_old(object);
+    }
     let Some(definition) = &kind.custom else { return };
     let wanted = kind.api_version();
     if object["apiVersion"] != wanted.as_str() {
@@ -53,6 +58,9 @@ pub(crate) fn convert(kind: &Kind, object: &mut Value) {
 
 /// Turns an object into one of the version that it is stored in.
 pub(crate) fn to_store(kind: &Kind, object: &mut Value) {
+    if autoscaler::is_old(kind) {
+        return autoscaler::to_stored(object);
+    }
     let Some(definition) = &kind.custom else { return };
     let Some(storage) = definition.versions.iter().find(|version| version.storage) else { return };
     if storage.name != kind.version {

@@ -1,5 +1,6 @@
 //! Built-in kinds: decoding, defaults, what a write may change, validation.
 
+pub(crate) mod autoscaler;
 pub(crate) mod canonical;
 pub(crate) mod claim;
 pub(crate) mod daemon_set;

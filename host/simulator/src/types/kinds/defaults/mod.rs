@@ -31,8 +31,11 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
             or_text(object, "reclaimPolicy", "Delete");
             or_text(object, "volumeBindingMode", "Immediate");
         }
-        ("autoscaling", "HorizontalPodAutoscaler") => {
+        ("autoscaling", "HorizontalPodAutoscaler") if kind.version == "v1" => {
             or(&mut object["spec"], "minReplicas", 1.into());
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            crate::types::kinds::autoscaler::default(object);
         }
         ("batch", "Job") => {
             job(&mut object["spec"]);
@@ -75,6 +78,13 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
                 or_text(one, "reinvocationPolicy", "Never");
             });
         }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            or_text(&mut object["spec"], "failurePolicy", "Fail");
+            selection(&mut object["spec"]["matchConstraints"]);
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
+            selection(&mut object["spec"]["matchResources"]);
+        }
         _ => return false,
     }
     true
@@ -91,6 +101,19 @@ fn webhook(one: &mut Value) {
         && service.is_object()
     {
         or(service, "port", 443.into());
+    }
+}
+
+/// What a policy selects, if it selects anything.
+fn selection(one: &mut Value) {
+    if !one.is_object() {
+        return;
+    }
+    or_text(one, "matchPolicy", "Equivalent");
+    or(one, "namespaceSelector", json!({}));
+    or(one, "objectSelector", json!({}));
+    for rules in ["resourceRules", "excludeResourceRules"] {
+        each(one, rules, &mut |rule| or_text(rule, "scope", "*"));
     }
 }
 
