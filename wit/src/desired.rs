@@ -70,6 +70,10 @@ pub enum Policy {
     /// The host may delete the object by pruning or recreating it although its kind holds data
     /// (`PersistentVolumeClaim`, Namespace, ...).
     Deletable,
+    /// The object stands for itself: a conflict about it holds back no other object of the primary,
+    /// and a conflict about another object does not hold it back. Without the policy, a conflict
+    /// holds back the creates in its namespace; that of a cluster-scoped object, all creates.
+    Independent,
 }
 
 /// A reference to an object.

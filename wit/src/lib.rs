@@ -14,7 +14,7 @@
 //!
 //! # Compatibility
 //!
-//! A new optional member is compatible and raises the patch version of the contract. The host
+//! A new optional member is compatible and raises the patch version of the documents. The host
 //! rejects unknown members in documents from a guest, because they are probably typos; a guest
 //! ignores unknown members in documents from the host.
 
@@ -32,8 +32,12 @@ pub use kind::{Kind, Scope};
 pub use manifest::{Manifest, OwnedKind};
 pub use observed::{Observed, ObservedList, ObservedObject, Readiness, ReadinessState, Unapplied};
 
-/// Version of the contract, as in `innkeeper:guest@0.1.0`.
+/// Version of the contract's functions, as in `innkeeper:guest@0.1.0`.
 pub const VERSION: &str = "0.1.0";
+
+/// Version of the contract's documents. An addition to a document raises it and leaves [`VERSION`],
+/// so that components name the same functions as before.
+pub const DOCUMENTS_VERSION: &str = "0.1.1";
 
 /// The interface that a guest exports.
 pub const RECONCILER_INTERFACE: &str = "innkeeper:guest/reconciler@0.1.0";

@@ -43,7 +43,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
 /// If a file cannot be written.
 pub(crate) fn freeze() -> Result<()> {
     run(false)?;
-    let (wit, version) = (root().join("wit"), innkeeper_contract::VERSION);
+    let (wit, version) = (root().join("wit"), innkeeper_contract::DOCUMENTS_VERSION);
     let frozen = wit.join("released").join(version);
     for folder in ["schema", "examples"] {
         let folder = frozen.join(folder);
@@ -116,7 +116,7 @@ fn document<T: JsonSchema>(name: &str, direction: Direction) -> Result<(String, 
         Direction::ToGuest => SchemaSettings::draft2020_12().for_serialize(),
     };
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
-    let version = innkeeper_contract::VERSION;
+    let version = innkeeper_contract::DOCUMENTS_VERSION;
     schema.insert(
         "$id".to_owned(),
         format!("https://innkeeper.dev/schema/guest/{version}/{name}.json").into(),

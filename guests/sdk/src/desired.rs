@@ -187,6 +187,14 @@ impl Desired {
         self
     }
 
+    /// Adds an object that stands for itself ([`Policy::Independent`]): somebody else's object of
+    /// its name holds back no other object, and no conflict about another object holds it back.
+    ///
+    /// Objects in different namespaces are independent without it.
+    pub fn independent_object(self, object: impl Apply + 'static) -> Self {
+        self.object_with(object, [Policy::Independent])
+    }
+
     /// Keeps an object that an earlier run desired: the host neither deletes nor changes it.
     ///
     /// An empty `namespace` means the primary's.

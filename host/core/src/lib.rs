@@ -45,5 +45,5 @@ pub use manager::Manager;
 pub use object::Object;
 pub use object_key::ObjectKey;
 pub use object_ref::ObjectRef;
-pub use run_result::RunResult;
+pub use run_result::ResultRenewal;
 pub use selector::Selector;

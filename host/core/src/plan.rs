@@ -6,6 +6,7 @@
 
 mod conflict;
 mod desired;
+mod held_back;
 mod input;
 mod prune;
 mod skip_reason;
@@ -15,6 +16,7 @@ mod step;
 use crate::ObjectRef;
 
 use desired::plan_desired;
+use held_back::hold_back;
 use prune::{pending_deletion, plan_prunes, plan_unmerges};
 
 pub use crate::well_known::ALLOW_DELETION_ANNOTATION;
@@ -51,7 +53,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
             action: plan_desired(input, desired_object, lookup),
         })
         .collect();
-    block_creates(&mut steps);
+    hold_back(&mut steps, &input.desired.objects);
 
     let mut prune_pending = false;
     let mut pending = Vec::new();
@@ -78,19 +80,4 @@ pub fn plan(input: &Input<'_>) -> Plan {
         steps.append(&mut prunes);
     }
     Plan { steps, prune_pending, pending_deletion: pending }
-}
-
-/// Skips all creates and adoptions if one desired object is in conflict, so that two primaries
-/// which desire the same names never split them.
-fn block_creates(steps: &mut [Step]) {
-    let by = steps
-        .iter()
-        .find(|step| matches!(step.action, Action::Skip(SkipReason::Conflict(_))))
-        .map(|step| step.object_ref.clone());
-    let Some(by) = by else { return };
-    for step in steps {
-        if matches!(step.action, Action::Create | Action::Adopt { .. }) {
-            step.action = Action::Skip(SkipReason::Blocked(by.clone()));
-        }
-    }
 }

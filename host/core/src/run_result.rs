@@ -27,9 +27,9 @@ const COMPLETION: &str = "completion";
 
 /// When the host renews a result that did not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunResult {
+pub struct ResultRenewal {
     /// The age of the live result at which this run renews it; `None` for a run that does not.
-    pub renew_after: Option<Duration>,
+    pub age_min: Option<Duration>,
 }
 
 /// Whether the host writes the result into a status with this schema (`None` if nothing is known of
@@ -85,7 +85,7 @@ impl LastRun {
     }
 }
 
-impl RunResult {
+impl ResultRenewal {
     /// The live result, if it stays after a run with these counts; `None` if a new one takes its
     /// place. A run that changed nothing keeps the number of changes of the run before.
     pub(crate) fn kept(
@@ -106,10 +106,10 @@ impl RunResult {
             && is("skipped", last_run.skipped)
             && is("failures", last_run.failures);
         let age = now.duration_since(completion);
-        let is_due = self.renew_after.is_some_and(|after| {
+        let is_due = self.age_min.is_some_and(|age_min| {
             // A time in the future is none of the host's.
             age.is_negative()
-                || age >= SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX)
+                || age >= SignedDuration::try_from(age_min).unwrap_or(SignedDuration::MAX)
         });
         (is_whole && is_same && !is_due).then(|| live.clone())
     }
@@ -130,8 +130,8 @@ mod tests {
             "completion": "2026-11-22T10:00:00Z"})
     }
 
-    fn kept(renew_after: Option<u64>, live: &Value, last_run: LastRun, now: &str) -> bool {
-        let result = RunResult { renew_after: renew_after.map(Duration::from_secs) };
+    fn kept(age_min: Option<u64>, live: &Value, last_run: LastRun, now: &str) -> bool {
+        let result = ResultRenewal { age_min: age_min.map(Duration::from_secs) };
         let kept = result.kept(Some(live), last_run, at(now));
         assert!(kept.is_none() || kept.as_ref() == Some(live), "{kept:?}");
         kept.is_some()
@@ -184,7 +184,7 @@ mod tests {
         ] {
             assert!(!kept(None, &other, RUN, "2026-11-22T10:00:01Z"), "{other}");
         }
-        assert_eq!(RunResult::default().kept(None, RUN, Timestamp::UNIX_EPOCH), None);
+        assert_eq!(ResultRenewal::default().kept(None, RUN, Timestamp::UNIX_EPOCH), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::object::Operation;
-use crate::{LastRun, Manager, Object, RunResult, guest_status, last_run, run_result, schema};
+use crate::{LastRun, Manager, Object, ResultRenewal, guest_status, last_run, run_result, schema};
 
 /// The input of a status.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Input<'a> {
     pub last_run: LastRun,
     /// How the host shows the result of the last run; `None` if it does not. With it, the condition
     /// [`run_result::CONDITION`] must be one of the conditions.
-    pub run_result: Option<RunResult>,
+    pub run_result: Option<ResultRenewal>,
     /// The current time, for transitions.
     pub now: Timestamp,
 }

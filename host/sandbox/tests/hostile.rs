@@ -242,8 +242,8 @@ fn output_with_an_unknown_member_is_unreadable_with_its_place() {
         r#"{"objects":[{"object":{},"policy":["createonly"]}]}"#,
         &expect![
             "the desired of the guest cannot be read: unknown variant `createonly`, expected one \
-             of `create-only`, `recreate-when-immutable`, `orphan`, `merge`, `deletable` at line 1 \
-             column 47 (at objects[0].policy[0])"
+             of `create-only`, `recreate-when-immutable`, `orphan`, `merge`, `deletable`, \
+             `independent` at line 1 column 47 (at objects[0].policy[0])"
         ],
     );
 }

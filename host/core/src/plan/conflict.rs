@@ -15,7 +15,7 @@ pub enum Conflict {
     /// desired object.
     LabelsMissing(Vec<String>),
     /// The object has no controller and was made for a primary of another namespace.
-    OfAnother,
+    MadeForOtherNamespace,
     /// The desired object is the primary itself.
     Primary,
 }
@@ -23,9 +23,11 @@ pub enum Conflict {
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Controlled(controller) => {
-                write!(f, "it is controlled by {}", controller.controller)
-            }
+            Self::Controlled(controller) => write!(
+                f,
+                "it is controlled by {}; to let this primary have it, delete that owner, or its owner reference in the object",
+                controller.controller
+            ),
             Self::NotAdopted => write!(
                 f,
                 "it exists and has no controller; to let this primary adopt it, annotate the primary with {ADOPT_ANNOTATION}=true"
@@ -35,9 +37,9 @@ impl fmt::Display for Conflict {
                 "it exists, has no controller, and lacks the labels {}; add them to let this primary adopt it",
                 labels.join(", ")
             ),
-            Self::OfAnother => {
-                f.write_str("it exists and was made for a primary of another namespace")
-            }
+            Self::MadeForOtherNamespace => f.write_str(
+                "it exists and was made for a primary of another namespace; delete it, or give this primary another name",
+            ),
             Self::Primary => f.write_str("it is the primary itself"),
         }
     }

@@ -38,11 +38,11 @@ pub(super) fn plan_desired(
     }
     // The desired object is the primary itself, perhaps in another version of its kind.
     if !object.uid.is_empty() && object.uid == input.primary.uid {
-        return Action::Skip(SkipReason::Conflict(Conflict::Primary));
+        return Action::Skip(SkipReason::conflict(Conflict::Primary));
     }
     match input.primary.ownership(object) {
         Ownership::Foreign(controller) => {
-            Action::Skip(SkipReason::Conflict(Conflict::Controlled(controller)))
+            Action::Skip(SkipReason::conflict(Conflict::Controlled(controller)))
         }
         _ if object.is_terminating() => Action::Skip(SkipReason::Terminating),
         // Labels that the guest merged must not decide whether the object is adopted.
@@ -67,7 +67,7 @@ pub(super) fn plan_desired(
             }
         }
         Ownership::Unowned => {
-            Action::Skip(SkipReason::Conflict(unowned(input, desired_object, object)))
+            Action::Skip(SkipReason::conflict(unowned(input, desired_object, object)))
         }
         Ownership::Own => plan_owned(input, desired_object, object),
     }
@@ -196,7 +196,7 @@ fn rejected<'a>(input: &Input<'a>, desired_object: &DesiredObject) -> Option<&'a
 fn unowned(input: &Input<'_>, desired_object: &DesiredObject, object: &Object) -> Conflict {
     let object_ref = &desired_object.object_ref;
     if input.primary.is_made_for_another_outside_namespace(object_ref, object) {
-        return Conflict::OfAnother;
+        return Conflict::MadeForOtherNamespace;
     }
     if !input.adopt {
         return Conflict::NotAdopted;

@@ -23,9 +23,14 @@ pub enum SkipReason {
     /// The cache may be wrong: a live read must come first.
     Unknown,
     /// The object exists and is not the primary's.
-    Conflict(Conflict),
-    /// This desired object is in conflict, so the host creates no other object of the primary.
-    Blocked(ObjectRef),
+    Conflict {
+        /// Why it is not.
+        conflict: Conflict,
+        /// The desired objects that the host neither creates nor adopts because of it.
+        holds_back: Vec<ObjectRef>,
+    },
+    /// This desired object is in conflict, and holds back the present one.
+    HeldBack(ObjectRef),
     /// The object is being deleted; the host creates the desired one afterwards.
     Terminating,
     /// Another manager repeatedly sets the same field.
@@ -42,15 +47,23 @@ pub enum SkipReason {
     MergeTargetMissing,
 }
 
+/// A conflict names at most this many objects that it holds back.
+const HELD_BACK_MAX: usize = 5;
+
 impl SkipReason {
+    /// A conflict that holds back no other object.
+    pub(super) fn conflict(conflict: Conflict) -> Self {
+        Self::Conflict { conflict, holds_back: Vec::new() }
+    }
+
     /// Whether the reason is a problem: the primary cannot reach its desired state.
     pub fn is_problem(&self) -> bool {
         match self {
             Self::NotServed
             | Self::Unreadable(_)
             | Self::Unknown
-            | Self::Conflict(_)
-            | Self::Blocked(_)
+            | Self::Conflict { .. }
+            | Self::HeldBack(_)
             | Self::FieldContested(_)
             | Self::Rejected(_)
             | Self::MergeTargetMissing => true,
@@ -75,8 +88,15 @@ impl fmt::Display for SkipReason {
             }
             Self::Unreadable(reason) => f.write_str(reason),
             Self::Unknown => f.write_str("the response to the last write never arrived"),
-            Self::Conflict(conflict) => conflict.fmt(f),
-            Self::Blocked(by) => write!(f, "not created, since {by} is not this primary's"),
+            Self::Conflict { conflict, holds_back } => {
+                conflict.fmt(f)?;
+                for (index, object_ref) in holds_back.iter().take(HELD_BACK_MAX).enumerate() {
+                    let before = if index == 0 { "; until then the host holds back" } else { "," };
+                    write!(f, "{before} {object_ref}")?;
+                }
+                f.write_str(if holds_back.len() > HELD_BACK_MAX { " and more" } else { "" })
+            }
+            Self::HeldBack(by) => write!(f, "held back, since {by} is not this primary's"),
             Self::Terminating => f.write_str("being deleted"),
             Self::FieldContested(fight) => {
                 write!(

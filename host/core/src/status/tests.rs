@@ -38,7 +38,7 @@ fn make(object: &Object, guest: Option<Value>, conditions: &[Condition]) -> Opti
 const COUNTS: LastRun = LastRun { ok: 2, changed: 0, skipped: 1, failures: 0 };
 
 /// The status of a run with these counts, and no guest's status.
-fn with_result(object: &Object, result: RunResult, last_run: LastRun) -> Option<Value> {
+fn with_result(object: &Object, result: ResultRenewal, last_run: LastRun) -> Option<Value> {
     let running = run_result::condition(&last_run);
     status(&Input {
         object,
@@ -210,7 +210,7 @@ fn last_run_is_shown_when_the_schema_has_the_field() {
 
 #[test]
 fn result_of_the_run_is_written_once_and_renewed_when_it_is_due() {
-    let quiet = RunResult::default();
+    let quiet = ResultRenewal::default();
     let first = with_result(&object(&json!({}), &json!({})), quiet, COUNTS).unwrap();
     assert_eq!(
         first["conditions"][0]["ansibleResult"],
@@ -219,7 +219,7 @@ fn result_of_the_run_is_written_once_and_renewed_when_it_is_due() {
     );
     let live = running(&running_since("2026-11-21T09:58:30Z"));
     assert_eq!(with_result(&live, quiet, COUNTS), None);
-    let due = |seconds| RunResult { renew_after: Some(std::time::Duration::from_secs(seconds)) };
+    let due = |seconds| ResultRenewal { age_min: Some(std::time::Duration::from_secs(seconds)) };
     assert_eq!(with_result(&live, due(91), COUNTS), None);
     let renewed = with_result(&live, due(90), COUNTS).unwrap();
     let mut expected = running_since("2026-11-21T10:00:00Z");
@@ -231,7 +231,7 @@ fn result_of_the_run_is_written_once_and_renewed_when_it_is_due() {
 fn result_is_renewed_with_any_other_change_of_the_status() {
     let mut condition = running_since("2026-11-21T09:58:30Z");
     condition["observedGeneration"] = json!(1);
-    let made = with_result(&running(&condition), RunResult::default(), COUNTS).unwrap();
+    let made = with_result(&running(&condition), ResultRenewal::default(), COUNTS).unwrap();
     let result = &made["conditions"][0]["ansibleResult"];
     assert_eq!(result["completion"], "2026-11-21T10:00:00Z");
     assert_eq!(result["changed"], 0);

@@ -32,23 +32,32 @@ pub(crate) const NOW: i64 = 1_800_000_000;
 
 /// A primary that desires these objects; none exists yet, and the round before was clean.
 pub(crate) fn case(objects: &Value) -> Case {
+    let kind = Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes");
+    case_of(ObjectRef::new(Arc::new(kind), ObjectKey::new("web", "first")), objects)
+}
+
+/// The same of a cluster-scoped primary, which makes objects in any namespace.
+pub(crate) fn cluster_case(objects: &Value) -> Case {
+    let kind = Kind::cluster("quay.io/v1alpha1", "GlobalRoute", "globalroutes");
+    case_of(ObjectRef::new(Arc::new(kind), ObjectKey::new("", "first")), objects)
+}
+
+fn case_of(primary: ObjectRef, objects: &Value) -> Case {
     let manifest: Manifest = serde_json::from_value(json!({
         "name": "podroute",
-        "primary": {"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "plural": "podroutes"},
+        "primary": &*primary.kind,
         "owned": [
             {"kind": {"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments"}},
             {"kind": {"apiVersion": "v1", "kind": "Service", "plural": "services"}},
             {"kind": {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}},
+            {"kind": {"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces", "scope": "Cluster"}},
+            {"kind": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "plural": "clusterroles", "scope": "Cluster"}},
             {"kind": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "plural": "persistentvolumeclaims"}},
             {"kind": {"apiVersion": "route.openshift.io/v1", "kind": "Route", "plural": "routes"}, "optional": true}
         ]
     }))
     .unwrap();
-    let primary = Primary::new(
-        "podroute",
-        ObjectRef::new(Arc::new(manifest.primary.clone()), ObjectKey::new("web", "first")),
-        "u1",
-    );
+    let primary = Primary::new("podroute", primary, "u1");
     let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
     let desired_state =
         DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
@@ -71,6 +80,7 @@ pub(crate) fn desired_object(kind: &str, name: &str, spec: &Value) -> Value {
     let version = match kind {
         "Deployment" => "apps/v1",
         "Route" => "route.openshift.io/v1",
+        "ClusterRole" => "rbac.authorization.k8s.io/v1",
         _ => "v1",
     };
     json!({"object": {"apiVersion": version, "kind": kind,

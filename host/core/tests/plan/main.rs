@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "an error fails the test")]
 
 mod case;
+mod conflicts;
 mod consent;
 mod merging;
 mod outliving;
@@ -94,9 +95,9 @@ fn object_of_another_controller_is_a_conflict_and_blocks_all_creates() {
         "b",
         &json!([{"apiVersion": "quay.io/v1alpha1", "kind": "Podroute", "name": "second", "uid": "u2", "controller": true}]),
     );
-    case.check(&expect![[r"
-        skip Deployment web/a: not created, since Service web/b is not this primary's
-        skip Service web/b: it is controlled by Podroute second"]]);
+    case.check(&expect![[r#"
+        skip Deployment web/a: held back, since Service web/b is not this primary's
+        skip Service web/b: it is controlled by Podroute second; to let this primary have it, delete that owner, or its owner reference in the object; until then the host holds back Deployment web/a"#]]);
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn object_of_another_controller_is_never_adopted() {
         json!([{"apiVersion": "v1", "kind": "X", "name": "y", "uid": "z", "controller": true}]);
     case.foreign("Deployment", "a", &owner);
     case.adopt = true;
-    case.check(&expect!["skip Deployment web/a: it is controlled by X y"]);
+    case.check(&expect!["skip Deployment web/a: it is controlled by X y; to let this primary have it, delete that owner, or its owner reference in the object"]);
 }
 
 #[test]

@@ -76,13 +76,13 @@ fn retained_object_is_adopted_by_a_primary_of_the_same_name() {
     of_another_module["metadata"]["managedFields"][0]["manager"] = "innkeeper/other/u1".into();
     case.live.clear();
     case.put("ConfigMap", &of_another_module);
-    case.check(&expect![[r"
-        skip ConfigMap web/data: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true
-        skip Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
+    case.check(&expect![[r#"
+        skip ConfigMap web/data: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true; until then the host holds back Service web/b
+        skip Service web/b: held back, since ConfigMap web/data is not this primary's"#]]);
 
     case.live.clear();
     case.put("ConfigMap", &left_behind("of-another"));
-    case.check(&expect![[r"
-        skip ConfigMap web/data: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true
-        skip Service web/b: not created, since ConfigMap web/data is not this primary's"]]);
+    case.check(&expect![[r#"
+        skip ConfigMap web/data: it exists and has no controller; to let this primary adopt it, annotate the primary with innkeeper.dev/adopt=true; until then the host holds back Service web/b
+        skip Service web/b: held back, since ConfigMap web/data is not this primary's"#]]);
 }

@@ -2,7 +2,8 @@
 //!
 //! A step that fails is a problem of its object, and the next steps follow. But an outdated
 //! snapshot (a name that is taken, another version), a lost answer and an absent API server end the
-//! round's writes: so two primaries that desire the same names never get a part of them each.
+//! round's writes: so two primaries that desire the same names of a namespace never get a part of
+//! them each.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,7 +3,7 @@
 use innkeeper_cluster::ApiError;
 use innkeeper_cluster::client::Force;
 use innkeeper_contract::Condition;
-use innkeeper_core::{Manager, Object, ObjectRef, RunResult, run_result, status};
+use innkeeper_core::{Manager, Object, ObjectRef, ResultRenewal, run_result, status};
 use innkeeper_modules::module::RunResultRenewal;
 
 use crate::modules::crds::StatusSchema;
@@ -108,7 +108,11 @@ pub async fn report(
 }
 
 /// How the status of the primary shows the result of the run; `None` if it does not.
-fn run_result(context: &Context<'_>, primary: &Object, schema: &StatusSchema) -> Option<RunResult> {
+fn run_result(
+    context: &Context<'_>,
+    primary: &Object,
+    schema: &StatusSchema,
+) -> Option<ResultRenewal> {
     let settings = context.active.settings();
     let schema = match schema {
         StatusSchema::Pruned(schema) => Some(schema),
@@ -121,8 +125,8 @@ fn run_result(context: &Context<'_>, primary: &Object, schema: &StatusSchema) ->
     let is_renewal =
         settings.run_result == Some(RunResultRenewal::EachPeriod) && context.is_scheduled;
     let period = context.active.resync(primary).filter(|_| is_renewal);
-    let renew_after = period.map(|period| period.max(run_result::RENEWAL_MIN));
-    is_shown.then_some(RunResult { renew_after })
+    let age_min = period.map(|period| period.max(run_result::RENEWAL_MIN));
+    is_shown.then_some(ResultRenewal { age_min })
 }
 
 /// The problem of a kind without a status: no condition can say so on the primary, so the Module's

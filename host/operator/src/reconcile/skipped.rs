@@ -19,7 +19,7 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
         // The run has read the kind's state and the object's name: a change of either wakes it.
         SkipReason::NotServed => ("NotServed", Retry::OnChange),
         SkipReason::Unreadable(_) => ("Unreadable", Retry::OnChange),
-        SkipReason::Conflict(_) => ("Conflict", Retry::OnChange),
+        SkipReason::Conflict { .. } => ("Conflict", Retry::OnChange),
         SkipReason::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
         SkipReason::Unknown => ("Unknown", Retry::Backoff),
         SkipReason::MergeTargetMissing => ("MergeTargetMissing", Retry::OnChange),
@@ -27,8 +27,8 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
             let wait = Duration::try_from(fight.until.duration_since(now)).unwrap_or_default();
             ("Contested", Retry::After(wait))
         }
-        // The conflict that blocks an object is a problem of its own.
-        SkipReason::Blocked(_)
+        // The conflict that holds back an object is a problem of its own, and names the object.
+        SkipReason::HeldBack(_)
         | SkipReason::InSync
         | SkipReason::CreateOnly
         | SkipReason::OptionalNotServed

@@ -5,6 +5,7 @@
 #![allow(clippy::panic, reason = "a test may fail by it")]
 
 mod apply;
+mod conflicts;
 mod drift;
 mod finalizer;
 mod policies;
