@@ -79,23 +79,39 @@ pub enum RestartPolicy {
     Never,
 }
 
+/// The fields without the verbatim ones.
+struct Typed<'a>(&'a PodSpec);
+
+impl Serialize for Typed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        PodSpec::serialize(self.0, serializer)
+    }
+}
+
 impl Serialize for PodSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.verbatim.is_empty() {
             return Self::serialize(self, serializer);
         }
-        let typed = Self::serialize(self, serde_json::value::Serializer);
+        self.joined().map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl PodSpec {
+    /// Returns the verbatim fields with the others added. By way of text: another serializer than
+    /// that of desired objects would add 50 KB to every component.
+    fn joined(&self) -> serde_json::Result<Map<String, Value>> {
+        let typed: Map<String, Value> =
+            serde_json::from_str(&serde_json::to_string(&Typed(self))?)?;
         let mut spec = self.verbatim.clone();
-        if let Value::Object(typed) = typed.map_err(S::Error::custom)? {
-            for (key, value) in typed {
-                match (spec.get_mut(&key), value) {
-                    (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
-                    (_, value) => {
-                        spec.insert(key, value);
-                    }
+        for (key, value) in typed {
+            match (spec.get_mut(&key), value) {
+                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+                (_, value) => {
+                    spec.insert(key, value);
                 }
             }
         }
-        spec.serialize(serializer)
+        Ok(spec)
     }
 }
