@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::{Account, Namespaces};
-use innkeeper_core::Selector;
+use innkeeper_core::PrimarySelector;
 use innkeeper_modules::{Digest, Input, Revision, ValidatedSpec};
 
 use super::active_module::{self, ActiveModule};
@@ -58,14 +58,8 @@ impl Supervisor {
     fn open(&mut self, revision: &Arc<Revision>) -> Option<ActiveModule> {
         let settings: &ValidatedSpec = &revision.settings;
         let name = &revision.module;
-        let selector: Selector = match settings.selector.parse() {
-            Ok(selector) => selector,
-            Err(error) => {
-                // A ValidatedSpec has a valid selector, so this is a defect of the host.
-                tracing::error!(module = %name, %error, "the selector cannot be read");
-                return None;
-            }
-        };
+        let of_guest = PrimarySelector::of_guest(revision.guest.manifest().selector.as_ref());
+        let selector = of_guest.and(&settings.selector);
         let namespaces = if settings.namespaces.is_empty() {
             Namespaces::All
         } else {

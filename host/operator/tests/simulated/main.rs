@@ -14,5 +14,6 @@ mod reconcile;
 mod restart;
 mod run_result;
 mod schedule;
+mod selection;
 mod support;
 mod teardown;
