@@ -21,7 +21,7 @@ impl Supervisor {
     /// reconcile that uses it: the caches of kinds that both read are kept.
     pub(super) fn activate(&mut self, revision: &Arc<Revision>) {
         let name = &revision.module;
-        let Some(active) = self.open(revision) else { return };
+        let active = self.open(revision);
         if revision.settings.service_account.is_none() {
             tracing::warn!(module = %name, "the Module names no serviceAccountName: it acts with all rights of this kubeconfig");
         }
@@ -55,7 +55,7 @@ impl Supervisor {
     }
 
     /// Opens the client and the view of a revision.
-    fn open(&mut self, revision: &Arc<Revision>) -> Option<ActiveModule> {
+    fn open(&mut self, revision: &Arc<Revision>) -> ActiveModule {
         let settings: &ValidatedSpec = &revision.settings;
         let name = &revision.module;
         let of_guest = PrimarySelector::of_guest(revision.guest.manifest().selector.as_ref());
@@ -75,7 +75,7 @@ impl Supervisor {
             None => client.clone(),
         };
         let view = self.caches.open(&reader, name, &active_module::watched(revision), &namespaces);
-        Some(ActiveModule::new(revision.clone(), selector, client, view))
+        ActiveModule::new(revision.clone(), selector, client, view)
     }
 
     /// Runs a candidate on the present primaries, without writes.
@@ -85,7 +85,7 @@ impl Supervisor {
             return self.send(name, Input::Previewed { digest, result: Err(rejection) });
         }
         tracing::info!(module = name, digest = %digest.short(), "preview started");
-        let Some(candidate) = self.open(candidate).map(Arc::new) else { return };
+        let candidate = Arc::new(self.open(candidate));
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         let task = self.shared.env.spawn("preview", async move {
             let active = shared.module(&module);

@@ -158,7 +158,8 @@ impl ActiveModule {
     }
 
     /// Whether the module reconciles a primary: the Module selects its namespace, and both the
-    /// Module and the guest select it by its labels, annotations and fields. One that belongs to Innkeeper itself is no module's.
+    /// Module and the guest select it by its labels, annotations and fields. One that belongs to
+    /// Innkeeper itself is no module's.
     pub fn selects(&self, object: &Object) -> bool {
         let namespaces = &self.settings().namespaces;
         !self.client.is_reserved(&self.primary, &object.key)

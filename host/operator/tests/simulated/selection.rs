@@ -89,6 +89,7 @@ fn annotation_and_field_of_module_and_guest_act_as_a_label_when_a_primary_leaves
         };
         let expected = outcome(&label, of_module(&label)).await;
         assert_eq!(expected.1, json!(false), "nothing holds the deleted primary");
+        assert_eq!(expected.2, json!({"a": false, "label": {"ours": "yes"}}));
 
         // Then selectors by annotation and field, of Module and guest, have the same outcome.
         for way in [&annotation, &field] {
