@@ -108,6 +108,8 @@ fn primary_is_reconciled_only_when_guest_and_module_both_select_it() {
             .with("selector", json!({"matchAnnotations": {"policy": "on"}}));
         let setup = Setup::new(script).spec(json!({"selector": {"matchLabels": {"team": "a"}}}));
         let stage = setup.start().await;
+        let of_guest = stage.module().await["status"]["selector"].clone();
+        assert_eq!(of_guest, json!({"matchAnnotations": {"policy": "on"}}));
         stage.create("one", &complete(&desired(&[config_map("a", "1")]))).await;
 
         // When a primary fulfils one of both, then the host does not touch it.
