@@ -24,6 +24,7 @@ mod failure;
 mod kind;
 mod manifest;
 mod observed;
+mod selector;
 
 pub use condition::{Condition, ConditionStatus, Event, EventType};
 pub use desired::{Desired, DesiredObject, Policy, Reference};
@@ -31,6 +32,7 @@ pub use failure::Failure;
 pub use kind::{Kind, Scope};
 pub use manifest::{Manifest, OwnedKind};
 pub use observed::{Observed, ObservedList, ObservedObject, Readiness, ReadinessState, Unapplied};
+pub use selector::{LabelRequirement, PrimarySelector, SelectorOperator, ValueRequirement};
 
 /// Version of the contract's functions, as in `innkeeper:guest@0.1.0`.
 pub const VERSION: &str = "0.1.0";

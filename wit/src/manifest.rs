@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Kind;
+use crate::{Kind, PrimarySelector};
 
 /// The manifest of a guest: the document that `describe` returns.
 ///
@@ -17,6 +17,10 @@ pub struct Manifest {
     pub version: String,
     /// The kind that the guest reconciles.
     pub primary: Kind,
+    /// Which objects of the primary kind the guest reconciles; all if left out. The Module can
+    /// narrow the selection further, and not widen it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<PrimarySelector>,
     /// Kinds of the objects that the guest may desire.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned: Vec<OwnedKind>,

@@ -1,6 +1,8 @@
+use innkeeper_contract::{LabelRequirement, SelectorOperator, ValueRequirement};
 use serde_json::Value;
 
-use crate::{Manifest, OwnedKind, Resource};
+use crate::kinds::LabelSelector;
+use crate::{Manifest, OwnedKind, PrimarySelector, Resource};
 
 /// Builds a [`Manifest`]: the kinds that the guest uses, and how the host runs it.
 ///
@@ -39,6 +41,7 @@ impl Describe {
             finalizer: None,
             decorates: false,
             parameters_schema: None,
+            selector: None,
         };
         Self { manifest }
     }
@@ -48,6 +51,69 @@ impl Describe {
     pub fn decorates(mut self) -> Self {
         self.manifest.decorates = true;
         self
+    }
+
+    /// Selects the primaries by labels, in addition to other selections. The host leaves objects
+    /// alone that any of the selections or the Module's leaves out, and releases a primary that is
+    /// no longer selected.
+    ///
+    /// ```
+    /// use innkeeper_sdk::{Describe, kind, labels};
+    ///
+    /// kind!(StatefulSet, "apps/v1", "statefulsets");
+    ///
+    /// let manifest = Describe::reconciler_of::<StatefulSet>("service-per-pod", "1.0.0")
+    ///     .selects_labels(&labels([("tier", "front")]))
+    ///     .selects_annotation_key("service-per-pod-label")
+    ///     .selects_field("spec.podManagementPolicy", "OrderedReady")
+    ///     .manifest();
+    /// assert_eq!(manifest.selector.unwrap().match_labels["tier"], "front");
+    /// ```
+    pub fn selects_labels(mut self, labels: impl Into<LabelSelector>) -> Self {
+        let LabelSelector { match_labels, match_expressions } = labels.into();
+        let selector = self.selector();
+        selector.match_labels.extend(match_labels);
+        selector.match_expressions.extend(match_expressions.into_iter().map(|one| {
+            LabelRequirement { key: one.key, operator: one.operator.into(), values: one.values }
+        }));
+        self
+    }
+
+    /// Selects the primaries by the value of an annotation, in addition to other selections.
+    pub fn selects_annotation(mut self, key: &str, value: &str) -> Self {
+        self.selector().match_annotations.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Selects the primaries that have an annotation, in addition to other selections.
+    pub fn selects_annotation_key(mut self, key: &str) -> Self {
+        self.selector().match_annotation_expressions.push(ValueRequirement {
+            key: key.to_owned(),
+            operator: SelectorOperator::Exists,
+            values: Vec::new(),
+        });
+        self
+    }
+
+    /// Selects the primaries by the value of a field (`spec.type`), in addition to other
+    /// selections. The value is the field's text; of a field that is no text, its JSON (`true`).
+    pub fn selects_field(mut self, path: &str, value: &str) -> Self {
+        self.selector().match_fields.push(ValueRequirement {
+            key: path.to_owned(),
+            operator: SelectorOperator::In,
+            values: vec![value.to_owned()],
+        });
+        self
+    }
+
+    /// Sets the selector of the primaries as the manifest has it.
+    pub fn selects(mut self, selector: PrimarySelector) -> Self {
+        self.manifest.selector = Some(selector);
+        self
+    }
+
+    fn selector(&mut self) -> &mut PrimarySelector {
+        self.manifest.selector.get_or_insert_default()
     }
 
     /// Declares that the guest creates objects of this kind.

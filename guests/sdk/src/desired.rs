@@ -191,7 +191,7 @@ impl Desired {
     /// its name holds back no other object, and no conflict about another object holds it back.
     ///
     /// Objects in different namespaces are independent without it.
-    pub fn independent_object(self, object: impl Apply + 'static) -> Self {
+    pub fn independent_object<Source>(self, object: impl IntoObject<Source>) -> Self {
         self.object_with(object, [Policy::Independent])
     }
 

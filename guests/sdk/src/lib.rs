@@ -132,7 +132,8 @@ pub use describe::Describe;
 pub use desired::{Apply, Desired, DesiredObject, IntoObject};
 pub use innkeeper_contract::{
     Condition, ConditionStatus, Event, EventType, Failure, Kind, Manifest, OwnedKind, Policy,
-    Readiness, ReadinessState, Reference, Scope, Unapplied,
+    PrimarySelector, Readiness, ReadinessState, Reference, Scope, SelectorOperator, Unapplied,
+    ValueRequirement,
 };
 pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};

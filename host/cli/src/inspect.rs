@@ -97,6 +97,9 @@ pub(crate) fn text(opened: &Opened) -> Page {
     row(&mut out, "contract", [format!("innkeeper:guest@{}", innkeeper_contract::VERSION)]);
     row(&mut out, "imports", opened.guest.imports());
     row(&mut out, "primary", [kind(&manifest.primary)]);
+    if let Some(selector) = &manifest.selector {
+        row(&mut out, "selects", serde_json::to_string(selector));
+    }
     let owned = manifest.owned.iter();
     row(
         &mut out,

@@ -6,6 +6,7 @@ mod labels;
 mod parser;
 mod requirement;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::Labels;
@@ -52,6 +53,19 @@ impl Selector {
             .all(|requirement| requirement.operator.holds(labels.get(&requirement.key)))
     }
 
+    /// The same for other values by key than labels.
+    pub fn matches_by<'a>(&self, value: impl Fn(&str) -> Option<Cow<'a, str>>) -> bool {
+        self.requirements
+            .iter()
+            .all(|requirement| requirement.operator.holds(value(&requirement.key).as_deref()))
+    }
+
+    /// The selector of what both select.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self::new(self.requirements.iter().chain(&other.requirements).cloned())
+    }
+
     /// How many comparisons [`Selector::matches`] makes at most: one for each requirement and each
     /// value.
     pub fn weight(&self) -> usize {
@@ -80,8 +94,9 @@ impl Selector {
                 both().filter(|one| one.key == *key).map(|one| &one.operator).collect();
             let named = of_key.iter().flat_map(|operator| operator.boundary_values());
             let mut values: Vec<Option<String>> = named.map(Some).collect();
-            // No label has a value that begins with a dash, so no requirement names this one.
-            values.extend([Some("-".to_owned()), None]);
+            // Longer than every value in the requirements, so that none names it; not a number.
+            let unnamed = values.iter().flatten().map(String::as_str).collect::<String>() + "-";
+            values.extend([Some(unnamed), None]);
             values.iter().any(|value| of_key.iter().all(|one| one.holds(value.as_deref())))
         })
     }

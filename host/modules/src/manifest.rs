@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
-use innkeeper_core::{foreign, names as grammar};
+use innkeeper_core::{PrimarySelector, foreign, names as grammar};
 use semver::Version;
 use serde_json::Value;
 
@@ -86,6 +86,11 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     }
     for (index, read) in manifest.reads.iter().enumerate() {
         kind(&format!("reads[{index}]"), read, &mut errors);
+    }
+    if let Some(selector) = &manifest.selector {
+        PrimarySelector::read(selector, "selector", &mut |field, problem| {
+            errors.push(format!("{field}: {problem}"));
+        });
     }
     if let Some(finalizer) = &manifest.finalizer
         && !finalizer.is_empty()

@@ -19,8 +19,8 @@ use serde_json::Value;
 use crate::renamed;
 
 pub use spec::{
-    ConfigMapSource, CrdPolicy, LabelOperator, LabelRequirement, LabelSelector, Limits, ModuleSpec,
-    Quantity, Rollout, RunResultRenewal, Source, Strategy,
+    ConfigMapSource, CrdPolicy, Limits, ModuleSpec, Quantity, Rollout, RunResultRenewal, Source,
+    Strategy,
 };
 pub use status::{
     CandidateStatus, EarlierRevision, ExampleStatus, GuestName, KindName, KindStatus,

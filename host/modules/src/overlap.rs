@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_core::Selector;
+use innkeeper_core::PrimarySelector;
 
 use crate::module::KindName;
 
@@ -15,8 +15,8 @@ pub(crate) struct PrimaryScope {
     pub(crate) decorates: bool,
     /// Empty for all.
     pub(crate) namespaces: BTreeSet<String>,
-    /// In Kubernetes' text form; empty for all.
-    pub(crate) selector: String,
+    /// What the guest and the Module both select.
+    pub(crate) selector: PrimarySelector,
 }
 
 impl PrimaryScope {
@@ -29,11 +29,7 @@ impl PrimaryScope {
             && (self.namespaces.is_empty()
                 || other.namespaces.is_empty()
                 || !self.namespaces.is_disjoint(&other.namespaces))
-            && match (self.selector.parse::<Selector>(), other.selector.parse::<Selector>()) {
-                (Ok(mine), Ok(theirs)) => mine.overlaps(&theirs),
-                // Settings are checked; what cannot be read is not known to be apart.
-                _ => true,
-            }
+            && self.selector.overlaps(&other.selector)
     }
 }
 
@@ -50,7 +46,10 @@ mod tests {
             primary: KindName { api_version: api_version.into(), kind: "Podroute".into() },
             decorates: false,
             namespaces: namespaces.iter().map(|one| (*one).to_owned()).collect(),
-            selector: selector.into(),
+            selector: PrimarySelector {
+                labels: selector.parse().unwrap(),
+                ..PrimarySelector::default()
+            },
         }
     }
 

@@ -14,6 +14,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
+use innkeeper_core::{PrimarySelector, host_names};
 use innkeeper_sandbox::Limits;
 use serde_json::{Map, Value};
 
@@ -55,8 +56,8 @@ pub struct ValidatedSpec {
     pub writes_per_second: NonZeroU32,
     /// Bytes of the records of what the module's runs read; beyond it records become less exact.
     pub recorded_read_bytes: usize,
-    /// Kubernetes' text form of the selector of primaries; empty for all.
-    pub selector: String,
+    /// The Module's selector of primaries.
+    pub selector: PrimarySelector,
     /// Namespaces of primaries; empty for all.
     pub namespaces: BTreeSet<String>,
     /// Whether objects may lie outside the primary's namespace.

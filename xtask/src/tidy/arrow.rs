@@ -118,6 +118,15 @@ const ASYNC: [&str; 10] = [
     "innkeeper-loop-tests",
 ];
 
+/// Those that may use the types of Kubernetes: the client's users, and guests who ask for them.
+const TYPES: [&str; 5] = [
+    "innkeeper-cluster",
+    "innkeeper-cluster-tests",
+    "innkeeper-loop-tests",
+    "innkeeper-sdk",
+    "typed",
+];
+
 /// Crates of others that have one home: prefix of the name, and who may use it. The first that fits
 /// counts.
 const HOMES: [(&str, &[&str]); 7] = [
@@ -126,7 +135,7 @@ const HOMES: [(&str, &[&str]); 7] = [
     // Functions that rules in CEL may call; it does not know the client.
     ("kube-cel", &["innkeeper-simulator"]),
     ("kube", &KUBE),
-    ("k8s-openapi", &KUBE),
+    ("k8s-openapi", &TYPES),
     ("tokio", &ASYNC),
     ("axum", &["innkeeper-cli"]),
 ];

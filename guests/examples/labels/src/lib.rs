@@ -6,8 +6,8 @@
 
 use innkeeper_sdk::serde_json::json;
 use innkeeper_sdk::{
-    Apply, Context, Describe, Desired, Labels, Manifest, Metadata, Observed, Outcome, Policy,
-    Primary, Reconciler, Resource, Scope,
+    Apply as _, Context, Describe, Desired, Labels, Manifest, Metadata, Observed, Outcome, Policy,
+    Reconciler, kind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,28 +21,7 @@ pub struct Namespace {
     pub metadata: Metadata,
 }
 
-impl Resource for Namespace {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Namespace";
-    const PLURAL: &'static str = "namespaces";
-    const SCOPE: Scope = Scope::Cluster;
-}
-
-impl Primary for Namespace {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
-
-impl Apply for Namespace {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+kind!(Primary + Apply for Namespace, "v1", "namespaces", Cluster);
 
 /// The parameters of the Module.
 #[derive(Clone, Debug, Default, Deserialize)]

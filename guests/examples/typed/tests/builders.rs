@@ -1,6 +1,8 @@
 //! The builders of the SDK against the types of `k8s-openapi`, which are generated from Kubernetes'
 //! own schemas and ignore unknown fields: what they return unchanged has no wrong field.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+
 use innkeeper_sdk::kinds::{
     Affinity, ClusterRole, ClusterRoleBinding, ConfigMap, Container, CronJob, DaemonSet,
     Deployment, DeploymentStrategy, EnvFrom, HorizontalPodAutoscaler, ImagePullPolicy, Ingress,
@@ -18,6 +20,7 @@ use serde_json::Value;
 
 /// Checks a builder against the struct `K` of the same kind.
 #[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "the callers end with the builder's value")]
 fn check<K>(object: impl Apply)
 where
     K: innkeeper_sdk::Resource + DeserializeOwned + Serialize,

@@ -1,9 +1,9 @@
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::{EnvFrom, EnvSource, EnvVar, Probe, Resources, SecurityContext, VolumeMount};
 
-/// A container. [`PodTemplate::field`](super::PodTemplate::field) adds a container with fields that
-/// are missing here.
+/// A container. [`Container::field`] sets a field that has no method here.
 ///
 /// ```
 /// use innkeeper_sdk::kinds::{Container, Probe, Resources};
@@ -51,18 +51,13 @@ pub struct Container {
     /// Startup probe; the other probes start when it has succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup_probe: Option<Probe>,
-    /// Sources of environment variables.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub env_from: Vec<EnvFrom>,
-    /// Compute resources.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<Resources>,
-    /// Rights of the processes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub security_context: Option<SecurityContext>,
     /// Working directory; the image's if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
+    /// Further fields as JSON. A field that few containers have is here, so that only guests that
+    /// set it contain the code that serializes it.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
 }
 
 impl Container {
@@ -118,7 +113,26 @@ impl Container {
 
     /// Adds one environment variable per key of a Secret or ConfigMap.
     pub fn env_from(mut self, source: EnvFrom) -> Self {
-        self.env_from.push(source);
+        let list = self.more.entry("envFrom").or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(list) = list {
+            list.push(source.into());
+        }
+        self
+    }
+
+    /// Sets the compute resources.
+    pub fn resources(self, resources: Resources) -> Self {
+        self.field("resources", resources)
+    }
+
+    /// Sets the rights of the processes.
+    pub fn security_context(self, context: SecurityContext) -> Self {
+        self.field("securityContext", context)
+    }
+
+    /// Sets a field that has no method here, as JSON.
+    pub fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(name.to_owned(), value.into());
         self
     }
 
@@ -174,10 +188,6 @@ impl Container {
         liveness_probe(liveness_probe: Probe);
         /// Sets the startup probe.
         startup_probe(startup_probe: Probe);
-        /// Sets the compute resources.
-        resources(resources: Resources);
-        /// Sets the rights of the processes.
-        security_context(security_context: SecurityContext);
         /// Sets the working directory.
         working_dir(working_dir: String);
     }

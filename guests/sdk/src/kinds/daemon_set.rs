@@ -12,7 +12,7 @@ use crate::Metadata;
 /// let labels = labels([("app", "agent")]);
 /// let template = PodTemplate::new(&labels).container(Container::new("agent", "agent:1"));
 /// let agent = DaemonSet::new("agent", &labels, template.node_label("disk", "ssd"));
-/// assert_eq!(agent.spec.template.spec.node_selector["disk"], "ssd");
+/// assert_eq!(agent.spec.template.spec.verbatim["nodeSelector"]["disk"], "ssd");
 /// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct DaemonSet {

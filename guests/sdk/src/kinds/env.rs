@@ -43,9 +43,6 @@ pub struct KeyRef {
     pub name: String,
     /// Key.
     pub key: String,
-    /// Whether the container starts without the key; it does not if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub optional: Option<bool>,
 }
 
 /// A field of a pod.
@@ -62,7 +59,7 @@ pub struct FieldRef {
 /// use innkeeper_sdk::kinds::{Container, EnvFrom};
 ///
 /// let web = Container::new("web", "nginx:1").env_from(EnvFrom::config_map("settings"));
-/// assert_eq!(web.env_from.len(), 1);
+/// assert_eq!(web.more["envFrom"][0]["configMapRef"]["name"], "settings");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -102,9 +99,11 @@ impl EnvSource {
 impl KeyRef {
     /// Refers to a key that must exist.
     pub fn new(name: impl Into<String>, key: impl Into<String>) -> Self {
-        Self { name: name.into(), key: key.into(), optional: None }
+        Self { name: name.into(), key: key.into() }
     }
 }
+
+into_json!(EnvFrom);
 
 impl EnvFrom {
     /// Takes the keys of a ConfigMap.

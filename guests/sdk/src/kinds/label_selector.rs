@@ -102,6 +102,17 @@ impl LabelRequirement {
     }
 }
 
+impl From<LabelOperator> for innkeeper_contract::SelectorOperator {
+    fn from(operator: LabelOperator) -> Self {
+        match operator {
+            LabelOperator::In => Self::In,
+            LabelOperator::NotIn => Self::NotIn,
+            LabelOperator::Exists => Self::Exists,
+            LabelOperator::DoesNotExist => Self::DoesNotExist,
+        }
+    }
+}
+
 impl From<&Labels> for LabelSelector {
     fn from(labels: &Labels) -> Self {
         Self { match_labels: labels.clone(), match_expressions: Vec::new() }

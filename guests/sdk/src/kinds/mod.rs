@@ -80,7 +80,7 @@ pub use network_policy::{
 };
 pub use pod::Pod;
 pub use pod_disruption_budget::{Amount, PodDisruptionBudget, PodDisruptionBudgetSpec};
-pub use pod_spec::{ImagePullSecret, PodSpec, RestartPolicy};
+pub use pod_spec::{PodSpec, RestartPolicy};
 pub use pod_template::PodTemplate;
 pub use policy_rule::PolicyRule;
 pub use probe::{ExecAction, GrpcAction, HttpGetAction, Probe, TcpSocketAction};

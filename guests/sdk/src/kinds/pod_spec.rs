@@ -1,64 +1,35 @@
-use serde::ser::Error as _;
+use serde::ser::{SerializeMap, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Affinity, Container, PodSecurityContext, Toleration, Volume};
-use crate::Labels;
+use super::{Affinity, Container, Volume};
 
 /// The spec of a pod.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", remote = "Self")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSpec {
     /// Containers.
     pub containers: Vec<Container>,
     /// Init containers, which end before the containers start.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub init_containers: Vec<Container>,
     /// ServiceAccount; the namespace's `default` if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
     /// Seconds that the pod has to stop; the API server's default is 30.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<i64>,
     /// When to restart containers that have ended; `Always` if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<RestartPolicy>,
     /// Scheduling constraints.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Affinity>,
     /// Whether the containers get environment variables for the namespace's Services; they do if
     /// `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_service_links: Option<bool>,
     /// Whether the containers get the ServiceAccount's token; they do if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub automount_service_account_token: Option<bool>,
     /// Volumes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<Volume>,
-    /// Labels that the pod's node must carry.
-    #[serde(skip_serializing_if = "Labels::is_empty")]
-    pub node_selector: Labels,
-    /// Taints of nodes on which the pod may run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tolerations: Vec<Toleration>,
-    /// Rights of all containers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub security_context: Option<PodSecurityContext>,
-    /// Secrets for pulling images.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub image_pull_secrets: Vec<ImagePullSecret>,
-    /// Fields as JSON, to which the fields above are added: lists are appended, other fields
-    /// replaced. See [`PodTemplate`](super::PodTemplate).
-    #[serde(skip)]
+    /// Further fields as JSON. Containers, init containers and volumes above are appended to the
+    /// lists here; other fields above replace the ones here. See
+    /// [`PodTemplate`](super::PodTemplate).
     pub verbatim: Map<String, Value>,
-}
-
-/// The name of a Secret for pulling images.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ImagePullSecret {
-    /// Name.
-    pub name: String,
 }
 
 impl PodSpec {
@@ -79,23 +50,86 @@ pub enum RestartPolicy {
     Never,
 }
 
+/// A list that begins with elements as JSON.
+struct Joined<'a, T> {
+    verbatim: &'a [Value],
+    typed: &'a [T],
+}
+
+impl<T: Serialize> Serialize for Joined<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.verbatim.len() + self.typed.len()))?;
+        for element in self.verbatim {
+            list.serialize_element(element)?;
+        }
+        for element in self.typed {
+            list.serialize_element(element)?;
+        }
+        list.end()
+    }
+}
+
+/// Writes the fields of a pod's spec, and remembers which.
+struct Fields<'a, M> {
+    map: M,
+    verbatim: &'a Map<String, Value>,
+    written: Vec<&'static str>,
+}
+
+impl<M: SerializeMap> Fields<'_, M> {
+    fn field<T: Serialize>(&mut self, key: &'static str, value: &T) -> Result<(), M::Error> {
+        self.written.push(key);
+        self.map.serialize_entry(key, value)
+    }
+
+    fn option<T: Serialize>(
+        &mut self,
+        key: &'static str,
+        value: Option<&T>,
+    ) -> Result<(), M::Error> {
+        value.map_or(Ok(()), |value| self.field(key, value))
+    }
+
+    /// A list is left out if it is empty and not `required`.
+    fn list<T: Serialize>(
+        &mut self,
+        key: &'static str,
+        typed: &[T],
+        required: bool,
+    ) -> Result<(), M::Error> {
+        let verbatim = self.verbatim.get(key).and_then(Value::as_array).map_or(&[][..], |all| all);
+        if verbatim.is_empty() && typed.is_empty() && !required {
+            return Ok(());
+        }
+        self.field(key, &Joined { verbatim, typed })
+    }
+}
+
 impl Serialize for PodSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.verbatim.is_empty() {
-            return Self::serialize(self, serializer);
-        }
-        let typed = Self::serialize(self, serde_json::value::Serializer);
-        let mut spec = self.verbatim.clone();
-        if let Value::Object(typed) = typed.map_err(S::Error::custom)? {
-            for (key, value) in typed {
-                match (spec.get_mut(&key), value) {
-                    (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
-                    (_, value) => {
-                        spec.insert(key, value);
-                    }
-                }
+        let map = serializer.serialize_map(None)?;
+        let mut fields = Fields { map, verbatim: &self.verbatim, written: Vec::new() };
+        fields.list("containers", &self.containers, true)?;
+        fields.list("initContainers", &self.init_containers, false)?;
+        fields.option("serviceAccountName", self.service_account_name.as_ref())?;
+        fields.option(
+            "terminationGracePeriodSeconds",
+            self.termination_grace_period_seconds.as_ref(),
+        )?;
+        fields.option("restartPolicy", self.restart_policy.as_ref())?;
+        fields.option("affinity", self.affinity.as_ref())?;
+        fields.option("enableServiceLinks", self.enable_service_links.as_ref())?;
+        fields.option(
+            "automountServiceAccountToken",
+            self.automount_service_account_token.as_ref(),
+        )?;
+        fields.list("volumes", &self.volumes, false)?;
+        let Fields { mut map, written, .. } = fields;
+        for (key, value) in &self.verbatim {
+            if !written.contains(&&**key) {
+                map.serialize_entry(key, value)?;
             }
         }
-        spec.serialize(serializer)
+        map.end()
     }
 }

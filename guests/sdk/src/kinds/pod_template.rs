@@ -1,10 +1,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::{
-    Affinity, Container, ImagePullSecret, PodSecurityContext, PodSpec, RestartPolicy, Toleration,
-    Volume,
-};
+use super::{Affinity, Container, PodSecurityContext, PodSpec, RestartPolicy, Toleration, Volume};
 use crate::{Labels, Metadata};
 
 /// The template of a workload's pods.
@@ -109,25 +106,33 @@ impl PodTemplate {
 
     /// Requires a node with this label.
     pub fn node_label(mut self, key: &str, value: &str) -> Self {
-        self.spec.node_selector.insert(key.to_owned(), value.to_owned());
+        let selector = self.spec.verbatim.entry("nodeSelector").or_insert_with(empty_object);
+        if let Value::Object(labels) = selector {
+            labels.insert(key.to_owned(), value.into());
+        }
         self
     }
 
     /// Lets the pods run on nodes with a taint.
-    pub fn toleration(mut self, toleration: Toleration) -> Self {
-        self.spec.tolerations.push(toleration);
-        self
+    pub fn toleration(self, toleration: Toleration) -> Self {
+        self.append("tolerations", toleration.into())
     }
 
     /// Sets the rights of all containers.
-    pub fn security_context(mut self, context: PodSecurityContext) -> Self {
-        self.spec.security_context = Some(context);
-        self
+    pub fn security_context(self, context: PodSecurityContext) -> Self {
+        self.field("securityContext", context)
     }
 
     /// Adds a Secret for pulling images.
-    pub fn image_pull_secret(mut self, name: impl Into<String>) -> Self {
-        self.spec.image_pull_secrets.push(ImagePullSecret { name: name.into() });
+    pub fn image_pull_secret(self, name: &str) -> Self {
+        self.append("imagePullSecrets", serde_json::json!({ "name": name }))
+    }
+
+    fn append(mut self, list: &str, element: Value) -> Self {
+        let list = self.spec.verbatim.entry(list).or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(list) = list {
+            list.push(element);
+        }
         self
     }
 
@@ -137,6 +142,10 @@ impl PodTemplate {
         self.spec.verbatim.insert(name.to_owned(), value.into());
         self
     }
+}
+
+fn empty_object() -> Value {
+    Value::Object(Map::new())
 }
 
 impl<'de> Deserialize<'de> for PodTemplate {

@@ -9,7 +9,7 @@ use serde::Serialize;
 ///
 /// let resources = Resources::default().request("cpu", "100m").limit("memory", "128Mi");
 /// let web = Container::new("web", "nginx:1").resources(resources);
-/// assert_eq!(web.resources.unwrap().limits["memory"], "128Mi");
+/// assert_eq!(web.more["resources"]["limits"]["memory"], "128Mi");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Resources {
@@ -20,6 +20,8 @@ pub struct Resources {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, String>,
 }
+
+into_json!(Resources);
 
 impl Resources {
     /// Requests a quantity (`100m`) of a resource (`cpu`, `memory`).

@@ -7,7 +7,7 @@ use serde::Serialize;
 ///
 /// let context = SecurityContext::restricted().run_as_user(1000).read_only_root_filesystem(true);
 /// let web = Container::new("web", "nginx:1").security_context(context);
-/// assert_eq!(web.security_context.unwrap().run_as_non_root, Some(true));
+/// assert_eq!(web.more["securityContext"]["runAsNonRoot"], true);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,6 +57,9 @@ pub struct SeccompProfile {
     pub type_: String,
 }
 
+into_json!(SecurityContext);
+into_json!(PodSecurityContext);
+
 impl SecurityContext {
     /// Creates what the Pod Security Standard `restricted` requires of a container.
     pub fn restricted() -> Self {
@@ -102,7 +105,7 @@ impl SecurityContext {
 ///
 /// let template = PodTemplate::new(&innkeeper_sdk::labels([("app", "web")]))
 ///     .security_context(PodSecurityContext::default().run_as_user(1000).fs_group(1000));
-/// assert_eq!(template.spec.security_context.unwrap().fs_group, Some(1000));
+/// assert_eq!(template.spec.verbatim["securityContext"]["fsGroup"], 1000);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -10,3 +10,14 @@ macro_rules! setters {
         )+
     };
 }
+
+/// Converts a struct to JSON. Plain data always serializes.
+macro_rules! into_json {
+    ($type:ty) => {
+        impl From<$type> for serde_json::Value {
+            fn from(value: $type) -> Self {
+                serde_json::to_value(value).unwrap_or_default()
+            }
+        }
+    };
+}

@@ -7,7 +7,7 @@ use serde::Serialize;
 ///
 /// let template = PodTemplate::new(&innkeeper_sdk::labels([("app", "agent")]))
 ///     .toleration(Toleration::exists("node-role.kubernetes.io/control-plane"));
-/// assert_eq!(template.spec.tolerations.len(), 1);
+/// assert_eq!(template.spec.verbatim["tolerations"][0]["operator"], "Exists");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Toleration {
@@ -23,6 +23,8 @@ pub struct Toleration {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
 }
+
+into_json!(Toleration);
 
 impl Toleration {
     /// Tolerates the taint with any value.

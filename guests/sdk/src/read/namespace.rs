@@ -21,7 +21,7 @@ pub struct NamespaceStatus {
 }
 
 impl Namespace {
-    /// Returns whether the Namespace is being deleted: the API server then creates no objects in it.
+    /// Returns whether the Namespace is being deleted: the API server then creates nothing in it.
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some() || self.status.phase == "Terminating"
     }

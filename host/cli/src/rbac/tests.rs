@@ -25,6 +25,7 @@ fn manifest() -> Manifest {
         finalizer: Some(String::new()),
         decorates: false,
         parameters_schema: None,
+        selector: None,
     }
 }
 

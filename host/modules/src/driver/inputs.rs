@@ -84,6 +84,7 @@ impl<G: Loaded> ModuleState<G> {
         self.versions.extend(versions(status));
         self.restored.primary.clone_from(&status.primary);
         self.restored.decorates = status.decorates;
+        self.restored.selector.clone_from(&status.selector);
         self.restored.finalizer.clone_from(&status.finalizer);
         Some(status_loaded(status))
     }

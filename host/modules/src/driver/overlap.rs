@@ -1,7 +1,7 @@
 //! Modules that would reconcile the same primaries: all but one are refused.
 
 use innkeeper_contract::Manifest;
-use innkeeper_core::control;
+use innkeeper_core::{PrimarySelector, control};
 
 use super::Driver;
 use super::message::Input;
@@ -83,7 +83,7 @@ fn primary_scope(manifest: &Manifest, settings: &ValidatedSpec) -> PrimaryScope 
         },
         decorates: control::decorates(manifest),
         namespaces: settings.namespaces.clone(),
-        selector: settings.selector.clone(),
+        selector: PrimarySelector::of_guest(manifest.selector.as_ref()).and(&settings.selector),
     }
 }
 
@@ -108,7 +108,8 @@ impl<G: Loaded> ModuleState<G> {
             primary: self.restored.primary.as_ref()?.name(),
             decorates: self.restored.decorates,
             namespaces: settings.namespaces.clone(),
-            selector: settings.selector.clone(),
+            selector: PrimarySelector::of_guest(self.restored.selector.as_ref())
+                .and(&settings.selector),
         })
     }
 }

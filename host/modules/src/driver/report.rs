@@ -111,6 +111,9 @@ impl<G: Loaded> ModuleState<G> {
             if control::decorates(manifest) {
                 members.insert("decorates".into(), true.into());
             }
+            if let Some(selector) = &manifest.selector {
+                members.insert("selector".into(), json!(selector));
+            }
             members.insert("contract".into(), innkeeper_contract::VERSION.into());
         }
         if !self.owned_kinds.is_empty() {

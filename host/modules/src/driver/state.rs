@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use innkeeper_contract::PrimarySelector;
 use serde_json::Value;
 
 use super::installation_numbers::InstallationNumbers;
@@ -60,6 +61,8 @@ pub(super) struct RestoredStatus {
     pub(super) primary: Option<KindStatus>,
     /// The module decorated its primaries.
     pub(super) decorates: bool,
+    /// The selector of its guest.
+    pub(super) selector: Option<PrimarySelector>,
     /// The finalizer on its primaries.
     pub(super) finalizer: Option<String>,
 }

@@ -1,7 +1,6 @@
 //! `spec` of a Module. The doc comments are the descriptions in its CustomResourceDefinition.
 
-use std::collections::BTreeMap;
-
+use innkeeper_contract::PrimarySelector;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -59,9 +58,10 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "Limits::is_default")]
     pub limits: Limits,
 
-    /// Labels of the primaries that the host reconciles; all if left out.
+    /// Which primaries the host reconciles, by labels, annotations and fields; all if left out. It
+    /// narrows the selection of the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub selector: Option<LabelSelector>,
+    pub selector: Option<PrimarySelector>,
 
     /// Namespaces whose primaries the host reconciles; all if left out or empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -275,49 +275,4 @@ pub enum Quantity {
     Number(u64),
     /// Text.
     Text(String),
-}
-
-/// Labels that an object must have: both members must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LabelSelector {
-    /// Labels with exactly these values.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 64))]
-    pub match_labels: BTreeMap<String, String>,
-
-    /// Requirements on labels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
-    pub match_expressions: Vec<LabelRequirement>,
-}
-
-/// A requirement on one label.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LabelRequirement {
-    /// The label.
-    #[schemars(length(min = 1, max = 317))]
-    pub key: String,
-
-    /// How its value and `values` are related.
-    pub operator: LabelOperator,
-
-    /// For `In` and `NotIn`, at least one; for `Exists` and `DoesNotExist`, none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = 63)))]
-    pub values: Vec<String>,
-}
-
-/// How a label's value and the values of a requirement are related.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum LabelOperator {
-    /// One of the values.
-    In,
-    /// None of the values, or no such label.
-    NotIn,
-    /// Any value.
-    Exists,
-    /// No such label.
-    DoesNotExist,
 }

@@ -1,6 +1,6 @@
 //! `status` of a Module. The doc comments are the descriptions in its CustomResourceDefinition.
 
-use innkeeper_contract::Kind;
+use innkeeper_contract::{Kind, PrimarySelector};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,11 @@ pub struct ModuleStatus {
     /// Whether the guest decorates the primaries, so that others may reconcile them as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decorates: bool,
+
+    /// Which primaries the guest selects. The module reconciles those of them that spec.selector
+    /// selects too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<PrimarySelector>,
 
     /// The finalizer that the module writes on its primaries. When the Module is deleted, the host
     /// removes it from all of them first.

@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use innkeeper_core::{host_objects, names};
+use innkeeper_contract::PrimarySelector as Document;
+use innkeeper_core::{PrimarySelector, host_objects, names};
 use innkeeper_sandbox::Limits;
 
 use super::bounds::{
@@ -15,7 +16,7 @@ use super::duration::{not_a_duration, parse_duration, resync_period};
 use super::errors::SpecError;
 use super::reserved_group::is_reserved_group;
 use super::source_ref::{SourceKind, SourceRef};
-use crate::module::{self, LabelOperator, LabelSelector, Quantity};
+use crate::module::{self, Quantity};
 use crate::rollout::{ROLLBACK_WINDOW_MAX, Rollout, Strategy};
 
 /// The errors that were found so far.
@@ -285,55 +286,9 @@ impl SpecChecker {
         parsed
     }
 
-    pub(super) fn selector(&mut self, selector: &LabelSelector) -> String {
-        let mut parts = Vec::new();
-        for (key, value) in &selector.match_labels {
-            let field = format!("spec.selector.matchLabels[{key:?}]");
-            self.label_key(&field, key);
-            self.label_value(&field, value);
-            parts.push(format!("{key}={value}"));
-        }
-        for (index, requirement) in selector.match_expressions.iter().enumerate() {
-            let field = format!("spec.selector.matchExpressions[{index}]");
-            let key = &requirement.key;
-            self.label_key(&format!("{field}.key"), key);
-            for (index, value) in requirement.values.iter().enumerate() {
-                self.label_value(&format!("{field}.values[{index}]"), value);
-            }
-            let values = requirement.values.join(",");
-            let wants_values =
-                matches!(requirement.operator, LabelOperator::In | LabelOperator::NotIn);
-            if wants_values && requirement.values.is_empty() {
-                self.error(
-                    &format!("{field}.values"),
-                    "is empty: In and NotIn need at least one value",
-                );
-            }
-            if !wants_values && !requirement.values.is_empty() {
-                self.error(
-                    &format!("{field}.values"),
-                    "must be left out with Exists and DoesNotExist",
-                );
-            }
-            parts.push(match requirement.operator {
-                LabelOperator::In => format!("{key} in ({values})"),
-                LabelOperator::NotIn => format!("{key} notin ({values})"),
-                LabelOperator::Exists => key.clone(),
-                LabelOperator::DoesNotExist => format!("!{key}"),
-            });
-        }
-        parts.join(",")
-    }
-
-    pub(super) fn label_key(&mut self, field: &str, key: &str) {
-        if !names::is_qualified(key) {
-            self.error(field, format!("{key:?} is not a label: letters, digits, '-', '_' and '.', at most 63 characters, perhaps after a DNS name and '/'"));
-        }
-    }
-
-    pub(super) fn label_value(&mut self, field: &str, value: &str) {
-        if !names::is_label_value(value) {
-            self.error(field, format!("{value:?} is not a label's value: letters, digits, '-', '_' and '.', at most 63 characters"));
-        }
+    pub(super) fn selector(&mut self, selector: &Document) -> PrimarySelector {
+        PrimarySelector::read(selector, "spec.selector", &mut |field, problem| {
+            self.error(field, problem);
+        })
     }
 }

@@ -67,7 +67,12 @@ fn a_whole_spec_is_understood() {
             },
             writes_per_second: 50.try_into().unwrap(),
             recorded_read_bytes: 2 << 20,
-            selector: "app=a,example.com/tier=,env in (dev,test),env notin (prod),x,!y".into(),
+            selector: PrimarySelector {
+                labels: "app=a,example.com/tier=,env in (dev,test),env notin (prod),x,!y"
+                    .parse()
+                    .unwrap(),
+                ..PrimarySelector::default()
+            },
             namespaces: ["a".to_owned(), "b".to_owned()].into(),
             allow_cross_namespace: false,
             allow_finalizers: false,
@@ -85,7 +90,7 @@ fn what_is_left_out_is_the_default() {
     assert_eq!(settings.limits, Limits::default());
     assert_eq!(settings.parameters, Value::Null);
     assert_eq!((settings.manage_status, settings.paused, settings.resync), (true, false, None));
-    assert_eq!(settings.selector, "");
+    assert_eq!(settings.selector, PrimarySelector::default());
 }
 
 #[test]

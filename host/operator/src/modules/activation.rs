@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::{Account, Namespaces};
-use innkeeper_core::Selector;
+use innkeeper_core::PrimarySelector;
 use innkeeper_modules::{Digest, Input, Revision, ValidatedSpec};
 
 use super::event::SupervisorEvent;
@@ -21,7 +21,7 @@ impl Supervisor {
     /// reconcile that uses it: the caches of kinds that both read are kept.
     pub(super) fn activate(&mut self, revision: &Arc<Revision>) {
         let name = &revision.module;
-        let Some(active) = self.open(revision) else { return };
+        let active = self.open(revision);
         if revision.settings.service_account.is_none() {
             tracing::warn!(module = %name, "the Module names no serviceAccountName: it acts with all rights of this kubeconfig");
         }
@@ -55,17 +55,11 @@ impl Supervisor {
     }
 
     /// Opens the client and the view of a revision.
-    fn open(&mut self, revision: &Arc<Revision>) -> Option<OpenRevision> {
+    fn open(&mut self, revision: &Arc<Revision>) -> OpenRevision {
         let settings: &ValidatedSpec = &revision.settings;
         let name = &revision.module;
-        let selector: Selector = match settings.selector.parse() {
-            Ok(selector) => selector,
-            Err(error) => {
-                // A ValidatedSpec has a valid selector, so this is a defect of the host.
-                tracing::error!(module = %name, %error, "the selector cannot be read");
-                return None;
-            }
-        };
+        let of_guest = PrimarySelector::of_guest(revision.guest.manifest().selector.as_ref());
+        let selector = of_guest.and(&settings.selector);
         let namespaces = if settings.namespaces.is_empty() {
             Namespaces::All
         } else {
@@ -81,7 +75,7 @@ impl Supervisor {
             None => client.clone(),
         };
         let view = self.caches.open(&reader, name, &open_revision::watched(revision), &namespaces);
-        Some(OpenRevision::new(revision.clone(), selector, client, view))
+        OpenRevision::new(revision.clone(), selector, client, view)
     }
 
     /// Runs a candidate on the present primaries, without writes.
@@ -91,7 +85,7 @@ impl Supervisor {
             return self.send(name, Input::Previewed { digest, result: Err(rejection) });
         }
         tracing::info!(module = name, digest = %digest.short(), "preview started");
-        let Some(candidate) = self.open(candidate).map(Arc::new) else { return };
+        let candidate = Arc::new(self.open(candidate));
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         let task = self.shared.env.spawn("preview", async move {
             let active = shared.module(&module);

@@ -10,7 +10,7 @@ use innkeeper_core::consent::{self, RESYNC_ANNOTATION};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::{Finalizer, Object, ObjectRef, Selector, control};
+use innkeeper_core::{Finalizer, Object, ObjectRef, PrimarySelector, control};
 use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
 use innkeeper_sandbox::Guest;
 
@@ -35,8 +35,8 @@ pub enum TeardownPhase {
 pub struct OpenRevision {
     /// The guest and its settings.
     revision: Arc<Revision>,
-    /// The selector of primaries.
-    pub selector: Selector,
+    /// The primaries that the guest and the Module both select.
+    pub selector: PrimarySelector,
     /// Requests as the module's ServiceAccount.
     pub client: ApiClient,
     /// The caches, as the module's ServiceAccount may read them.
@@ -61,7 +61,12 @@ pub struct OpenRevision {
 
 impl OpenRevision {
     /// A revision with its identity and its caches.
-    pub fn new(revision: Arc<Revision>, selector: Selector, client: ApiClient, view: View) -> Self {
+    pub fn new(
+        revision: Arc<Revision>,
+        selector: PrimarySelector,
+        client: ApiClient,
+        view: View,
+    ) -> Self {
         let kinds: BTreeMap<_, _> = declared(&revision.guest)
             .into_iter()
             .map(|kind| ((kind.api_version.clone(), kind.kind.clone()), Arc::new(kind)))
@@ -153,13 +158,14 @@ impl OpenRevision {
         self.guest().manifest().owned.iter().any(|owned| owned.optional && owned.kind == *kind)
     }
 
-    /// Whether the module reconciles a primary: its namespace and its labels are selected. One that
-    /// belongs to Innkeeper itself is no module's.
+    /// Whether the module reconciles a primary: the Module selects its namespace, and both the
+    /// Module and the guest select it by its labels, annotations and fields. One that belongs to
+    /// Innkeeper itself is no module's.
     pub fn selects(&self, object: &Object) -> bool {
         let namespaces = &self.settings().namespaces;
         !self.client.is_reserved(&self.primary, &object.key)
             && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
-            && self.selector.matches(&object.labels)
+            && self.selector.matches(object)
     }
 
     /// A primary as the owner of what the module makes for it.

@@ -16,5 +16,6 @@ mod restart;
 mod rollback;
 mod run_result;
 mod schedule;
+mod selection;
 mod support;
 mod teardown;

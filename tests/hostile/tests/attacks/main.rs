@@ -25,6 +25,7 @@ mod run_result;
 mod schemas;
 mod second_look;
 mod secrets;
+mod selection;
 mod stored_objects;
 mod things;
 mod third_look;
