@@ -89,7 +89,9 @@ fn autoscaler_is_served_in_both_versions() {
     assert_eq!(answer["spec"]["targetCPUUtilizationPercentage"], 70);
     let new = cluster.get(&format!("{NEW}/web")).unwrap();
     assert_eq!(new["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 70);
-    assert_eq!(cluster.list(OLD).len(), 1);
+    let list = cluster.list(OLD);
+    assert_eq!(list.len(), 1);
+    assert_eq!(list[0]["spec"]["targetCPUUtilizationPercentage"], 70, "{:#}", list[0]);
     cluster.send("DELETE", &format!("{OLD}/web"), &Value::Null);
     assert_eq!(cluster.list(NEW).len(), 0);
 }

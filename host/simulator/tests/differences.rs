@@ -223,3 +223,23 @@ fn container_log_is_empty_and_connections_are_refused() {
     let exec = format!("{CORE}/pods/a/exec?command=date");
     assert_eq!(send(&simulator, "POST", &exec, "", &Value::Null).0, 503);
 }
+
+#[test]
+fn old_version_of_an_autoscaler_leaves_fields_to_managers_of_the_new_one() {
+    let simulator = simulator();
+    let scalers = |version: &str| {
+        format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers")
+    };
+    let target = json!({"type": "AverageValue", "averageValue": "1"});
+    let spec = json!({"maxReplicas": 4, "scaleTargetRef": {"kind": "Deployment", "name": "a"},
+        "metrics": [{"type": "Pods", "pods": {"metric": {"name": "m"}, "target": target}}]});
+    let create = scalers("v2") + "?fieldManager=ann";
+    assert_eq!(post(&simulator, &create, &json!({"metadata": {"name": "a"}, "spec": spec})).0, 201);
+    let patch = json!({"spec": {"targetCPUUtilizationPercentage": 60}});
+    let old = scalers("v1") + "/a?fieldManager=bob";
+    let (code, scaler) = send(&simulator, "PATCH", &old, "application/merge-patch+json", &patch);
+    assert_eq!(code, 200, "{scaler}");
+    let managers = scaler["metadata"]["managedFields"].as_array().unwrap();
+    let ann = managers.iter().find(|one| one["manager"] == "ann").unwrap();
+    assert!(ann["fieldsV1"]["f:spec"]["f:metrics"].is_object(), "{ann:#}");
+}

@@ -231,11 +231,12 @@ pub(crate) fn listed(cluster: &Cluster, context: &RequestContext<'_>, page: &Pag
 
 /// Items of built-in kinds have no kind and apiVersion; the list has them.
 fn item(context: &RequestContext<'_>, stored: &Stored) -> Bytes {
+    let text = Cluster::text(&context.kind, &stored.text);
     if context.kind.custom.is_some() {
-        return Cluster::text(&context.kind, &stored.text);
+        return text;
     }
     // Their members are not parsed.
-    let members = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&stored.text);
+    let members = serde_json::from_slice::<BTreeMap<String, &RawValue>>(&text);
     let mut members = members.unwrap_or_default();
     members.remove("kind");
     members.remove("apiVersion");

@@ -177,7 +177,9 @@ pub(crate) fn to_stored(object: &mut Value) {
     }
     object["apiVersion"] = STORED.into();
     let mut kept = Map::new();
-    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+    if let Some(annotations) =
+        object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
+    {
         for name in [METRICS, CURRENT, BEHAVIOR, CONDITIONS] {
             let text = annotations.remove(name).unwrap_or_default();
             let value = text.as_str().and_then(|text| serde_json::from_str(text).ok());
@@ -202,8 +204,11 @@ pub(crate) fn to_stored(object: &mut Value) {
         }
     }
     let percent = object["status"]["currentCPUUtilizationPercentage"].clone();
-    if let Some(status) = object["status"].as_object_mut() {
+    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
         status.remove("currentCPUUtilizationPercentage");
+        if status.get("currentReplicas").is_some_and(|count| *count == 0) {
+            status.remove("currentReplicas");
+        }
         let mut current: Vec<Value> = list(CURRENT).iter().filter_map(stored_current).collect();
         if current.is_empty() && !percent.is_null() {
             let value = json!({"averageUtilization": percent, "averageValue": "0"});
@@ -385,7 +390,6 @@ mod tests {
             r#"[{"type":"Pods","pods":{"metricName":"requests","targetAverageValue":"100"}}]"#;
         assert_eq!(annotations[METRICS], metrics);
         to_stored(&mut object);
-        object["status"].as_object_mut().unwrap().remove("currentReplicas");
         assert_eq!(object, stored());
     }
 

@@ -25,6 +25,12 @@ pub(crate) fn status(kind: &Kind, object: &mut Value) {
         ("apps", "DaemonSet") => {
             object["status"] = json!({"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0});
         }
+        ("autoscaling", "HorizontalPodAutoscaler") if kind.version == "v1" => {
+            object["status"] = json!({"currentReplicas": 0, "desiredReplicas": 0});
+        }
+        ("autoscaling", "HorizontalPodAutoscaler") => {
+            object["status"] = json!({"currentMetrics": null, "desiredReplicas": 0});
+        }
         ("policy", "PodDisruptionBudget") => {
             object["status"] = json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0});
         }
