@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
 use innkeeper_core::PrimarySelector;
+use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
 use innkeeper_sandbox::Limits;
 use serde_json::{Map, Value};
 

@@ -122,8 +122,9 @@ fn selects(resources: &Value, attributes: &Attributes<'_>, namespace: Option<&Va
         });
         Webhook::all(&json!({ "webhooks": [hook] })).pop()
     };
-    let wants =
-        |rules: Value| hook(rules).is_some_and(|hook| hook.call_for(attributes, namespace).is_some());
+    let wants = |rules: Value| {
+        hook(rules).is_some_and(|hook| hook.call_for(attributes, namespace).is_some())
+    };
     // A binding without rules selects what its policy selects.
     let everything = json!([{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"],
         "resources": ["*", "*/*"], "scope": "*"}]);
