@@ -144,4 +144,6 @@ impl ValidatedSpec {
 }
 
 #[cfg(test)]
+mod documented;
+#[cfg(test)]
 mod tests;

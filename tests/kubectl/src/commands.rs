@@ -29,7 +29,17 @@ pub const DOCUMENTS: &[&str] = &[
     "/openapi/v3/apis/autoscaling/v2",
     "/openapi/v3/apis/rbac.authorization.k8s.io/v1",
     "/openapi/v3/apis/test.innkeeper.dev/v1",
+    MODULE_TYPES,
 ];
+
+/// The published types of the Module.
+pub const MODULE_TYPES: &str = "/openapi/v3/apis/innkeeper.dev/v1alpha1";
+
+/// Explains `spec` of a Module.
+pub const EXPLAIN_SPEC: &str = "explain module.spec";
+
+/// Explains `spec.limits` of a Module.
+pub const EXPLAIN_LIMITS: &str = "explain module.spec.limits";
 
 /// What runs on both.
 pub const COMMANDS: &[&str] = &[
@@ -241,6 +251,10 @@ pub const COMMANDS: &[&str] = &[
     "explain gadget.spec.nonsense",
     "explain cronjob.spec.jobTemplate --recursive",
     "explain ingress --api-version=networking.k8s.io/v1",
+    "create -f ../../../deploy/crds/modules.innkeeper.dev.yaml",
+    "wait --for=condition=Established crd/modules.innkeeper.dev --timeout=30s",
+    EXPLAIN_SPEC,
+    EXPLAIN_LIMITS,
     // Who may do what.
     "auth can-i create deployments",
     "auth can-i --list",
