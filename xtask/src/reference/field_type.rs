@@ -44,8 +44,13 @@ pub(super) fn name(schema: &Value) -> String {
         ["object"] => "object, any fields".to_owned(),
         ["string"] if schema["format"] == "date-time" => "string, RFC 3339 time".to_owned(),
         [one] => (*one).to_owned(),
+        [_, ..] => types.join(" or "),
+        [] if schema["anyOf"].is_array() => {
+            let variants = schema["anyOf"].as_array().into_iter().flatten();
+            variants.map(name).collect::<Vec<_>>().join(" or ")
+        }
         // Free JSON: a whole object, or a schema.
-        _ => "object".to_owned(),
+        [] => "object".to_owned(),
     }
 }
 

@@ -59,6 +59,10 @@ pub(super) fn of(
     let mut drafts: BTreeMap<String, Draft<'_>> = BTreeMap::new();
     let mut queue = VecDeque::from([(title.to_owned(), schema, vec![example])]);
     while let Some((title, schema, examples)) = queue.pop_front() {
+        // A type may contain itself; an example ends somewhere.
+        if examples.is_empty() && drafts.contains_key(&title) {
+            continue;
+        }
         let draft = drafts.entry(title.clone()).or_insert_with(|| {
             order.push(title.clone());
             Draft { schema, examples: Vec::new() }
@@ -107,8 +111,19 @@ fn fields(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     })
 }
 
+/// The schema of a field that may be null, without the null.
+fn without_null(schema: &Value) -> &Value {
+    let variants = schema["anyOf"].as_array().into_iter().flatten();
+    let mut variants = variants.filter(|variant| variant["type"] != "null");
+    match (variants.next(), variants.next()) {
+        (Some(one), None) => one,
+        _ => schema,
+    }
+}
+
 /// The schema that a reference names, or the schema itself.
 fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    let schema = without_null(schema);
     let target = schema["$ref"].as_str().and_then(|path| root.pointer(path.strip_prefix('#')?));
     target.unwrap_or(schema)
 }
@@ -121,7 +136,7 @@ fn child<'a>(
     property: &'a Value,
 ) -> Option<(String, &'a Value)> {
     let list = field_type::is_list(property);
-    let of_field = if list { &property["items"] } else { property };
+    let of_field = without_null(if list { &property["items"] } else { property });
     let schema = resolve(root, of_field);
     schema["properties"].as_object()?;
     let title = match of_field["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
@@ -235,6 +250,7 @@ mod tests {
                 "name": {"type": "string", "description": "The name. Limits: short."},
                 "old": {"type": "string", "description": "Not accepted: use name."},
                 "paused": {"type": "boolean", "description": "Whether it stops."},
+                "spare": {"description": "Another.", "anyOf": [{"$ref": "#/$defs/Child"}, {"type": "null"}]},
                 "more": {"type": "array", "description": "More.", "items": {"$ref": "#/$defs/Child"}},
             },
             "$defs": {"Child": {
@@ -246,13 +262,15 @@ mod tests {
 
     #[test]
     fn fields_have_their_type_default_limits_and_example() {
-        let example = json!({"name": "a", "child": {}, "paused": true, "more": [{"size": 3}]});
+        let example =
+            json!({"name": "a", "child": {}, "paused": true, "spare": {}, "more": [{"size": 3}]});
         let schema = schema();
         let sections = of("thing", &schema, &schema, &example).unwrap();
         let titles: Vec<&str> = sections.iter().map(|section| section.title.as_str()).collect();
         assert_eq!(titles, ["thing", "Child"]);
         let names: Vec<&str> = sections[0].fields.iter().map(|field| field.name.as_str()).collect();
-        assert_eq!(names, ["name", "child", "more", "paused"]);
+        assert_eq!(names, ["name", "child", "more", "paused", "spare"]);
+        assert_eq!(sections[0].fields[4].section.as_deref(), Some("Child"));
         assert_eq!(sections[0].fields[0].limits, ["short"]);
         assert_eq!(sections[0].fields[1].description, "A child.");
         assert_eq!(sections[0].fields[3].default.as_deref(), Some("false"));
@@ -264,7 +282,8 @@ mod tests {
     fn fields_without_example_or_description_and_unknown_fields_are_reported() {
         let mut schema = schema();
         schema["properties"]["paused"] = json!({"type": "boolean"});
-        let example = json!({"name": "a", "child": {"size": 1}, "paused": true, "others": []});
+        let example =
+            json!({"name": "a", "child": {"size": 1}, "paused": true, "spare": {}, "others": []});
         let error = of("thing", &schema, &schema, &example).unwrap_err().to_string();
         let expected = [
             "thing.others of the example is not in the schema",
