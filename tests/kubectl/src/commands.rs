@@ -51,6 +51,9 @@ pub const COMMANDS: &[&str] = &[
     "create -f account.yaml",
     "create -f gadgets-crd.yaml",
     "wait --for=condition=Established crd/gadgets.test.innkeeper.dev --timeout=30s",
+    // A real server publishes its types some seconds later; it is explained at the end.
+    "create -f ../../../deploy/crds/modules.innkeeper.dev.yaml",
+    "wait --for=condition=Established crd/modules.innkeeper.dev --timeout=30s",
     "get crd gadgets.test.innkeeper.dev",
     "api-resources --api-group=apps",
     "api-resources --api-group=batch -o wide",
@@ -251,8 +254,6 @@ pub const COMMANDS: &[&str] = &[
     "explain gadget.spec.nonsense",
     "explain cronjob.spec.jobTemplate --recursive",
     "explain ingress --api-version=networking.k8s.io/v1",
-    "create -f ../../../deploy/crds/modules.innkeeper.dev.yaml",
-    "wait --for=condition=Established crd/modules.innkeeper.dev --timeout=30s",
     EXPLAIN_SPEC,
     EXPLAIN_LIMITS,
     // Who may do what.
