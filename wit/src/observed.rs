@@ -4,11 +4,17 @@ use serde_json::Value;
 use crate::{Kind, Reference};
 
 /// The observed state: the argument of `reconcile`.
-// `P` is the type of the primary, `O` that of the owned objects. The host writes this document from
-// cached JSON texts; guests read it.
+///
+/// `P` is the type of the primary, `O` that of the owned objects. The host writes this document from
+/// cached JSON texts; guests read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>, O: Deserialize<'de>"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+// Without what is about Rust.
+#[cfg_attr(
+    feature = "schema",
+    schemars(description = "The observed state: the argument of `reconcile`.")
+)]
 pub struct Observed<P = Value, O = Value> {
     /// The primary, without `metadata.managedFields`.
     pub object: P,
