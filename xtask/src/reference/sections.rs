@@ -173,7 +173,7 @@ fn section(title: &str, root: &Value, draft: &Draft<'_>, problems: &mut Vec<Stri
     let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
     Section {
         title: title.to_owned(),
-        description: Sentences::of(schema["description"].as_str().unwrap_or_default(), &[]).text,
+        description: Sentences::of(schema["description"].as_str().unwrap_or_default()).text,
         // The others refuse fields that have another name now.
         rules: rules
             .filter(|rule| rule["fieldPath"].is_null())
@@ -193,11 +193,11 @@ fn field(name: &str, root: &Value, property: &Value) -> Field {
     let names: Vec<&str> = values.iter().map(|(value, _)| *value).collect();
     // A description next to a reference is that of the field.
     let description = property["description"].as_str().or(target["description"].as_str());
-    let sentences = Sentences::of(description.unwrap_or_default(), &names);
+    let sentences = Sentences::of(description.unwrap_or_default());
     let mut limits = field_type::limits(target);
     limits.extend(sentences.limits);
     let of_schema = values.iter().filter_map(|(value, meaning)| {
-        Some(((*value).to_owned(), Sentences::of((*meaning)?, &[]).text))
+        Some(((*value).to_owned(), Sentences::of((*meaning)?).text))
     });
     let meanings: Vec<_> = of_schema.chain(sentences.values).collect();
     if meanings.is_empty() && !names.is_empty() {
