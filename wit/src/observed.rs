@@ -5,8 +5,8 @@ use crate::{Kind, Reference};
 
 /// The observed state: the argument of `reconcile`.
 ///
-/// `P` is the type of the primary, `O` that of the owned objects. The host writes this document from
-/// cached JSON texts; guests read it.
+/// `P` is the type of the primary, `O` that of the owned objects. The host writes this document
+/// from cached JSON texts; guests read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>, O: Deserialize<'de>"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
