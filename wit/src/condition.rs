@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Condition {
-    /// Type, CamelCase (`Ready`), at most 316 characters, unique in its list.
+    /// Type of the condition, CamelCase, unique in its list. Limits: at most 316 characters.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Status.
+    /// Whether the condition holds.
     pub status: ConditionStatus,
-    /// Reason, one CamelCase word of at most 1,024 characters.
+    /// Reason for programs, one CamelCase word. Limits: at most 1,024 characters.
     pub reason: String,
-    /// Message for people, at most 32,768 characters. The same state gives the same text.
+    /// Message for people. The same state gives the same text. Limits: at most 32,768 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -45,12 +45,12 @@ impl ConditionStatus {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
-    /// Type: `Normal` or `Warning`.
+    /// Type of the Event.
     #[serde(rename = "type", default)]
     pub type_: EventType,
-    /// Reason, one CamelCase word of at most 128 characters.
+    /// Reason for programs, one CamelCase word. Limits: at most 128 bytes.
     pub reason: String,
-    /// Message for people, at most 1,024 bytes.
+    /// Message for people. The host cuts what is beyond the limit. Limits: at most 1,024 bytes.
     pub message: String,
 }
 

@@ -8,29 +8,34 @@ use crate::{Condition, Event};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Desired {
-    /// Desired objects.
+    /// Objects that the guest wants to exist for the primary. Limits: at most `limits.maxObjects`
+    /// of the Module. The host deletes objects of earlier runs that are not here if the outcome is
+    /// `complete`, and none if it is `partial`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<DesiredObject>,
     /// Objects of earlier runs that the host neither deletes nor changes although they are not in
     /// `objects`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keep: Vec<Reference>,
-    /// In answer to `deleting`: the finalization is done, the host removes the finalizer.
+    /// In answer to `deleting`: the finalization is done. The host removes the finalizer as soon as
+    /// the objects that are no longer desired are gone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finalized: bool,
     /// Status of the primary, without `conditions` and `observedGeneration`, which the host writes.
-    /// Together with the conditions at most 256 KiB.
+    /// A guest that decorates its primaries returns none. Limits: at most 256 KiB, together with
+    /// conditions and events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Map<String, Value>>,
-    /// Conditions of the primary, at most 64. The host adds `lastTransitionTime` and
-    /// `observedGeneration`.
+    /// Conditions of the primary. The host adds `lastTransitionTime` and `observedGeneration`.
+    /// Limits: at most 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Events about the primary, at most 32. The host counts an Event that repeats instead of
-    /// writing it again.
+    /// Events about the primary. The host counts an Event that repeats instead of writing it again.
+    /// Limits: at most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
-    /// Seconds after which the host runs the guest again even if nothing changed.
+    /// Seconds after which the host runs the guest again even if nothing changed; a shorter resync
+    /// period runs it earlier. 0 counts as left out. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after_seconds: Option<u32>,
 }
@@ -42,9 +47,12 @@ pub struct Desired {
 pub struct DesiredObject {
     /// The object: `apiVersion`, `kind`, `metadata.name`, `metadata.namespace` (the primary's if
     /// left out), and the fields that the guest sets. A field that is left out belongs to its other
-    /// field managers (`replicas` to an autoscaler).
+    /// field managers (`replicas` to an autoscaler). Limits: no `status`; of `metadata` only
+    /// `name`, `namespace`, `labels`, `annotations`, and `finalizers` if `allowFinalizers` of the
+    /// Module is true.
     pub object: Value,
-    /// Policies that change how the host treats the object.
+    /// How the host treats the object differently from the default: owned by the primary, kept as
+    /// desired, deleted when no longer desired. `merge` excludes the other policies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy: Vec<Policy>,
 }
@@ -81,14 +89,15 @@ pub enum Policy {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reference {
-    /// Group and version.
+    /// Group and version (`apps/v1`), or the version alone for the core group (`v1`).
     pub api_version: String,
-    /// Kind.
+    /// Kind, CamelCase and singular (`Deployment`).
     pub kind: String,
-    /// Namespace; empty for cluster-scoped kinds (and, in `keep`, for the primary's).
+    /// Namespace. Empty for cluster-scoped kinds; in `keep`, empty also means the namespace of the
+    /// primary.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Name.
+    /// Name of the object.
     pub name: String,
 }
 

@@ -25,7 +25,7 @@ pub struct Kind {
     pub kind: String,
     /// Resource name in URLs and RBAC rules, lower case and plural (`deployments`).
     pub plural: String,
-    /// Scope; `Namespaced` if left out.
+    /// Whether objects of the kind have a namespace.
     #[serde(default)]
     pub scope: Scope,
 }

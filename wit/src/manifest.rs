@@ -10,42 +10,50 @@ use crate::{Kind, PrimarySelector};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Manifest {
-    /// Name of the guest, for people.
+    /// Name of the guest, for people. Limits: a DNS name (lower case letters, digits, `-` and `.`)
+    /// of at most 253 characters.
     pub name: String,
-    /// Version of the guest, for people.
+    /// Version of the guest, for people. Default: none. Limits: a semantic version such as `1.2.0`,
+    /// of at most 128 characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// The kind that the guest reconciles.
+    /// The kind that the guest reconciles. The host calls `reconcile` for each object of it that
+    /// the Module selects.
     pub primary: Kind,
     /// Which objects of the primary kind the guest reconciles; all if left out. The Module can
     /// narrow the selection further, and not widen it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<PrimarySelector>,
-    /// Kinds of the objects that the guest may desire.
+    /// Kinds of the objects that the guest may desire. The host watches them. Limits: `owned` and
+    /// `reads` together at most 100 kinds; no kinds of Innkeeper, no definitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned: Vec<OwnedKind>,
-    /// Other kinds that the guest reads by `cluster.get` and `cluster.list`.
+    /// Other kinds that the guest reads by `cluster.get` and `cluster.list`. The host watches them,
+    /// and runs the guest again when an answer changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Kind>,
-    /// `CustomResourceDefinitions` (`apiextensions.k8s.io/v1`) that the host installs if the
-    /// Module's `allowedCRDGroups` contain their groups.
+    /// CustomResourceDefinitions (`apiextensions.k8s.io/v1`) that the host installs if
+    /// `allowedCRDGroups` of the Module has their groups. Limits: at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crds: Vec<Value>,
-    /// Seconds after which the host reconciles every primary again even if nothing changed. The
-    /// Module's `resyncPeriod` overrides it.
+    /// Seconds after which the host reconciles every primary again even if nothing changed; 0 for
+    /// never. `resyncPeriod` of the Module overrides it. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resync_seconds: Option<u32>,
     /// Finalizer that the host adds to every primary: it runs the guest for a deleted primary with
-    /// `deleting` until the guest returns `finalized`. If empty, `innkeeper.dev/<module>`.
+    /// `deleting` until the guest returns `finalized`. The empty text means
+    /// `innkeeper.dev/<module>`. Default: no finalizer. Limits: a name such as
+    /// `example.com/cleanup`, of the group of the primary or of a group in `allowedCRDGroups` of
+    /// the Module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalizer: Option<String>,
     /// Whether another module or controller owns the primaries. The guest then returns no status
-    /// and no conditions; any number of modules may select the same primaries. Always so for
-    /// Kubernetes' own kinds.
+    /// and no conditions, and any number of modules may select the same primaries. For Kubernetes'
+    /// own kinds, such as Deployment, the host takes it as true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decorates: bool,
-    /// JSON Schema of the Module's `parameters`. Without it the host rejects a Module with
-    /// parameters.
+    /// JSON Schema of `parameters` of the Module. Default: none, and the host rejects a Module with
+    /// parameters. Limits: drafts 2020-12, 2019-09 and 7; at most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters_schema: Option<Value>,
 }
@@ -56,13 +64,14 @@ pub struct Manifest {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnedKind {
-    /// The kind.
+    /// The kind of the objects.
     pub kind: Kind,
-    /// Whether the cluster may lack the kind (OpenShift's Route on plain Kubernetes). The host then
-    /// leaves its objects out without an error, and creates them as soon as the kind is served.
+    /// Whether the cluster may lack the kind, as plain Kubernetes lacks OpenShift's Route. If true,
+    /// the host leaves its objects out without an error, and creates them as soon as the API server
+    /// serves the kind.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
-    /// Whether the guest only merges fields into existing objects (policy `merge`), so that the
+    /// Whether the guest only merges fields into existing objects (policy `merge`). If true, the
     /// module needs no rights to create and delete them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub merges: bool,

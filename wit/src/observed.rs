@@ -5,27 +5,34 @@ use crate::{Kind, Reference};
 
 /// The observed state: the argument of `reconcile`.
 ///
-/// `P` is the type of the primary, `O` the type of the owned objects. The host writes this document
+/// `P` is the type of the primary, `O` that of the owned objects. The host writes this document
 /// from cached JSON texts; guests read it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "P: Deserialize<'de>, O: Deserialize<'de>"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+// Without what is about Rust.
+#[cfg_attr(
+    feature = "schema",
+    schemars(description = "The observed state: the argument of `reconcile`.")
+)]
 pub struct Observed<P = Value, O = Value> {
     /// The primary, without `metadata.managedFields`.
     pub object: P,
-    /// Objects that this primary owns, ordered by kind, namespace and name.
+    /// Objects of the kinds in `owned` of the manifest that belong to this primary, ordered by
+    /// kind, namespace and name.
     #[serde(default)]
     pub owned: Vec<ObservedObject<O>>,
-    /// Desired objects that the host could not apply after the previous run.
+    /// Desired objects that the host could not apply after the previous run, each with the reason.
     #[serde(default)]
     pub unapplied: Vec<Unapplied>,
-    /// Declared kinds that the API server does not serve.
+    /// Kinds of the manifest that the API server does not serve.
     #[serde(default)]
     pub unserved: Vec<Kind>,
-    /// The Module's parameters, validated against the manifest's schema.
+    /// `parameters` of the Module, validated against `parametersSchema` of the manifest.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub parameters: Value,
-    /// Whether the primary is being deleted and still has this guest's finalizer.
+    /// Whether the primary is being deleted and still has this guest's finalizer. The guest then
+    /// returns the objects that must remain for now, and `finalized` when it is done.
     #[serde(default)]
     pub deleting: bool,
 }
@@ -35,10 +42,10 @@ pub struct Observed<P = Value, O = Value> {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedObject<O = Value> {
-    /// The object, without `metadata.managedFields`. The values of a Secret are digests, unless the
-    /// Module lists it in `secretNames`.
+    /// The object, without `metadata.managedFields`. Values of a Secret are digests, unless
+    /// `secretNames` of the Module has its name.
     pub object: O,
-    /// Readiness by the rules of kstatus.
+    /// Whether the object is ready, by the rules of kstatus.
     pub readiness: Readiness,
 }
 
@@ -47,7 +54,7 @@ pub struct ObservedObject<O = Value> {
 #[serde(rename_all = "camelCase", bound(deserialize = "O: Deserialize<'de>"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedList<O = Value> {
-    /// The objects.
+    /// The objects of the kind that match.
     #[serde(default)]
     pub items: Vec<ObservedObject<O>>,
 }
@@ -57,9 +64,9 @@ pub struct ObservedList<O = Value> {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Readiness {
-    /// State.
+    /// The state of the object.
     pub state: ReadinessState,
-    /// Reason for people; empty if ready.
+    /// Message for people: the reason of the state; empty if ready.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -90,9 +97,10 @@ pub struct Unapplied {
     /// The object.
     #[serde(flatten)]
     pub reference: Reference,
-    /// Reason, one CamelCase word: `Conflict`, `Forbidden`, `Invalid`, `NotServed`, `Contested`,
-    /// ...
+    /// Reason for programs, one CamelCase word: `Conflict` (the object belongs to another owner),
+    /// `Forbidden`, `Invalid`, `Contested` (another client keeps changing the same fields),
+    /// `NotServed`, `MergeTargetMissing` and others.
     pub reason: String,
-    /// Message for people.
+    /// Message for people: why, and what to do.
     pub message: String,
 }

@@ -11,6 +11,7 @@ mod image;
 mod metadata;
 mod openapi;
 mod progress;
+mod reference;
 mod sbom;
 mod schema;
 mod suite;
@@ -93,6 +94,12 @@ enum Task {
         #[arg(long, conflicts_with = "lower", hide = true)]
         raise: bool,
     },
+    /// Write docs/reference, the pages of all fields, from wit/schema and deploy/crds
+    Reference {
+        /// Change no file; fail if one differs
+        #[arg(long)]
+        check: bool,
+    },
     /// Write wit/schema/*.json from the types of the contract
     Schema {
         /// Change no file; fail if one differs
@@ -138,6 +145,7 @@ fn main() -> ExitCode {
         Task::Tidy { lower: true, .. } => tidy::update(tidy::Update::Lower),
         Task::Tidy { raise: true, .. } => tidy::update(tidy::Update::Raise),
         Task::Tidy { .. } => tidy::run(),
+        Task::Reference { check } => reference::run(check),
         Task::Schema { freeze: true, .. } => schema::freeze(),
         Task::Schema { check, .. } => schema::run(check),
     };

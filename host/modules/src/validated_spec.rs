@@ -145,4 +145,6 @@ impl ValidatedSpec {
 }
 
 #[cfg(test)]
+mod documented;
+#[cfg(test)]
 mod tests;

@@ -29,7 +29,17 @@ pub const DOCUMENTS: &[&str] = &[
     "/openapi/v3/apis/autoscaling/v2",
     "/openapi/v3/apis/rbac.authorization.k8s.io/v1",
     "/openapi/v3/apis/test.innkeeper.dev/v1",
+    MODULE_TYPES,
 ];
+
+/// The published types of the Module.
+pub const MODULE_TYPES: &str = "/openapi/v3/apis/innkeeper.dev/v1alpha1";
+
+/// Explains `spec` of a Module.
+pub const EXPLAIN_SPEC: &str = "explain module.spec";
+
+/// Explains `spec.limits` of a Module.
+pub const EXPLAIN_LIMITS: &str = "explain module.spec.limits";
 
 /// What runs on both.
 pub const COMMANDS: &[&str] = &[
@@ -41,6 +51,9 @@ pub const COMMANDS: &[&str] = &[
     "create -f account.yaml",
     "create -f gadgets-crd.yaml",
     "wait --for=condition=Established crd/gadgets.test.innkeeper.dev --timeout=30s",
+    // A real server publishes its types some seconds later; it is explained at the end.
+    "create -f ../../../deploy/crds/modules.innkeeper.dev.yaml",
+    "wait --for=condition=Established crd/modules.innkeeper.dev --timeout=30s",
     "get crd gadgets.test.innkeeper.dev",
     "api-resources --api-group=apps",
     "api-resources --api-group=batch -o wide",
@@ -241,6 +254,8 @@ pub const COMMANDS: &[&str] = &[
     "explain gadget.spec.nonsense",
     "explain cronjob.spec.jobTemplate --recursive",
     "explain ingress --api-version=networking.k8s.io/v1",
+    EXPLAIN_SPEC,
+    EXPLAIN_LIMITS,
     // Who may do what.
     "auth can-i create deployments",
     "auth can-i --list",

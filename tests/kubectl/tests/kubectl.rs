@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::thread;
 
-use innkeeper_kubectl_tests::commands::{BEFORE, COMMANDS, DOCUMENTS, WATCHES, WHILE};
+use innkeeper_kubectl_tests::commands::{
+    BEFORE, COMMANDS, DOCUMENTS, EXPLAIN_LIMITS, EXPLAIN_SPEC, MODULE_TYPES, WATCHES, WHILE,
+};
 use innkeeper_kubectl_tests::side::{Printed, Side};
 use serde_json::Value;
 use similar::TextDiff;
@@ -113,6 +115,28 @@ fn every_type_is_published_as_the_real_server_publishes_it() {
                 published.as_object_mut().unwrap().remove("x-kubernetes-group-version-kind");
             }
             assert_eq!(schema, &published, "{name} in {path}");
+        }
+    }
+}
+
+#[test]
+fn explain_prints_the_description_of_every_field_of_a_module() {
+    let [real, _] = &*TRANSCRIPTS;
+    let index = DOCUMENTS.iter().position(|path| *path == MODULE_TYPES).unwrap();
+    let schemas = &real.documents[index]["components"]["schemas"];
+    let spec = &schemas["dev.innkeeper.v1alpha1.Module"]["properties"]["spec"];
+    for (line, object) in [(EXPLAIN_SPEC, spec), (EXPLAIN_LIMITS, &spec["properties"]["limits"])] {
+        let index = COMMANDS.iter().position(|command| *command == line).unwrap();
+        // kubectl wraps the lines, and transcripts have a placeholder for each time.
+        let is_kept = |word: &&str| !word.contains("AGE") && !word.contains(char::is_numeric);
+        let one_line =
+            |text: &str| text.split_whitespace().filter(is_kept).collect::<Vec<_>>().join(" ");
+        let explained = one_line(&real.commands[index].out);
+        let fields = object["properties"].as_object().unwrap();
+        assert!(fields.len() > 5, "{line}: {} fields", fields.len());
+        for (name, field) in fields {
+            let description = one_line(field["description"].as_str().unwrap());
+            assert!(explained.contains(&description), "{line} lacks {name}: {description}");
         }
     }
 }

@@ -301,3 +301,19 @@ fn merged_object_gets_its_own_annotation_and_no_owner() {
     ]
     .assert_eq(&read(merged(json!(["merge", "orphan"])), false).unwrap_err().to_string());
 }
+
+#[test]
+fn examples_of_the_reference_are_accepted() {
+    let manifest: Manifest = serde_json::from_str(include_str!(
+        "../../../../xtask/src/reference/examples/manifest.json"
+    ))
+    .unwrap();
+    let desired: Desired =
+        serde_json::from_str(include_str!("../../../../xtask/src/reference/examples/desired.json"))
+            .unwrap();
+    let kind = Arc::new(manifest.primary.clone());
+    let primary = ObjectRef::new(kind, ObjectKey::new("shop", "front"));
+    let primary = Primary::new("website", primary, "u1");
+    let desired = DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
+    assert_eq!(desired.objects.len(), 2);
+}

@@ -10,40 +10,43 @@ use serde_json::{Map, Value};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of its own")]
 pub struct ModuleSpec {
-    /// Where the component comes from.
+    /// Where the host finds the component.
     pub source: Source,
 
-    /// The ServiceAccount in the namespace innkeeper-modules that the host impersonates for this
-    /// module. It must allow the module by its annotation innkeeper.dev/allowed-modules.
+    /// The ServiceAccount, in the namespace innkeeper-modules, as which the host writes for this
+    /// module. Its annotation innkeeper.dev/allowed-modules must name the module, and its RBAC
+    /// decides what the module may do: `innkeeper rbac` prints the least rights that a guest needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub service_account_name: Option<String>,
 
     /// The API groups whose CustomResourceDefinitions the host may install if the guest describes
     /// them. The host refuses definitions of other groups, and uses a definition that the cluster
-    /// already serves as it is. The guest's finalizer may be of these groups too.
+    /// already serves as it is. The guest's finalizer may be of these groups too. Groups of
+    /// Kubernetes and of Innkeeper are not allowed.
     #[serde(rename = "allowedCRDGroups", default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     pub allowed_crd_groups: Vec<String>,
 
-    /// What the host does with foreign CustomResourceDefinitions of these groups: those that it did
-    /// not install. Default: Keep.
+    /// What the host does with foreign CustomResourceDefinitions of the groups in allowedCRDGroups:
+    /// those that it did not install. Default: Keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crds: Option<CrdPolicy>,
 
-    /// Parameters that the host passes to the guest in every run. They must match the schema that
-    /// the guest describes.
+    /// Parameters that the host passes to the guest in every run. They must match the
+    /// parametersSchema of the guest's manifest; a guest without one takes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Map<String, Value>>,
 
     /// Interval at which the host reconciles every primary even if nothing changed, for example 30s
-    /// or 1h30m; 0s for never. Default: the interval in the guest's manifest.
+    /// or 1h30m; 0s for never. Default: the interval in the guest's manifest. Limits: 0s, or at
+    /// least 1s. The annotation innkeeper.dev/resync-period of a primary overrides it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub resync_period: Option<String>,
 
-    /// Whether the host writes its conditions into the status of primaries. If not, it writes only
-    /// the status that the guest returns.
+    /// Whether the host writes its conditions into the status of primaries. If false, it writes
+    /// only the status that the guest returns.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub manage_status: bool,
 
@@ -63,7 +66,7 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<PrimarySelector>,
 
-    /// Namespaces whose primaries the host reconciles; all if left out or empty.
+    /// Namespaces whose primaries the host reconciles. Default: all namespaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 63)))]
     pub namespaces: Vec<String>,
@@ -78,8 +81,8 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_finalizers: bool,
 
-    /// Names of Secrets, in the namespace of each primary, whose values the guest may read. Of
-    /// other Secrets it sees digests. The ServiceAccount needs the verb get on them.
+    /// Names of Secrets, in the namespace of each primary, whose values the guest may read. Of the
+    /// values of other Secrets it sees digests. The ServiceAccount needs the verb get on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
     pub secret_names: Vec<String>,
@@ -113,25 +116,26 @@ pub struct Rollout {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
 
-    /// Maximum number of objects that a candidate may delete without an approval; 0 if left out.
+    /// Maximum number of objects that a candidate may delete or recreate without an approval.
+    /// Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_deletions: Option<u32>,
 
-    /// Maximum percentage of the existing objects that a candidate may change without an approval;
-    /// 100 if left out.
+    /// Maximum percentage of the existing objects that a candidate may change without an approval.
+    /// Default: 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub max_changed_percent: Option<u32>,
 
-    /// Maximum number of newly failing primaries before an approval is required or the swap is
-    /// rolled back; 0 if left out.
+    /// Maximum number of newly failing primaries, those for which the active revision does not
+    /// fail, before an approval is required or the swap is rolled back. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_failures: Option<u32>,
 
-    /// After a swap, the host rolls back to the previous revision if too many primaries fail within
-    /// this time; 2m if left out, 0s for never.
+    /// Time after a swap in which the host rolls back to the previous revision if more primaries
+    /// newly fail than maxFailures; 0s for never. Default: 2m. Limits: at most 24h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub rollback_window: Option<String>,
@@ -179,8 +183,8 @@ fn is_yes(value: &bool) -> bool {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Source {
     /// A ConfigMap in the namespace innkeeper-modules with the component, plain or gzip, in its
-    /// binaryData. If its annotation innkeeper.dev/chunks is 3, the ConfigMaps NAME-chunk-2 and
-    /// NAME-chunk-3 have the rest, under the same key.
+    /// binaryData; `innkeeper push` writes it. If its annotation innkeeper.dev/chunks is 3, the
+    /// ConfigMaps NAME-chunk-2 and NAME-chunk-3 have the rest, under the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map: Option<ConfigMapSource>,
 
@@ -199,7 +203,7 @@ pub struct ConfigMapSource {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// The key in binaryData. If left out: guest.wasm, or the only key.
+    /// The key in binaryData. Default: guest.wasm, or the only key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub key: Option<String>,
@@ -209,31 +213,34 @@ pub struct ConfigMapSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {
-    /// Maximum linear memory of one call of the guest, as a quantity. Default: 64Mi.
+    /// Maximum linear memory of one call of the guest, as a quantity. Default: 64Mi. Limits: 64Ki
+    /// to 4Gi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Quantity>,
 
-    /// Maximum time of one call of the guest, for example 500ms. Default: 1s.
+    /// Maximum time of one call of the guest, for example 500ms. Default: 1s. Limits: more than 0s,
+    /// at most 5m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub timeout: Option<String>,
 
-    /// Maximum time to compile the component, for example 2m. Default: 1m. A guest that contains an
-    /// interpreter may need more where processors are slow.
+    /// Maximum time to compile the component, for example 2m. Default: 1m. Limits: more than 0s, at
+    /// most 15m. A guest that contains an interpreter may need more where processors are slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub compile_timeout: Option<String>,
 
-    /// Maximum size of the guest's output, as a quantity. Default: 4Mi.
+    /// Maximum size of the document that one call of the guest returns, as a quantity. Default:
+    /// 4Mi. Limits: 1Ki to 256Mi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<Quantity>,
 
-    /// Maximum size of the guest's log in one call, as a quantity. Default: 16Ki. The host drops
-    /// further lines.
+    /// Maximum size of the guest's log in one call, as a quantity. Default: 16Ki. Limits: 0 to
+    /// 256Mi. The host drops further lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_bytes: Option<Quantity>,
 
-    /// Maximum number of objects that the guest may return. Default: 1000.
+    /// Maximum number of objects that the guest may return for one primary. Default: 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub max_objects: Option<u32>,
@@ -244,18 +251,20 @@ pub struct Limits {
     pub max_reads: Option<u32>,
 
     /// Maximum size of the host's records of the reads of all primaries, as a quantity. By these
-    /// records the host knows which change concerns which primary. Default: 64Mi. Beyond it the
-    /// host reconciles a primary that reads much on each change of the kinds that it reads.
+    /// records the host knows which change concerns which primary. Default: 64Mi. Limits: 1Mi to
+    /// 4Gi. Beyond it the host reconciles a primary that reads much on each change of the kinds
+    /// that it reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_reads: Option<Quantity>,
 
-    /// Maximum number of writes of the module in a second, in the long run. Default: 200. After a
-    /// pause it may make twenty times as many at once for one namespace, thirty times for all.
+    /// Maximum number of writes of the module in a second, on average. Default: 200. After a pause
+    /// it may make twenty times as many at once for one namespace, thirty times for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub writes_per_second: Option<u32>,
 
-    /// Maximum number of elements in all tables of the component. Default: 20000.
+    /// Maximum number of elements (references to functions) in all WebAssembly tables of one call.
+    /// Default: 20000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub table_elements: Option<u32>,

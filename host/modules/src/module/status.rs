@@ -83,13 +83,13 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned_kinds: Vec<KindStatus>,
 
-    /// Loaded: the host has loaded the component of the source. Serving: a revision is active.
-    /// Ready: the component of the source is active with the current spec and may write, and the
-    /// Module is not paused. Healthy: the guest succeeds for all primaries, and the ServiceAccount
-    /// may write what it desires. Held: a candidate requires an
-    /// approval. Blocked: a definition or a stored object prevents the candidate. Authorized: the
-    /// ServiceAccount allows the module, and has its rights. KindsAvailable: the API server serves
-    /// the declared kinds.
+    /// The state of the module as conditions. Loaded: the host has loaded the component of the
+    /// source. Serving: a revision is active. Ready: the component of the source is active with the
+    /// current spec and may write, and the Module is not paused. Healthy: the guest succeeds for
+    /// all primaries, and the ServiceAccount may write what it desires. Held: a candidate requires
+    /// an approval. Blocked: a definition or a stored object prevents the candidate. Authorized:
+    /// the ServiceAccount allows the module, and has its rights. KindsAvailable: the API server
+    /// serves the declared kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<ModuleCondition>,
@@ -123,8 +123,11 @@ pub struct EarlierRevision {
 pub struct CandidateStatus {
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// Its state: Loading, Previewing, Held, InstallingCRDs, Committing, Rejected,
-    /// RestoringSnapshot.
+    /// Its state. Loading: the host fetches, compiles and checks the component. Previewing: the
+    /// host runs it without writes. Held: it waits for an approval. InstallingCRDs: the host
+    /// installs its definitions. Committing: the host saves the decision that it becomes active.
+    /// Rejected: it does not become active. RestoringSnapshot: the host loads the snapshot of the
+    /// revision that was active.
     pub state: String,
     /// The version of the guest, as it describes itself, once the component is loaded.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -132,7 +135,7 @@ pub struct CandidateStatus {
     /// The reason why it is held or rejected, one word in CamelCase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it is held or rejected, and what to do.
+    /// Message for people: why it is held or rejected, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
     pub message: Option<String>,
@@ -145,10 +148,10 @@ pub struct CandidateStatus {
     /// Objects that it would create.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creates: Option<u32>,
-    /// Objects that it would change.
+    /// Objects that it would change, with those that it would recreate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<u32>,
-    /// Objects that it would delete.
+    /// Objects that it would delete, with those that it would recreate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletes: Option<u32>,
     /// Primaries for which it fails and the active revision does not.
@@ -172,9 +175,9 @@ pub struct PreviewStatus {
     pub previewed: u32,
     /// Objects to create.
     pub creates: u32,
-    /// Objects to change.
+    /// Objects to change, with those to recreate.
     pub changes: u32,
-    /// Objects to delete.
+    /// Objects to delete, with those to recreate.
     pub deletes: u32,
     /// Primaries for which it failed and the active revision did not.
     pub failures: u32,
@@ -190,9 +193,10 @@ pub struct PreviewStatus {
 pub struct ExampleStatus {
     /// Create, Change, Recreate, Delete or Fail.
     pub action: String,
-    /// The object: `Deployment web/a`; the primary, if it is its run that fails.
+    /// Kind, namespace and name of the object, as in `Deployment web/a`. For the action Fail: of
+    /// the primary whose run fails.
     pub object: String,
-    /// The fields that would change; why it fails.
+    /// The fields that would change. For the action Fail: the reason of the failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
 }
@@ -203,9 +207,9 @@ pub struct ExampleStatus {
 pub struct RejectedVersion {
     /// SHA-256 of the component, in hex.
     pub digest: String,
-    /// One CamelCase word.
+    /// Reason for programs, one CamelCase word.
     pub reason: String,
-    /// Why it was rejected or rolled back.
+    /// Message for people: why it was rejected or rolled back.
     #[schemars(length(max = 4096))]
     pub message: String,
     /// The version of the guest, as it describes itself, if the component could be loaded.
@@ -216,9 +220,9 @@ pub struct RejectedVersion {
 /// A guest, as it describes itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GuestName {
-    /// Its name.
+    /// The name of the guest.
     pub name: String,
-    /// Its own version.
+    /// The version of the guest.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
 }
@@ -237,14 +241,14 @@ pub struct KindName {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KindStatus {
-    /// Group and version.
+    /// Group and version, as in objects: `apps/v1`, or `v1` for the core group.
     pub api_version: String,
     /// The kind's name.
     pub kind: String,
     /// The resource's name in URLs; empty if an older host wrote this.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plural: String,
-    /// The objects have no namespace.
+    /// Whether the objects have no namespace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cluster_scoped: bool,
 }
@@ -280,19 +284,19 @@ pub struct ModuleCondition {
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
     pub type_: String,
-    /// Whether it holds: True, False or Unknown.
+    /// Whether the condition holds: True, False or Unknown.
     #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
     pub status: String,
-    /// The generation of the spec that it is about.
+    /// The generation of the spec that the condition is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// When its status last changed.
+    /// Time at which the status of the condition last changed.
     #[schemars(extend("format" = "date-time"))]
     pub last_transition_time: String,
-    /// One CamelCase word, for machines.
+    /// Reason for programs, one CamelCase word.
     #[schemars(length(min = 1, max = 1024))]
     pub reason: String,
-    /// The state, and what to do, for users.
+    /// Message for people: the state, and what to do.
     #[schemars(length(max = 32768))]
     pub message: String,
 }
