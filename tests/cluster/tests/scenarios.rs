@@ -23,11 +23,13 @@ async fn volumes(admin: &Admin) -> Result<()> {
 }
 
 /// Plays the cases of a guest on a control plane, with its module and those that it works with,
-/// whose definitions are of these groups.
+/// whose definitions are of these groups; empty for a module without one.
 async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()> {
     let stage = Stage::new().await?;
     for (module, group) in groups {
-        stage.module(module, module, &json!({"allowedCRDGroups": [group]})).await?;
+        let groups = [*group].into_iter().filter(|group| !group.is_empty());
+        let spec = json!({"allowedCRDGroups": groups.collect::<Vec<_>>()});
+        stage.module(module, module, &spec).await?;
     }
     let _host = stage.host().await?;
     for (module, _) in groups {
@@ -77,4 +79,21 @@ async fn the_scenarios_of_the_family_hold_on_a_real_control_plane() -> Result<()
         ("kabocha", "kabocha.example.com"),
     ];
     hold("kabocha", &groups, &["family"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_plane() -> Result<()>
+{
+    let groups = [
+        ("clustered-parent", ""),
+        ("config-map-list", "examples.metacontroller.io"),
+        ("crd-roles", ""),
+        ("global-config-map", "examples.metacontroller.io"),
+        ("namespace-list", "examples.metacontroller.io"),
+        ("pod-name-label", ""),
+        ("service-per-pod", ""),
+    ];
+    // Not daemon-job and indexed-job, whose pods have to end: here no node runs them.
+    let cases = groups.map(|(case, _)| case);
+    hold("examples/metacontroller", &groups, &cases).await
 }
