@@ -36,6 +36,9 @@ async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()
         stage.ready(module).await?;
     }
     volumes(&stage.admin).await?;
+    // For the DaemonSets. Nobody schedules other pods.
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}});
+    stage.admin.apply(&node.to_string()).await?;
     let pods = tokio::spawn(kubelet::run_all(stage.admin.clone()));
     let folder = format!("{}/../../guests/{guest}/tests/scenarios", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(program()?);
@@ -88,12 +91,13 @@ async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_
         ("clustered-parent", ""),
         ("config-map-list", "examples.metacontroller.io"),
         ("crd-roles", ""),
+        ("daemon-job", "ctl.example.com"),
         ("global-config-map", "examples.metacontroller.io"),
+        ("indexed-job", "ctl.enisoc.com"),
         ("namespace-list", "examples.metacontroller.io"),
         ("pod-name-label", ""),
         ("service-per-pod", ""),
     ];
-    // Not daemon-job and indexed-job, whose pods have to end: here no node runs them.
     let cases = groups.map(|(case, _)| case);
     hold("examples/metacontroller", &groups, &cases).await
 }
