@@ -123,6 +123,22 @@ impl<'a> Context<'a> {
         Ok(Owned { object, readiness: found.readiness })
     }
 
+    /// Reads one object of a declared kind that may be missing: `None` if it does not exist. See
+    /// [`get`](Self::get).
+    ///
+    /// # Errors
+    /// See [`ReadError`], without [`ReadError::NotFound`].
+    pub fn find<R: Resource + DeserializeOwned>(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Owned<R>>, ReadError> {
+        match self.get(namespace, name) {
+            Err(ReadError::NotFound) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// Lists the objects of a declared kind, ordered by namespace and name.
     ///
     /// An empty `namespace` means all namespaces that the module reads. `selector` is a

@@ -176,6 +176,15 @@ impl Desired {
         self.object_with(object, [])
     }
 
+    /// Adds objects of one type, each as [`object`](Self::object) does.
+    pub fn objects<Source, O: IntoObject<Source>>(
+        mut self,
+        objects: impl IntoIterator<Item = O>,
+    ) -> Self {
+        self.objects.extend(objects.into_iter().map(IntoObject::into_object));
+        self
+    }
+
     /// Adds an object with policies that change how the host treats it.
     pub fn object_with<Source>(
         mut self,

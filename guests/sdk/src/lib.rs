@@ -76,6 +76,7 @@
 //! | module | content |
 //! |---|---|
 //! | (crate root) | [`Reconciler`], its arguments ([`Context`], [`Observed`]) and its result ([`Outcome`], [`Desired`]) |
+//! | [`prelude`] | what nearly every guest imports |
 //! | [`kinds`] | builders for desired objects |
 //! | [`kind!`], [`Raw`] | any other kind, in two lines |
 //! | feature `k8s-openapi` | the structs of that crate, as desired, owned and read objects |
@@ -114,6 +115,7 @@ mod metadata;
 pub mod names;
 mod observed;
 mod outcome;
+pub mod prelude;
 mod raw;
 pub mod read;
 mod reconciler;

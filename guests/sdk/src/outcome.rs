@@ -1,4 +1,4 @@
-use crate::{Condition, Desired, DesiredObject, Failure, Observed, Primary, condition};
+use crate::{Condition, Desired, DesiredObject, Failure, Observed, Primary, ReadError, condition};
 
 /// The result of a run.
 pub enum Outcome {
@@ -109,6 +109,13 @@ impl Outcome {
                 ..Failure::default()
             })),
         }
+    }
+}
+
+/// A read that failed fails the run, with the reason `ReadFailed`.
+impl From<ReadError> for Outcome {
+    fn from(error: ReadError) -> Self {
+        Self::failed("ReadFailed", error.to_string())
     }
 }
 

@@ -94,7 +94,7 @@ fn status(pod: &Value, phase: &str, is_ready: bool) -> Value {
 }
 
 /// Says of all pods that wait, in whatever namespace, that they run and are ready, and of those of
-/// Jobs that they have ended well, for ever.
+/// Jobs and `IndexedJobs` that they have ended well, for ever.
 pub async fn run_all(admin: Admin) {
     let mut addresses = 1;
     loop {
@@ -119,7 +119,8 @@ fn whole_status(pod: &Value, address: &str) -> Value {
     let made = &pod["metadata"]["creationTimestamp"];
     let runs = json!({"running": {"startedAt": made}});
     let has_run = json!({"terminated": {"exitCode": 0, "startedAt": made, "finishedAt": made}});
-    let is_of_job = pod["metadata"]["ownerReferences"][0]["kind"] == "Job";
+    let owner = pod["metadata"]["ownerReferences"][0]["kind"].as_str().unwrap_or_default();
+    let is_of_job = ["Job", "IndexedJob"].contains(&owner);
     let (phase, state) = if is_of_job { ("Succeeded", &has_run) } else { ("Running", &runs) };
     let statuses = |member: &str, state: &Value| {
         let containers = pod["spec"][member].as_array().into_iter().flatten();

@@ -23,17 +23,22 @@ async fn volumes(admin: &Admin) -> Result<()> {
 }
 
 /// Plays the cases of a guest on a control plane, with its module and those that it works with,
-/// whose definitions are of these groups.
+/// whose definitions are of these groups; empty for a module without one.
 async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()> {
     let stage = Stage::new().await?;
     for (module, group) in groups {
-        stage.module(module, module, &json!({"allowedCRDGroups": [group]})).await?;
+        let groups = [*group].into_iter().filter(|group| !group.is_empty());
+        let spec = json!({"allowedCRDGroups": groups.collect::<Vec<_>>()});
+        stage.module(module, module, &spec).await?;
     }
     let _host = stage.host().await?;
     for (module, _) in groups {
         stage.ready(module).await?;
     }
     volumes(&stage.admin).await?;
+    // For the DaemonSets. Nobody schedules other pods.
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}});
+    stage.admin.apply(&node.to_string()).await?;
     let pods = tokio::spawn(kubelet::run_all(stage.admin.clone()));
     let folder = format!("{}/../../guests/{guest}/tests/scenarios", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(program()?);
@@ -77,4 +82,22 @@ async fn the_scenarios_of_the_family_hold_on_a_real_control_plane() -> Result<()
         ("kabocha", "kabocha.example.com"),
     ];
     hold("kabocha", &groups, &["family"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_plane() -> Result<()>
+{
+    let groups = [
+        ("clustered-parent", ""),
+        ("config-map-list", "examples.metacontroller.io"),
+        ("crd-roles", ""),
+        ("daemon-job", "ctl.example.com"),
+        ("global-config-map", "examples.metacontroller.io"),
+        ("indexed-job", "ctl.enisoc.com"),
+        ("namespace-list", "examples.metacontroller.io"),
+        ("pod-name-label", ""),
+        ("service-per-pod", ""),
+    ];
+    let cases = groups.map(|(case, _)| case);
+    hold("examples/metacontroller", &groups, &cases).await
 }

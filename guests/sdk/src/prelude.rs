@@ -1,0 +1,13 @@
+//! What nearly every guest imports.
+//!
+//! ```
+//! use innkeeper_sdk::prelude::*;
+//!
+//! let metadata = Metadata::named("web");
+//! assert!(metadata.labels.is_empty());
+//! ```
+
+pub use crate::{
+    Apply, Context, CustomResource, Describe, Desired, Labels, Manifest, Metadata, Observed,
+    Outcome, Owned, Policy, Primary, Raw, ReadError, Reconciler, Resource, kind, labels,
+};
