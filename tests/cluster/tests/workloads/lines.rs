@@ -109,7 +109,7 @@ fn replace(mut line: String, replaced: &[(String, String)]) -> String {
         line = line.replace(text, instead);
     }
     // Of a Pod that is gone there are only Events.
-    let beginnings = ["pod: web-HASH-", "pod: agent-"].into_iter();
+    let mut beginnings = ["pod: web-HASH-", "pod: agent-"].into_iter();
     let at = beginnings.find_map(|text| line.find(text).map(|at| at + text.len()));
     if let Some(at) = at {
         let end = line[at..].find('"').map_or(line.len(), |end| at + end);
