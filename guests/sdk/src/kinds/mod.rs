@@ -72,7 +72,7 @@ pub use ingress::{
     IngressSpec, IngressTls,
 };
 pub use job::{JOB_NAME_LABEL, Job, JobSpec};
-pub use label_selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use label_selector::{LabelRequirement, LabelSelector};
 pub use namespace::Namespace;
 pub use network_policy::{
     EgressPolicyRule, IngressPolicyRule, IpBlock, NetworkPolicy, NetworkPolicyPeer,
