@@ -28,6 +28,7 @@ mod cron_job;
 mod daemon_set;
 mod deployment;
 mod env;
+mod fields;
 mod horizontal_pod_autoscaler;
 mod ingress;
 mod job;
