@@ -52,16 +52,26 @@ impl<K: Resource> Raw<K> {
         object
     }
 
-    /// Deserializes the value at a JSON pointer (`/spec/replicas`); `None` if it is missing.
+    /// Deserializes the value at a JSON pointer (`/spec/replicas`); `None` if it is missing or null.
     ///
     /// # Errors
-    /// If the value is not a `T`.
+    /// If the value is not a `T`, the text is no JSON pointer below the object, or it points into
+    /// `metadata`, which is a [field](Self::metadata) of its own.
     pub fn field<T: DeserializeOwned>(&self, pointer: &str) -> serde_json::Result<Option<T>> {
-        let mut parts = pointer.trim_start_matches('/').splitn(2, '/');
-        let (first, rest) = (parts.next().unwrap_or_default(), parts.next());
-        let rest = rest.map(|rest| format!("/{rest}")).unwrap_or_default();
-        let found = self.members.get(first).and_then(|member| member.pointer(&rest));
-        found.map(T::deserialize).transpose()
+        let error = |problem| {
+            <serde_json::Error as serde::de::Error>::custom(format!("{pointer:?}: {problem}"))
+        };
+        let Some(path) = pointer.strip_prefix('/') else {
+            return Err(error("a JSON pointer begins with '/'"));
+        };
+        let end = path.find('/').unwrap_or(path.len());
+        let (first, rest) = path.split_at(end);
+        let first = first.replace("~1", "/").replace("~0", "~");
+        if matches!(first.as_str(), "apiVersion" | "kind" | "metadata") {
+            return Err(error("use `Raw::metadata`, or the kind's constants"));
+        }
+        let found = self.members.get(&first).and_then(|member| member.pointer(rest));
+        found.filter(|value| !value.is_null()).map(T::deserialize).transpose()
     }
 
     /// Returns whether the object is being deleted.

@@ -74,6 +74,29 @@ fn copy_of_a_read_object_has_no_fields_of_the_api_server_and_of_other_controller
 }
 
 #[test]
+fn field_follows_json_pointers_below_the_object_only() {
+    let certificate = Raw::<Certificate>::new(
+        "web",
+        json!({ "a/b": { "c~d": [1, null] }, "spec": null, "": { "": 2 } }),
+    );
+    let field = |pointer: &str| certificate.field::<u32>(pointer).map_err(|one| one.to_string());
+    assert_eq!(field("/a~1b/c~0d/0"), Ok(Some(1)));
+    assert_eq!(field("//"), Ok(Some(2)));
+    for missing in ["/a~1b/c~0d/1", "/a~1b/c~0d/2", "/spec", "/spec/replicas", "/a"] {
+        assert_eq!(field(missing), Ok(None), "{missing}");
+    }
+    for (pointer, problem) in [
+        ("", "begins with '/'"),
+        ("spec/replicas", "begins with '/'"),
+        ("/metadata/labels", "use `Raw::metadata`"),
+        ("/kind", "the kind's constants"),
+    ] {
+        let error = field(pointer).unwrap_err();
+        assert!(error.contains(problem), "{pointer}: {error}");
+    }
+}
+
+#[test]
 fn members_are_written_once_when_a_guest_sets_those_of_the_kind() {
     let mut certificate = Raw::<Certificate>::new("web", json!({}));
     for member in ["apiVersion", "kind", "metadata", "status"] {
