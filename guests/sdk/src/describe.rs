@@ -2,7 +2,7 @@ use innkeeper_contract::{LabelRequirement, SelectorOperator, ValueRequirement};
 use serde_json::Value;
 
 use crate::kinds::LabelSelector;
-use crate::{Manifest, OwnedKind, PrimarySelector, Resource};
+use crate::{Labels, Manifest, OwnedKind, PrimarySelector, Resource};
 
 /// Builds a [`Manifest`]: the kinds that the guest uses, and how the host runs it.
 ///
@@ -69,20 +69,16 @@ impl Describe {
     ///     .manifest();
     /// assert_eq!(manifest.selector.unwrap().match_labels["tier"], "front");
     /// ```
-    pub fn selects_labels(mut self, labels: impl Into<LabelSelector>) -> Self {
+    pub fn selects_labels(self, labels: impl Into<LabelSelector>) -> Self {
         let LabelSelector { match_labels, match_expressions } = labels.into();
-        let selector = self.selector();
-        selector.match_labels.extend(match_labels);
-        selector.match_expressions.extend(match_expressions.into_iter().map(|one| {
-            LabelRequirement { key: one.key, operator: one.operator.into(), values: one.values }
-        }));
-        self
+        let match_expressions = match_expressions.into_iter().map(Into::into).collect();
+        self.selects(PrimarySelector { match_labels, match_expressions, ..Default::default() })
     }
 
     /// Selects the primaries by the value of an annotation, in addition to other selections.
-    pub fn selects_annotation(mut self, key: &str, value: &str) -> Self {
-        self.selector().match_annotations.insert(key.to_owned(), value.to_owned());
-        self
+    pub fn selects_annotation(self, key: &str, value: &str) -> Self {
+        let match_annotations = [(key.to_owned(), value.to_owned())].into();
+        self.selects(PrimarySelector { match_annotations, ..Default::default() })
     }
 
     /// Selects the primaries that have an annotation, in addition to other selections.
@@ -106,9 +102,22 @@ impl Describe {
         self
     }
 
-    /// Sets the selector of the primaries as the manifest has it.
+    /// Adds a selector of the primaries as the manifest has it, in addition to other selections. A
+    /// label or annotation that has another value already becomes a requirement of its own, so
+    /// that no primary is selected.
     pub fn selects(mut self, selector: PrimarySelector) -> Self {
-        self.manifest.selector = Some(selector);
+        let all = self.selector();
+        all.match_expressions.extend(selector.match_expressions);
+        all.match_annotation_expressions.extend(selector.match_annotation_expressions);
+        all.match_fields.extend(selector.match_fields);
+        for (key, value) in added(&mut all.match_labels, selector.match_labels) {
+            let (operator, values) = (SelectorOperator::In, vec![value]);
+            all.match_expressions.push(LabelRequirement { key, operator, values });
+        }
+        for (key, value) in added(&mut all.match_annotations, selector.match_annotations) {
+            let (operator, values) = (SelectorOperator::In, vec![value]);
+            all.match_annotation_expressions.push(ValueRequirement { key, operator, values });
+        }
         self
     }
 
@@ -186,5 +195,61 @@ impl Describe {
     /// Returns the manifest.
     pub fn manifest(self) -> Manifest {
         self.manifest
+    }
+}
+
+/// Adds pairs, and returns those whose key has another value already.
+fn added(all: &mut Labels, more: Labels) -> Vec<(String, String)> {
+    let mut left = Vec::new();
+    for (key, value) in more {
+        match all.get(&key) {
+            None => drop(all.insert(key, value)),
+            Some(there) if *there == value => {}
+            Some(_) => left.push((key, value)),
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, to_value};
+
+    use super::*;
+    use crate::labels;
+
+    crate::kind!(Web, "example.com/v1", "webs");
+
+    #[test]
+    fn selections_add_up_when_they_have_the_same_key() {
+        let manifest = Describe::reconciler_of::<Web>("web", "1.0.0")
+            .selects_labels(&labels([("tier", "front"), ("app", "web")]))
+            .selects_labels(LabelSelector::from(&labels([("tier", "back")])).exists("team"))
+            .selects_annotation("mode", "a")
+            .selects_annotation("mode", "a")
+            .selects_annotation("mode", "b")
+            .selects_annotation_key("other")
+            .selects(PrimarySelector {
+                match_labels: labels([("app", "web"), ("zone", "one")]),
+                ..Default::default()
+            })
+            .selects_field("spec.type", "x")
+            .manifest();
+        assert_eq!(
+            to_value(manifest.selector).unwrap(),
+            json!({
+                "matchLabels": {"app": "web", "tier": "front", "zone": "one"},
+                "matchExpressions": [
+                    {"key": "team", "operator": "Exists"},
+                    {"key": "tier", "operator": "In", "values": ["back"]},
+                ],
+                "matchAnnotations": {"mode": "a"},
+                "matchAnnotationExpressions": [
+                    {"key": "mode", "operator": "In", "values": ["b"]},
+                    {"key": "other", "operator": "Exists"},
+                ],
+                "matchFields": [{"key": "spec.type", "operator": "In", "values": ["x"]}],
+            })
+        );
     }
 }

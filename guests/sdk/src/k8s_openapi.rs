@@ -79,16 +79,21 @@ where
         metadata.namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         metadata.labels = Some(labels).filter(|labels| !labels.is_empty());
         metadata.annotations = Some(annotations).filter(|annotations| !annotations.is_empty());
+        let mut object = serde_json::to_value(object)?;
+        if let Some(members) = object.as_object_mut() {
+            // It belongs to the controller of the kind; the host refuses an object that has it.
+            members.remove("status");
+        }
         serde_json::to_writer(text, &object)
     }
 }
 
-/// Takes what a guest may desire, and drops what the API server sets: the object may be a copy of
-/// one that the guest has read.
+/// Takes what a guest may desire, and drops what the API server and the host set: the object may
+/// be a copy of one that the guest has read. The finalizers of a copy belong to other controllers.
 fn take(metadata: &mut ObjectMeta) -> Metadata {
     let taken = std::mem::take(metadata);
-    metadata.finalizers = taken.finalizers;
-    metadata.owner_references = taken.owner_references;
+    let is_copy = taken.uid.is_some() || taken.resource_version.is_some();
+    metadata.finalizers = taken.finalizers.filter(|_| !is_copy);
     Metadata {
         name: taken.name.unwrap_or_default(),
         namespace: taken.namespace.unwrap_or_default(),

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use crate::{Apply, Metadata, Resource};
 
 /// An object of any kind: metadata and JSON. `K` names the kind; [`kind!`](crate::kind) declares
-/// one, and any [`Resource`] works. It can be desired, owned and read.
+/// one, and any [`Resource`] works. It can be desired, owned and read. A desired object is written
+/// without the `status`, which belongs to the controller of the kind.
 ///
 /// ```
 /// use innkeeper_sdk::serde_json::json;
@@ -26,6 +27,8 @@ pub struct Raw<K> {
     pub metadata: Metadata,
     /// The other members, without `apiVersion` and `kind`.
     pub members: Map<String, Value>,
+    /// Finalizers that the guest desires; none of an object that the API server has returned.
+    finalizers: Vec<String>,
     /// Why the object cannot be written.
     problem: Option<String>,
     kind: PhantomData<fn() -> K>,
@@ -33,13 +36,15 @@ pub struct Raw<K> {
 
 impl<K: Resource> Raw<K> {
     /// Creates an object with this name. `members` is a JSON object with the other members; of its
-    /// `metadata` the object takes namespace, labels and annotations.
+    /// `metadata` the object takes namespace, labels and annotations, and the finalizers unless it
+    /// is a copy of an object that the API server has returned.
     ///
     /// Other JSON turns the outcome into a failure with the reason `UnwritableOutcome`.
     pub fn new(name: impl Into<String>, members: Value) -> Self {
         let mut object = Self::parse(members).unwrap_or_else(|problem| Self {
             metadata: Metadata::default(),
             members: Map::new(),
+            finalizers: Vec::new(),
             problem: Some(problem),
             kind: PhantomData,
         });
@@ -47,16 +52,26 @@ impl<K: Resource> Raw<K> {
         object
     }
 
-    /// Deserializes the value at a JSON pointer (`/spec/replicas`); `None` if it is missing.
+    /// Deserializes the value at a JSON pointer (`/spec/replicas`); `None` if it is missing or null.
     ///
     /// # Errors
-    /// If the value is not a `T`.
+    /// If the value is not a `T`, the text is no JSON pointer below the object, or it points into
+    /// `metadata`, which is a [field](Self::metadata) of its own.
     pub fn field<T: DeserializeOwned>(&self, pointer: &str) -> serde_json::Result<Option<T>> {
-        let mut parts = pointer.trim_start_matches('/').splitn(2, '/');
-        let (first, rest) = (parts.next().unwrap_or_default(), parts.next());
-        let rest = rest.map(|rest| format!("/{rest}")).unwrap_or_default();
-        let found = self.members.get(first).and_then(|member| member.pointer(&rest));
-        found.map(T::deserialize).transpose()
+        let error = |problem| {
+            <serde_json::Error as serde::de::Error>::custom(format!("{pointer:?}: {problem}"))
+        };
+        let Some(path) = pointer.strip_prefix('/') else {
+            return Err(error("a JSON pointer begins with '/'"));
+        };
+        let end = path.find('/').unwrap_or(path.len());
+        let (first, rest) = path.split_at(end);
+        let first = first.replace("~1", "/").replace("~0", "~");
+        if matches!(first.as_str(), "apiVersion" | "kind" | "metadata") {
+            return Err(error("use `Raw::metadata`, or the kind's constants"));
+        }
+        let found = self.members.get(&first).and_then(|member| member.pointer(rest));
+        found.filter(|value| !value.is_null()).map(T::deserialize).transpose()
     }
 
     /// Returns whether the object is being deleted.
@@ -70,12 +85,20 @@ impl<K: Resource> Raw<K> {
         };
         members.remove("apiVersion");
         members.remove("kind");
-        let metadata = match members.remove("metadata") {
-            None | Some(Value::Null) => Metadata::default(),
-            Some(metadata) => Metadata::deserialize(metadata)
-                .map_err(|error| format!("the metadata of a {}: {error}", K::KIND))?,
+        let metadata = members.remove("metadata").unwrap_or_default();
+        let wrong = |error| format!("the metadata of a {}: {error}", K::KIND);
+        let has = |member| metadata.get(member).filter(|value| !value.is_null());
+        let is_copy = has("uid").is_some() || has("resourceVersion").is_some();
+        let finalizers = match has("finalizers") {
+            Some(finalizers) if !is_copy => Vec::deserialize(finalizers).map_err(wrong)?,
+            _ => Vec::new(),
         };
-        Ok(Self { metadata, members, problem: None, kind: PhantomData })
+        let metadata = if metadata.is_null() {
+            Metadata::default()
+        } else {
+            Metadata::deserialize(metadata).map_err(wrong)?
+        };
+        Ok(Self { metadata, members, finalizers, problem: None, kind: PhantomData })
     }
 }
 
@@ -107,13 +130,26 @@ impl<K> Serialize for Raw<K> {
         if let Some(problem) = &self.problem {
             return Err(S::Error::custom(problem));
         }
-        let mut map = serializer.serialize_map(Some(self.members.len() + 1))?;
-        map.serialize_entry("metadata", &self.metadata)?;
+        let mut map = serializer.serialize_map(None)?;
+        let (metadata, finalizers) = (&self.metadata, self.finalizers.as_slice());
+        map.serialize_entry("metadata", &DesiredMetadata { metadata, finalizers })?;
         for (key, value) in &self.members {
-            map.serialize_entry(key, value)?;
+            // The host refuses an object that has a status. The others would be there twice.
+            if !matches!(key.as_str(), "apiVersion" | "kind" | "metadata" | "status") {
+                map.serialize_entry(key, value)?;
+            }
         }
         map.end()
     }
+}
+
+/// The metadata of a desired object.
+#[derive(Serialize)]
+struct DesiredMetadata<'a> {
+    #[serde(flatten)]
+    metadata: &'a Metadata,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    finalizers: &'a [String],
 }
 
 impl<'de, K: Resource> Deserialize<'de> for Raw<K> {
@@ -127,6 +163,7 @@ impl<K> Clone for Raw<K> {
         Self {
             metadata: self.metadata.clone(),
             members: self.members.clone(),
+            finalizers: self.finalizers.clone(),
             problem: self.problem.clone(),
             kind: PhantomData,
         }

@@ -3,43 +3,16 @@
 //! [`warning`] compares them with the definition that the guest installs: the API server prunes
 //! a field that the definition lacks, so a stale `crd.json` loses what users write.
 
-use std::cell::Cell;
+mod probe;
 
-use serde::de::value::StrDeserializer;
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
-};
-use serde::de::{IntoDeserializer as _, Visitor};
-use serde_json::{Error, Value};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
+use self::probe::{Found, Shape, Step};
 use crate::Manifest;
 
 /// The deepest level that is compared. Types may contain themselves.
 const DEPTH_MAX: usize = 12;
-
-/// What a type asks its deserializer for at one place.
-#[derive(Clone, Copy)]
-enum Shape {
-    /// Any value, or one that the type decides on by itself.
-    Unknown,
-    Boolean,
-    Integer,
-    Number,
-    Text,
-    List,
-    Map,
-    Struct(&'static [&'static str]),
-    /// An enum: the names of its variants.
-    Enum(&'static [&'static str]),
-}
-
-/// One step from a value to a value in it.
-#[derive(Clone, Copy)]
-enum Step<'a> {
-    Field(&'a str),
-    Item,
-    Value,
-}
 
 /// The most differences that a warning names.
 const DIFFERENCES_MAX: usize = 8;
@@ -57,7 +30,7 @@ pub(crate) fn warning<P: DeserializeOwned>(manifest: &Manifest) -> Option<String
         found.push(format!("and {more} more"));
     }
     Some(format!(
-        "the definition of {} differs from the guest's types: {}; the API server drops a field that its definition lacks: run `UPDATE_EXPECT=1 cargo test`, which writes crd.json, and build again",
+        "the definition of {} differs from the guest's types: {}; the API server drops a field that its definition lacks: write crd.json again from the types (`UPDATE_EXPECT=1 cargo test`, if a test compares the two), and build again",
         manifest.primary.kind,
         found.join(", ")
     ))
@@ -68,14 +41,8 @@ pub(crate) fn warning<P: DeserializeOwned>(manifest: &Manifest) -> Option<String
 /// definition of its primary.
 fn differences<P: DeserializeOwned>(manifest: &Manifest) -> Vec<String> {
     let Some(schema) = schema(manifest) else { return Vec::new() };
-    let shape_at = |path: &[Step<'_>]| {
-        let shape = Cell::new(Shape::Unknown);
-        // The probe ends every deserialization with an error, when it has seen enough.
-        drop(P::deserialize(Probe { path, shape: &shape }));
-        shape.get()
-    };
     let mut found = Vec::new();
-    compare(&shape_at, &mut Vec::new(), schema, "", &mut found);
+    compare(&probe::probe::<P>, &mut Vec::new(), schema, "", &mut found);
     found
 }
 
@@ -90,7 +57,7 @@ fn schema(manifest: &Manifest) -> Option<&Value> {
 }
 
 fn compare<'a>(
-    shape_at: &dyn Fn(&[Step<'a>]) -> Shape,
+    probe: &dyn Fn(&[Step<'a>]) -> Found,
     path: &mut Vec<Step<'a>>,
     schema: &'a Value,
     place: &str,
@@ -99,9 +66,9 @@ fn compare<'a>(
     if path.len() > DEPTH_MAX {
         return;
     }
-    let shape = shape_at(path);
+    let shape = probe(path).shape;
     if let Some(wrong) = wrong_type(shape, schema) {
-        found.push(format!("{} is {wrong}", &place[1..]));
+        found.push(format!("{} is {wrong}", shown(place)));
         return;
     }
     match shape {
@@ -111,36 +78,84 @@ fn compare<'a>(
                 if path.is_empty() && matches!(field, "apiVersion" | "kind" | "metadata") {
                     continue;
                 }
-                let place = format!("{place}.{field}");
-                match schema["properties"].get(field) {
-                    Some(inner) => {
-                        path.push(Step::Field(field));
-                        compare(shape_at, path, inner, &place, found);
-                        path.pop();
+                if let Some(inner) = schema["properties"].get(field) {
+                    path.push(Step::Field(field));
+                    compare(probe, path, inner, &format!("{place}.{field}"), found);
+                    path.pop();
+                } else if !is_open(schema) && !is_metadata(fields) {
+                    let names = names(probe, path, fields, field);
+                    let is_known = names.iter().any(|one| schema["properties"].get(one).is_some());
+                    if names.first() == Some(&field) && !is_known {
+                        let places =
+                            names.iter().map(|one| format!("{place}.{one}")[1..].to_owned());
+                        let places: Vec<String> = places.collect();
+                        found.push(format!("{} is missing", places.join(" or ")));
                     }
-                    None if is_open(schema) => {}
-                    None => found.push(format!("{} is missing", &place[1..])),
                 }
             }
         }
         Shape::Enum(variants) => {
             let Some(known) = schema["enum"].as_array() else { return };
-            for variant in variants.iter().filter(|one| !known.iter().any(|known| known == **one)) {
-                found.push(format!("{} lacks the value {variant:?}", &place[1..]));
+            // The variant that takes every other name.
+            let other = identity(probe, path, "\0");
+            for &variant in variants {
+                let names = names(probe, path, variants, variant);
+                let is_known = names.iter().any(|one| known.iter().any(|known| known == one));
+                let is_other = other.is_some() && other == identity(probe, path, variant);
+                if names.first() == Some(&variant) && !is_known && !is_other {
+                    let names: Vec<String> = names.iter().map(|one| format!("{one:?}")).collect();
+                    found.push(format!("{} lacks the value {}", shown(place), names.join(" or ")));
+                }
             }
         }
-        Shape::List => below(shape_at, path, Step::Item, &schema["items"], place, "[]", found),
+        Shape::List => below(probe, path, Step::Item, &schema["items"], place, "[]", found),
         Shape::Map => {
             let values = &schema["additionalProperties"];
-            below(shape_at, path, Step::Value, values, place, ".*", found);
+            below(probe, path, Step::Value, values, place, ".*", found);
         }
         _ => {}
     }
 }
 
+/// Lists the names of one field or variant: its own and its aliases. The type does not say which is
+/// its own.
+fn names<'a>(
+    probe: &dyn Fn(&[Step<'a>]) -> Found,
+    path: &mut Vec<Step<'a>>,
+    all: &[&'static str],
+    name: &'static str,
+) -> Vec<&'static str> {
+    let wanted = identity(probe, path, name);
+    let mut is_name = |one| one == name || wanted.is_some() && wanted == identity(probe, path, one);
+    all.iter().copied().filter(|one| is_name(one)).collect()
+}
+
+/// A number that all names of one field or variant have in common.
+fn identity<'a>(
+    probe: &dyn Fn(&[Step<'a>]) -> Found,
+    path: &mut Vec<Step<'a>>,
+    name: &'static str,
+) -> Option<u64> {
+    path.push(Step::Name(name));
+    let found = probe(path);
+    path.pop();
+    found.identity
+}
+
+/// Whether these are the fields of the metadata of an object in another one: which of them the
+/// guest reads, its type does not say.
+fn is_metadata(fields: &[&str]) -> bool {
+    ["annotations", "generation", "labels", "uid"].iter().all(|name| fields.contains(name))
+}
+
+/// A place as a warning names it; empty for the whole object.
+fn shown(place: &str) -> &str {
+    place.trim_start_matches('.')
+}
+
 /// Compares the items of a list, or the values of a map.
 fn below<'a>(
-    shape_at: &dyn Fn(&[Step<'a>]) -> Shape,
+    probe: &dyn Fn(&[Step<'a>]) -> Found,
     path: &mut Vec<Step<'a>>,
     step: Step<'a>,
     schema: &'a Value,
@@ -150,7 +165,7 @@ fn below<'a>(
 ) {
     if schema.is_object() {
         path.push(step);
-        compare(shape_at, path, schema, &format!("{place}{suffix}"), found);
+        compare(probe, path, schema, &format!("{place}{suffix}"), found);
         path.pop();
     }
 }
@@ -177,279 +192,5 @@ fn wrong_type(shape: Shape, schema: &Value) -> Option<String> {
     (!fits.contains(&actual)).then(|| format!("of type {actual} instead of {expected}"))
 }
 
-/// A deserializer that follows a path through a type, and takes the shape at its end.
-#[derive(Clone, Copy)]
-struct Probe<'a> {
-    path: &'a [Step<'a>],
-    shape: &'a Cell<Shape>,
-}
-
-impl<'a> Probe<'a> {
-    /// Ends the deserialization; the shape counts if this is the end of the path.
-    fn end<T>(self, shape: Shape) -> Result<T, Error> {
-        if self.path.is_empty() {
-            self.shape.set(shape);
-        }
-        Err(Error::custom(""))
-    }
-
-    /// The next step of the path, and the probe for the value that it leads to.
-    fn step(self) -> Option<(Step<'a>, Self)> {
-        let (step, path) = self.path.split_first()?;
-        Some((*step, Self { path, ..self }))
-    }
-}
-
-/// Methods of a deserializer that end at a shape.
-macro_rules! ends {
-    ($($method:ident => $shape:ident,)*) => {$(
-        fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
-            self.end(Shape::$shape)
-        }
-    )*};
-}
-
-impl<'de> Deserializer<'de> for Probe<'_> {
-    type Error = Error;
-
-    ends! {
-        deserialize_any => Unknown,
-        deserialize_bool => Boolean,
-        deserialize_i8 => Integer,
-        deserialize_i16 => Integer,
-        deserialize_i32 => Integer,
-        deserialize_i64 => Integer,
-        deserialize_u8 => Integer,
-        deserialize_u16 => Integer,
-        deserialize_u32 => Integer,
-        deserialize_u64 => Integer,
-        deserialize_f32 => Number,
-        deserialize_f64 => Number,
-        deserialize_char => Text,
-        deserialize_str => Text,
-        deserialize_string => Text,
-        deserialize_bytes => Unknown,
-        deserialize_byte_buf => Unknown,
-        deserialize_unit => Unknown,
-        deserialize_identifier => Unknown,
-        deserialize_ignored_any => Unknown,
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: V,
-    ) -> Result<V::Value, Error> {
-        self.end(Shape::Unknown)
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.step() {
-            Some((Step::Item, probe)) => visitor.visit_seq(One { key: "", probe }),
-            _ => self.end(Shape::List),
-        }
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Error> {
-        self.end(Shape::Unknown)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        _: V,
-    ) -> Result<V::Value, Error> {
-        self.end(Shape::Unknown)
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.step() {
-            Some((Step::Value, probe)) => visitor.visit_map(One { key: "key", probe }),
-            _ => self.end(Shape::Map),
-        }
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        match self.step() {
-            Some((Step::Field(key), probe)) => visitor.visit_map(One { key, probe }),
-            _ => self.end(Shape::Struct(fields)),
-        }
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        variants: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, Error> {
-        self.end(Shape::Enum(variants))
-    }
-}
-
-/// A map or a list of one value.
-struct One<'a> {
-    key: &'a str,
-    probe: Probe<'a>,
-}
-
-impl<'de> MapAccess<'de> for One<'_> {
-    type Error = Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Error> {
-        let key: StrDeserializer<'_, Error> = self.key.into_deserializer();
-        seed.deserialize(key).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        seed.deserialize(self.probe)
-    }
-}
-
-impl<'de> SeqAccess<'de> for One<'_> {
-    type Error = Error;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Error> {
-        seed.deserialize(self.probe).map(Some)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use serde::Deserialize;
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::{Describe, Resource};
-
-    #[derive(Deserialize)]
-    #[allow(dead_code, reason = "only the types count")]
-    struct Web {
-        metadata: crate::Metadata,
-        spec: WebSpec,
-    }
-
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    #[allow(dead_code, reason = "only the types count")]
-    struct WebSpec {
-        text: String,
-        replicas: Option<i32>,
-        #[serde(default)]
-        pages: Vec<Page>,
-        #[serde(default)]
-        by_name: BTreeMap<String, Page>,
-        mode: Option<Mode>,
-        #[serde(default)]
-        free: Value,
-    }
-
-    #[derive(Deserialize)]
-    #[allow(dead_code, reason = "only the types count")]
-    struct Page {
-        title: String,
-        width: Option<f64>,
-        children: Option<Vec<Page>>,
-    }
-
-    #[derive(Deserialize)]
-    enum Mode {
-        Fast,
-        Slow,
-    }
-
-    impl Resource for Web {
-        const API_VERSION: &'static str = "example.com/v1";
-        const KIND: &'static str = "Web";
-        const PLURAL: &'static str = "webs";
-    }
-
-    fn page() -> Value {
-        json!({"type": "object", "properties": {
-            "title": {"type": "string"}, "width": {"type": "number"},
-            "children": {"type": "array", "items": {
-                "type": "object", "x-kubernetes-preserve-unknown-fields": true,
-                "properties": {"title": {"type": "string"}},
-            }},
-        }})
-    }
-
-    fn properties() -> Value {
-        json!({
-            "text": {"type": "string"}, "replicas": {"type": "integer"},
-            "pages": {"type": "array", "items": page()},
-            "byName": {"type": "object", "additionalProperties": page()},
-            "mode": {"type": "string", "enum": ["Fast", "Slow"]},
-            "free": {"x-kubernetes-preserve-unknown-fields": true},
-        })
-    }
-
-    fn manifest(properties: &Value) -> Manifest {
-        let definition = json!({"spec": {"group": "example.com", "names": {"kind": "Web"},
-            "versions": [{"name": "v1", "schema": {"openAPIV3Schema": {"type": "object",
-                "properties": {"spec": {"type": "object", "properties": properties}}}}}]}});
-        Describe::reconciler_of::<Web>("web", "").installs(&definition.to_string()).manifest()
-    }
-
-    fn found(properties: &Value) -> Vec<String> {
-        differences::<Web>(&manifest(properties))
-    }
-
-    #[test]
-    fn definition_that_has_all_fields_of_the_type_does_not_differ() {
-        assert_eq!(found(&properties()), Vec::<String>::new());
-        let manifest = Describe::reconciler_of::<Web>("web", "").manifest();
-        assert_eq!(differences::<Web>(&manifest), Vec::<String>::new());
-    }
-
-    #[test]
-    fn field_is_named_when_the_definition_lacks_it_or_has_another_type() {
-        let mut stale = properties();
-        stale.as_object_mut().unwrap().remove("text");
-        stale["replicas"]["type"] = "string".into();
-        stale["mode"]["enum"] = json!(["Fast"]);
-        stale["pages"]["items"]["properties"].as_object_mut().unwrap().remove("title");
-        stale["byName"]["additionalProperties"]["properties"]["width"]["type"] = "boolean".into();
-        assert_eq!(
-            found(&stale),
-            [
-                "spec.text is missing",
-                "spec.replicas is of type string instead of integer",
-                "spec.pages[].title is missing",
-                "spec.byName.*.width is of type boolean instead of number",
-                "spec.mode lacks the value \"Slow\"",
-            ]
-        );
-        // No field is compared below one that is missing.
-        assert_eq!(found(&json!({})).len(), 6);
-        let message = warning::<Web>(&manifest(&stale)).unwrap();
-        assert!(message.contains("types: spec.text is missing, spec.replicas is of"), "{message}");
-        assert!(message.contains("UPDATE_EXPECT=1 cargo test"), "{message}");
-        assert_eq!(warning::<Web>(&manifest(&properties())), None);
-    }
-}
+mod tests;

@@ -37,6 +37,23 @@ fn pod_of_others_has_no_spec() {
 }
 
 #[test]
+fn container_has_each_field_once_when_a_method_and_json_set_it() {
+    let container = Container::new("web", "web:1")
+        .args(["-v"])
+        .field("args", json!(["-q"]))
+        .field("image", "web:2")
+        .field("env", json!([{ "name": "A", "value": "b" }]))
+        .env("C", "d")
+        .field("stdin", true);
+    check(
+        &container,
+        &expect![[
+            r#"{"name":"web","image":"web:1","args":["-v"],"env":[{"name":"A","value":"b"},{"name":"C","value":"d"}],"stdin":true}"#
+        ]],
+    );
+}
+
+#[test]
 fn pod_serializes_probes_variables_mounts_and_affinity() {
     let container = Container::new("web", "web:1")
         .env("MODE", "fast")

@@ -53,6 +53,60 @@ fn raw_object_is_desired_with_its_kind_and_read_again() {
 }
 
 #[test]
+fn copy_of_a_read_object_has_no_fields_of_the_api_server_and_of_other_controllers() {
+    let mut content = json!({
+        "metadata": {
+            "name": "other", "uid": "1", "resourceVersion": "7", "generation": 2,
+            "creationTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/cleanup"],
+            "ownerReferences": [], "managedFields": [],
+        },
+        "spec": { "secretName": "web-tls" },
+        "status": { "conditions": [] },
+    });
+    let run = Scenario::<Guest>::of(site(&content)).run();
+    let copy = run.desires::<Certificate>("web").without("/status").object()["metadata"].clone();
+    assert_eq!(copy, json!({ "name": "web", "labels": { "site": "web" } }));
+
+    // Without the fields of the API server it is no copy.
+    content["metadata"] = json!({ "finalizers": ["example.com/cleanup"] });
+    let run = Scenario::<Guest>::of(site(&content)).run();
+    run.desires::<Certificate>("web").with("/metadata/finalizers/0", "example.com/cleanup");
+}
+
+#[test]
+fn field_follows_json_pointers_below_the_object_only() {
+    let certificate = Raw::<Certificate>::new(
+        "web",
+        json!({ "a/b": { "c~d": [1, null] }, "spec": null, "": { "": 2 } }),
+    );
+    let field = |pointer: &str| certificate.field::<u32>(pointer).map_err(|one| one.to_string());
+    assert_eq!(field("/a~1b/c~0d/0"), Ok(Some(1)));
+    assert_eq!(field("//"), Ok(Some(2)));
+    for missing in ["/a~1b/c~0d/1", "/a~1b/c~0d/2", "/spec", "/spec/replicas", "/a"] {
+        assert_eq!(field(missing), Ok(None), "{missing}");
+    }
+    for (pointer, problem) in [
+        ("", "begins with '/'"),
+        ("spec/replicas", "begins with '/'"),
+        ("/metadata/labels", "use `Raw::metadata`"),
+        ("/kind", "the kind's constants"),
+    ] {
+        let error = field(pointer).unwrap_err();
+        assert!(error.contains(problem), "{pointer}: {error}");
+    }
+}
+
+#[test]
+fn members_are_written_once_when_a_guest_sets_those_of_the_kind() {
+    let mut certificate = Raw::<Certificate>::new("web", json!({}));
+    for member in ["apiVersion", "kind", "metadata", "status"] {
+        certificate.members.insert(member.to_owned(), json!({}));
+    }
+    let text = serde_json::to_string(&certificate).unwrap();
+    assert_eq!(text, r#"{"metadata":{"name":"web"}}"#);
+}
+
+#[test]
 fn outcome_is_a_failure_when_a_raw_object_is_not_an_object() {
     for (content, problem) in [
         (json!([1]), "the content of a Certificate is not a JSON object"),

@@ -169,7 +169,7 @@ fn stale_definition_is_named_by_build_and_render(folder: &Path) {
     let render = "innkeeper render target/components/hello.wasm -f times.yaml";
     let (_, rendered) = shell_output(folder, render);
 
-    let stale = "warning: the definition of Hello differs from the guest's types: spec.times is missing; the API server drops a field that its definition lacks: run `UPDATE_EXPECT=1 cargo test`, which writes crd.json, and build again";
+    let stale = "warning: the definition of Hello differs from the guest's types: spec.times is missing; the API server drops a field that its definition lacks: write crd.json again from the types (`UPDATE_EXPECT=1 cargo test`, if a test compares the two), and build again";
     assert!(built.contains(stale), "{built}");
     let dropped = "warning: times.yaml, document 1: unknown field \"spec.times\", which the API server would drop";
     assert!(rendered.contains(dropped), "{rendered}");

@@ -63,9 +63,16 @@ fn copy_of_a_read_struct_has_no_fields_of_the_api_server() {
                 "name": "web", "namespace": "central", "uid": "1", "resourceVersion": "7",
                 "creationTimestamp": "2026-01-01T00:00:00Z", "labels": { "app": "web" },
                 "managedFields": [{ "manager": "kubectl" }],
+                "finalizers": ["service.kubernetes.io/load-balancer-cleanup"],
+                "ownerReferences": [
+                    { "apiVersion": "example.com/v1", "kind": "Web", "name": "web", "uid": "2" },
+                ],
             },
+            "spec": { "ports": [{ "port": 80 }] },
+            "status": { "loadBalancer": {} },
         }))
         .run();
-    let copy = run.desires::<Service>("web").object()["metadata"].clone();
-    assert_eq!(copy, json!({ "name": "web", "labels": { "app": "web", "copy": "web" } }));
+    let copy = run.desires::<Service>("web").without("/status").with("/spec/ports/0/port", 80);
+    let metadata = copy.object()["metadata"].clone();
+    assert_eq!(metadata, json!({ "name": "web", "labels": { "app": "web", "copy": "web" } }));
 }

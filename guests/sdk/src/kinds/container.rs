@@ -1,6 +1,7 @@
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::fields::Fields;
 use super::{EnvFrom, EnvSource, EnvVar, Probe, Resources, SecurityContext, VolumeMount};
 
 /// A container. [`Container::field`] sets a field that has no method here.
@@ -17,47 +18,36 @@ use super::{EnvFrom, EnvSource, EnvVar, Probe, Resources, SecurityContext, Volum
 ///     .startup_probe(Probe::http("/", "http"));
 /// assert_eq!(web.env.len(), 2);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Container {
     /// Name, unique in the pod.
     pub name: String,
     /// Image.
     pub image: String,
     /// When to pull the image; if `None`, the API server sets it by the image's tag.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<ImagePullPolicy>,
     /// Command; the image's entry point if empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// Arguments.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// Environment variables.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
     /// Ports that the container listens on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<ContainerPort>,
     /// Mounts of the pod's volumes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_mounts: Vec<VolumeMount>,
     /// Readiness probe; if `None`, the container is ready as soon as it runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
     /// Liveness probe; if it fails, the kubelet restarts the container.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub liveness_probe: Option<Probe>,
     /// Startup probe; the other probes start when it has succeeded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub startup_probe: Option<Probe>,
     /// Working directory; the image's if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// Further fields as JSON. A field that few containers have is here, so that only guests that
-    /// set it contain the code that serializes it.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
+    /// Further fields as JSON: those that few containers have, so that only guests that set one
+    /// contain the code that serializes it. Environment variables, ports and mounts above are
+    /// appended to the lists here; other fields above replace the ones here.
+    pub verbatim: Map<String, Value>,
 }
 
 impl Container {
@@ -113,7 +103,7 @@ impl Container {
 
     /// Adds one environment variable per key of a Secret or ConfigMap.
     pub fn env_from(mut self, source: EnvFrom) -> Self {
-        let list = self.more.entry("envFrom").or_insert_with(|| Value::Array(Vec::new()));
+        let list = self.verbatim.entry("envFrom").or_insert_with(|| Value::Array(Vec::new()));
         if let Value::Array(list) = list {
             list.push(source.into());
         }
@@ -130,9 +120,10 @@ impl Container {
         self.field("securityContext", context)
     }
 
-    /// Sets a field that has no method here, as JSON.
+    /// Sets a field that has no method here, as JSON. See [`verbatim`](Self::verbatim) for a field
+    /// that has one.
     pub fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.more.insert(name.to_owned(), value.into());
+        self.verbatim.insert(name.to_owned(), value.into());
         self
     }
 
@@ -190,6 +181,26 @@ impl Container {
         startup_probe(startup_probe: Probe);
         /// Sets the working directory.
         working_dir(working_dir: String);
+    }
+}
+
+impl Serialize for Container {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = Fields::new(serializer, &self.verbatim)?;
+        let unless_empty = |list| Some(list).filter(|list: &&Vec<String>| !list.is_empty());
+        fields.field("name", &self.name)?;
+        fields.field("image", &self.image)?;
+        fields.option("imagePullPolicy", self.image_pull_policy.as_ref())?;
+        fields.option("command", unless_empty(&self.command))?;
+        fields.option("args", unless_empty(&self.args))?;
+        fields.list("env", &self.env, false)?;
+        fields.list("ports", &self.ports, false)?;
+        fields.list("volumeMounts", &self.volume_mounts, false)?;
+        fields.option("readinessProbe", self.readiness_probe.as_ref())?;
+        fields.option("livenessProbe", self.liveness_probe.as_ref())?;
+        fields.option("startupProbe", self.startup_probe.as_ref())?;
+        fields.option("workingDir", self.working_dir.as_ref())?;
+        fields.end()
     }
 }
 

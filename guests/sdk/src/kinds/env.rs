@@ -59,7 +59,7 @@ pub struct FieldRef {
 /// use innkeeper_sdk::kinds::{Container, EnvFrom};
 ///
 /// let web = Container::new("web", "nginx:1").env_from(EnvFrom::config_map("settings"));
-/// assert_eq!(web.more["envFrom"][0]["configMapRef"]["name"], "settings");
+/// assert_eq!(web.verbatim["envFrom"][0]["configMapRef"]["name"], "settings");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Labels;
+use crate::{Labels, SelectorOperator};
 
 /// Selects objects by their labels (`LabelSelector` of `meta/v1`). An empty selector matches every
 /// object.
@@ -30,52 +30,39 @@ pub struct LabelSelector {
     pub match_expressions: Vec<LabelRequirement>,
 }
 
-/// A requirement on one label.
+/// A requirement on one label. Unlike that of a [`PrimarySelector`](crate::PrimarySelector), it has
+/// no bounds that a definition with this type would get.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct LabelRequirement {
     /// Key of the label.
     pub key: String,
     /// How the label's value relates to the values.
-    pub operator: LabelOperator,
+    pub operator: SelectorOperator,
     /// Values, for `In` and `NotIn`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }
 
-/// How a label's value relates to the values of a requirement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
-pub enum LabelOperator {
-    /// The label has one of the values.
-    In,
-    /// The label is missing or has none of the values.
-    NotIn,
-    /// The label exists.
-    Exists,
-    /// The label does not exist.
-    DoesNotExist,
-}
-
 impl LabelSelector {
     /// Requires one of these values.
     pub fn within<S: Into<String>>(self, key: &str, values: impl IntoIterator<Item = S>) -> Self {
-        self.require(key, LabelOperator::In, values.into_iter().map(Into::into).collect())
+        self.require(key, SelectorOperator::In, values.into_iter().map(Into::into).collect())
     }
 
     /// Requires none of these values; the label may be missing.
     pub fn without<S: Into<String>>(self, key: &str, values: impl IntoIterator<Item = S>) -> Self {
-        self.require(key, LabelOperator::NotIn, values.into_iter().map(Into::into).collect())
+        self.require(key, SelectorOperator::NotIn, values.into_iter().map(Into::into).collect())
     }
 
     /// Requires the label, with any value.
     pub fn exists(self, key: &str) -> Self {
-        self.require(key, LabelOperator::Exists, Vec::new())
+        self.require(key, SelectorOperator::Exists, Vec::new())
     }
 
     /// Requires that the label is missing.
     pub fn missing(self, key: &str) -> Self {
-        self.require(key, LabelOperator::DoesNotExist, Vec::new())
+        self.require(key, SelectorOperator::DoesNotExist, Vec::new())
     }
 
     /// Returns whether an object with these labels matches.
@@ -84,7 +71,7 @@ impl LabelSelector {
             && self.match_expressions.iter().all(|one| one.holds(labels.get(&one.key)))
     }
 
-    fn require(mut self, key: &str, operator: LabelOperator, values: Vec<String>) -> Self {
+    fn require(mut self, key: &str, operator: SelectorOperator, values: Vec<String>) -> Self {
         self.match_expressions.push(LabelRequirement { key: key.to_owned(), operator, values });
         self
     }
@@ -94,22 +81,18 @@ impl LabelRequirement {
     fn holds(&self, value: Option<&String>) -> bool {
         let is_listed = value.is_some_and(|value| self.values.contains(value));
         match self.operator {
-            LabelOperator::In => is_listed,
-            LabelOperator::NotIn => !is_listed,
-            LabelOperator::Exists => value.is_some(),
-            LabelOperator::DoesNotExist => value.is_none(),
+            SelectorOperator::In => is_listed,
+            SelectorOperator::NotIn => !is_listed,
+            SelectorOperator::Exists => value.is_some(),
+            SelectorOperator::DoesNotExist => value.is_none(),
         }
     }
 }
 
-impl From<LabelOperator> for innkeeper_contract::SelectorOperator {
-    fn from(operator: LabelOperator) -> Self {
-        match operator {
-            LabelOperator::In => Self::In,
-            LabelOperator::NotIn => Self::NotIn,
-            LabelOperator::Exists => Self::Exists,
-            LabelOperator::DoesNotExist => Self::DoesNotExist,
-        }
+/// For [`PrimarySelector::match_expressions`](crate::PrimarySelector::match_expressions).
+impl From<LabelRequirement> for innkeeper_contract::LabelRequirement {
+    fn from(LabelRequirement { key, operator, values }: LabelRequirement) -> Self {
+        Self { key, operator, values }
     }
 }
 
@@ -129,10 +112,10 @@ impl fmt::Display for LabelSelector {
         for LabelRequirement { key, operator, values } in &self.match_expressions {
             f.write_str(separator)?;
             match operator {
-                LabelOperator::In => write!(f, "{key} in ({})", values.join(","))?,
-                LabelOperator::NotIn => write!(f, "{key} notin ({})", values.join(","))?,
-                LabelOperator::Exists => f.write_str(key)?,
-                LabelOperator::DoesNotExist => write!(f, "!{key}")?,
+                SelectorOperator::In => write!(f, "{key} in ({})", values.join(","))?,
+                SelectorOperator::NotIn => write!(f, "{key} notin ({})", values.join(","))?,
+                SelectorOperator::Exists => f.write_str(key)?,
+                SelectorOperator::DoesNotExist => write!(f, "!{key}")?,
             }
             separator = ",";
         }

@@ -28,6 +28,7 @@ mod cron_job;
 mod daemon_set;
 mod deployment;
 mod env;
+mod fields;
 mod horizontal_pod_autoscaler;
 mod ingress;
 mod job;
@@ -72,7 +73,7 @@ pub use ingress::{
     IngressSpec, IngressTls,
 };
 pub use job::{JOB_NAME_LABEL, Job, JobSpec};
-pub use label_selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use label_selector::{LabelRequirement, LabelSelector};
 pub use namespace::Namespace;
 pub use network_policy::{
     EgressPolicyRule, IngressPolicyRule, IpBlock, NetworkPolicy, NetworkPolicyPeer,

@@ -1,7 +1,7 @@
-use serde::ser::{SerializeMap, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::fields::Fields;
 use super::{Affinity, Container, Volume};
 
 /// The spec of a pod.
@@ -50,65 +50,9 @@ pub enum RestartPolicy {
     Never,
 }
 
-/// A list that begins with elements as JSON.
-struct Joined<'a, T> {
-    verbatim: &'a [Value],
-    typed: &'a [T],
-}
-
-impl<T: Serialize> Serialize for Joined<'_, T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.verbatim.len() + self.typed.len()))?;
-        for element in self.verbatim {
-            list.serialize_element(element)?;
-        }
-        for element in self.typed {
-            list.serialize_element(element)?;
-        }
-        list.end()
-    }
-}
-
-/// Writes the fields of a pod's spec, and remembers which.
-struct Fields<'a, M> {
-    map: M,
-    verbatim: &'a Map<String, Value>,
-    written: Vec<&'static str>,
-}
-
-impl<M: SerializeMap> Fields<'_, M> {
-    fn field<T: Serialize>(&mut self, key: &'static str, value: &T) -> Result<(), M::Error> {
-        self.written.push(key);
-        self.map.serialize_entry(key, value)
-    }
-
-    fn option<T: Serialize>(
-        &mut self,
-        key: &'static str,
-        value: Option<&T>,
-    ) -> Result<(), M::Error> {
-        value.map_or(Ok(()), |value| self.field(key, value))
-    }
-
-    /// A list is left out if it is empty and not `required`.
-    fn list<T: Serialize>(
-        &mut self,
-        key: &'static str,
-        typed: &[T],
-        required: bool,
-    ) -> Result<(), M::Error> {
-        let verbatim = self.verbatim.get(key).and_then(Value::as_array).map_or(&[][..], |all| all);
-        if verbatim.is_empty() && typed.is_empty() && !required {
-            return Ok(());
-        }
-        self.field(key, &Joined { verbatim, typed })
-    }
-}
-
 impl Serialize for PodSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let map = serializer.serialize_map(None)?;
-        let mut fields = Fields { map, verbatim: &self.verbatim, written: Vec::new() };
+        let mut fields = Fields::new(serializer, &self.verbatim)?;
         fields.list("containers", &self.containers, true)?;
         fields.list("initContainers", &self.init_containers, false)?;
         fields.option("serviceAccountName", self.service_account_name.as_ref())?;
@@ -124,12 +68,6 @@ impl Serialize for PodSpec {
             self.automount_service_account_token.as_ref(),
         )?;
         fields.list("volumes", &self.volumes, false)?;
-        let Fields { mut map, written, .. } = fields;
-        for (key, value) in &self.verbatim {
-            if !written.contains(&&**key) {
-                map.serialize_entry(key, value)?;
-            }
-        }
-        map.end()
+        fields.end()
     }
 }

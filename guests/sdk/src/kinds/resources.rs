@@ -9,7 +9,7 @@ use serde::Serialize;
 ///
 /// let resources = Resources::default().request("cpu", "100m").limit("memory", "128Mi");
 /// let web = Container::new("web", "nginx:1").resources(resources);
-/// assert_eq!(web.more["resources"]["limits"]["memory"], "128Mi");
+/// assert_eq!(web.verbatim["resources"]["limits"]["memory"], "128Mi");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Resources {

@@ -7,7 +7,7 @@ use serde::Serialize;
 ///
 /// let context = SecurityContext::restricted().run_as_user(1000).read_only_root_filesystem(true);
 /// let web = Container::new("web", "nginx:1").security_context(context);
-/// assert_eq!(web.more["securityContext"]["runAsNonRoot"], true);
+/// assert_eq!(web.verbatim["securityContext"]["runAsNonRoot"], true);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

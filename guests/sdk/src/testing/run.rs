@@ -5,7 +5,7 @@
 )]
 
 use innkeeper_contract::{Desired, DesiredObject, Event};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     Condition, ConditionStatus, Failure, LogLevel, Manifest, Policy, RawOutcome, Resource,
@@ -396,8 +396,11 @@ fn is<K: Resource>(object: &Value, name: &str) -> bool {
         && object["metadata"]["name"] == name
 }
 
+/// The members of `metadata` that the host accepts in a desired object.
+const METADATA: [&str; 5] = ["annotations", "finalizers", "labels", "name", "namespace"];
+
 /// Parses the document. Panics where the host would reject it: unknown members, undeclared kinds,
-/// objects without a name.
+/// objects without a name, and members that belong to the API server or to another controller.
 fn desired(text: &str, manifest: &Manifest) -> Desired {
     let desired: Desired = match serde_json::from_str(text) {
         Ok(desired) => desired,
@@ -416,6 +419,21 @@ fn desired(text: &str, manifest: &Manifest) -> Desired {
         assert!(
             one.object["metadata"]["name"].as_str().is_some_and(|name| !name.is_empty()),
             "the host would reject this object, which has no name: {:#}",
+            one.object
+        );
+        let metadata = one.object["metadata"].as_object().into_iter().flat_map(Map::keys);
+        let foreign = metadata
+            .filter(|member| !METADATA.contains(&member.as_str()))
+            .map(|member| format!("metadata.{member}"))
+            .chain(["status", "items"].map(str::to_owned).into_iter().filter(|member| {
+                // A list has items, an object does not.
+                one.object.get(member).is_some()
+            }))
+            .collect::<Vec<_>>();
+        assert!(
+            foreign.is_empty(),
+            "the host would reject this object, since {} is not the guest's to set; leave it out: {:#}",
+            foreign.join(", "),
             one.object
         );
     }
