@@ -145,6 +145,19 @@ fn cel_rule_that_does_not_parse_is_reported_with_the_first_object() {
 }
 
 #[test]
+fn hostile_cel_rule_fails_without_harm_to_the_simulator() {
+    let all = "lists.range(1000).all(x, ".repeat(4) + "true" + &")".repeat(4);
+    for rule in ["Foo{}", "Foo{a: 1}.a == 1", &all, &("1".to_owned() + &"+1".repeat(8_000))] {
+        let simulator = simulator();
+        let rules = json!([{"rule": rule}]);
+        define(&simulator, &json!({"type": "object", "x-kubernetes-validations": rules}));
+        let (code, answer) = post(&simulator, THINGS, &thing(1));
+        assert_eq!(code, 422, "{answer}");
+        assert_eq!(send(&simulator, "GET", THINGS, "", &Value::Null).0, 200, "{rule}");
+    }
+}
+
+#[test]
 fn controllers_run_when_time_advances_and_not_before() {
     let simulator = simulator();
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "11111111-1111-4111-8111-111111111111"});

@@ -14,6 +14,8 @@ pub struct Package {
     pub name: String,
     /// The folder of the crate.
     pub folder: PathBuf,
+    /// The name of the crate's library, which names the file of the core module.
+    pub library: String,
     /// The target folder for the build. Crates share it if cargo compiles std and neither the
     /// environment nor the configuration of cargo names another.
     pub target_dir: PathBuf,
@@ -36,6 +38,8 @@ struct MetadataPackage {
 
 #[derive(Deserialize)]
 struct Target {
+    #[serde(default)]
+    name: String,
     crate_types: Vec<String>,
 }
 
@@ -84,44 +88,54 @@ impl Package {
         else {
             bail!("{} is a workspace, not a crate; give the folder of one crate", folder.display());
         };
-        if !package.targets.iter().any(Target::is_guest) {
+        let Some(library) = package.targets.into_iter().find(Target::is_guest) else {
             bail!(
                 "{} is no guest: add to its Cargo.toml\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]",
                 package.name
             );
-        }
+        };
         let default = metadata.workspace_root.join("target");
         let is_default = metadata.target_directory == default;
         let shared = if is_default { toolchain.user_target_dir()? } else { None };
         let target_dir = shared.unwrap_or(metadata.target_directory);
-        Ok(Self { name: package.name, folder, target_dir })
+        Ok(Self { name: package.name, folder, library: library.name, target_dir })
     }
 
-    /// Makes cargo build the crate again if another crate of its name was built in the target
-    /// folder: the module has the same file name, and cargo would take it for this crate's. The
-    /// caller holds the [`lock`](crate::lock) of the folder.
+    /// Makes cargo build the crate again if another crate with a library of its name was built in
+    /// the target folder: the module has the same file name, and cargo would take it for this
+    /// crate's. The caller holds the [`lock`](crate::lock) of the folder.
     ///
     /// # Errors
     /// If a file of the target folder cannot be read, written or removed.
     pub fn claim(&self) -> Result<()> {
-        let names = self.target_dir.join("innkeeper-crates");
-        let file = names.join(&self.name);
-        let folder = self.folder.to_string_lossy();
+        let libraries = self.target_dir.join("innkeeper-libraries");
+        // Cargo writes `my-lib` and `my_lib` to one file.
+        let file = libraries.join(self.library.replace('-', "_"));
+        let owner = format!("{}\n{}", self.name, self.folder.display());
         let previous = std::fs::read_to_string(&file).ok();
-        if previous.as_deref() == Some(&*folder) {
+        if previous.as_deref() == Some(&*owner) {
             return Ok(());
         }
+        self.remove_fingerprints(&self.name)?;
+        if let Some((name, _)) = previous.as_deref().and_then(|owner| owner.split_once('\n')) {
+            self.remove_fingerprints(name)?;
+        }
+        std::fs::create_dir_all(&libraries)
+            .and_then(|()| std::fs::write(&file, owner.as_bytes()))
+            .with_context(|| format!("cannot write {}", file.display()))
+    }
+
+    /// Removes what cargo knows of the builds of a crate.
+    fn remove_fingerprints(&self, name: &str) -> Result<()> {
         let fingerprints = self.target_dir.join(TARGET).join("release/.fingerprint");
-        let prefix = format!("{}-", self.name);
+        let prefix = format!("{name}-");
         for entry in fingerprints.read_dir().into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(&prefix) {
                 std::fs::remove_dir_all(entry.path())
                     .with_context(|| format!("cannot remove {}", entry.path().display()))?;
             }
         }
-        std::fs::create_dir_all(&names)
-            .and_then(|()| std::fs::write(&file, folder.as_bytes()))
-            .with_context(|| format!("cannot write {}", file.display()))
+        Ok(())
     }
 
     /// The call of cargo that builds the crate. The compiler prints to standard error; standard
@@ -190,6 +204,7 @@ mod tests {
         let folder = crate_with("[lib]\ncrate-type = [\"cdylib\", \"rlib\"]");
         let package = Package::read(&toolchain(), folder.path()).unwrap();
         assert_eq!(package.name, "hello");
+        assert_eq!(package.library, "hello");
         assert!(package.component().ends_with("target/components/hello.wasm"));
     }
 
@@ -202,6 +217,7 @@ mod tests {
         let package = |folder: &str| Package {
             name: "hello".into(),
             folder: folder.into(),
+            library: "hello".into(),
             target_dir: target.path().to_owned(),
         };
         let claim = |folder: &str| {
@@ -217,6 +233,30 @@ mod tests {
     }
 
     #[test]
+    fn crate_is_built_again_after_a_crate_of_another_name_with_its_library() {
+        let target = tempfile::tempdir().unwrap();
+        let fingerprints = target.path().join(TARGET).join("release/.fingerprint");
+        let claim = |name: &str, library: &str| {
+            let package = Package {
+                name: name.into(),
+                folder: format!("/guests/{name}").into(),
+                library: library.into(),
+                target_dir: target.path().to_owned(),
+            };
+            package.claim().unwrap();
+            let of = |name: &str| fingerprints.join(format!("{name}-0123"));
+            let exist = (of("first").exists(), of("second").exists());
+            std::fs::create_dir_all(of("first")).unwrap();
+            std::fs::create_dir_all(of("second")).unwrap();
+            exist
+        };
+        claim("first", "my_guest");
+        assert_eq!(claim("second", "my-guest"), (false, false));
+        assert_eq!(claim("second", "my-guest"), (true, true));
+        assert_eq!(claim("first", "my_guest"), (false, false));
+    }
+
+    #[test]
     fn read_fails_with_advice_when_the_folder_has_no_guest() {
         let error = |folder: &Path| Package::read(&toolchain(), folder).unwrap_err().to_string();
         assert!(error(crate_with("").path()).contains("crate-type = [\"cdylib\", \"rlib\"]"));
@@ -227,8 +267,12 @@ mod tests {
 
     #[test]
     fn artifact_is_the_module_of_the_crate_and_not_of_dependencies() {
-        let package =
-            Package { name: "hello".into(), folder: "hello".into(), target_dir: "target".into() };
+        let package = Package {
+            name: "hello".into(),
+            folder: "hello".into(),
+            library: "hello".into(),
+            target_dir: "target".into(),
+        };
         let message = |manifest: &str, types: &str, file: &str| {
             format!(
                 r#"{{"reason":"compiler-artifact","manifest_path":"{manifest}","target":{{"crate_types":["{types}"]}},"filenames":["{file}"]}}"#

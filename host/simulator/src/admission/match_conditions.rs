@@ -1,12 +1,12 @@
 //! The match conditions of a webhook, in CEL.
 
-use kube_cel::KubeCelExt as _;
-use kube_cel::cel::{Context, Program, Value as Cel};
+use kube_cel::cel::Value as Cel;
 use serde_json::Value;
 
 use crate::admission::webhook::Webhook;
 use crate::api::request_context::RequestContext;
 use crate::types::crd::cel::{plain, words};
+use crate::types::crd::cel_expression::{self, CelExpression};
 use crate::types::status_error::StatusError;
 
 /// Whether all conditions hold. A false one decides, even if others cannot be evaluated.
@@ -18,7 +18,7 @@ pub(crate) fn all_hold(
     if hook.conditions.is_empty() {
         return Ok(true);
     }
-    let mut scope = Context::default().with_all();
+    let mut scope = cel_expression::context();
     scope.add_variable_from_value("object", plain(&request["object"]));
     scope.add_variable_from_value("oldObject", plain(&request["oldObject"]));
     let mut bare = request.clone();
@@ -28,8 +28,7 @@ pub(crate) fn all_hold(
     scope.add_variable_from_value("request", plain(&bare));
     let mut failures = Vec::new();
     for (_, expression) in &hook.conditions {
-        let result = Program::compile(expression)
-            .map_err(|error| error.to_string())
+        let result = CelExpression::compile(expression)
             .and_then(|program| program.execute(&scope).map_err(|error| words(&error)));
         match result {
             Ok(Cel::Bool(true)) => {}

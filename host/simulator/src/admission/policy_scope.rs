@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kube_cel::KubeCelExt as _;
 use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::{Context, Program, Value as Cel};
+use kube_cel::cel::{Context, Value as Cel};
 use serde_json::Value;
 
 use crate::types::crd::cel::{plain, words};
+use crate::types::crd::cel_expression::{self, CelExpression};
 
 /// The variables of the expressions: `object`, `oldObject`, `request`, `params`, `namespaceObject`
 /// and `variables`.
@@ -19,7 +19,7 @@ pub(crate) struct PolicyScope<'a> {
 impl PolicyScope<'_> {
     /// The variables of a request, as a webhook would get it. `namespace` is that of the object.
     pub(crate) fn new(request: &Value, namespace: Option<&Value>, params: &Value) -> Self {
-        let mut context = Context::default().with_all();
+        let mut context = cel_expression::context();
         context.add_variable_from_value("object", plain(&request["object"]));
         context.add_variable_from_value("oldObject", plain(&request["oldObject"]));
         let is_namespace = request["resource"]["resource"] == "namespaces";
@@ -45,7 +45,7 @@ impl PolicyScope<'_> {
         context.add_variable_from_value("variables", Cel::Map(Map { map: Arc::default() }));
         for variable in variables {
             let text = |name: &str| variable[name].as_str().unwrap_or_default();
-            let program = Program::compile(text("expression"));
+            let program = CelExpression::compile(text("expression"));
             if let Some(Ok(value)) = program.ok().map(|program| program.execute(&context)) {
                 members.insert(Key::String(Arc::new(text("name").to_owned())), value);
                 let map = Cel::Map(Map { map: Arc::new(members.clone()) });
@@ -60,8 +60,7 @@ impl PolicyScope<'_> {
     /// # Errors
     /// The message, if it cannot be evaluated.
     pub(crate) fn holds(&self, expression: &str) -> Result<bool, String> {
-        let result = Program::compile(expression)
-            .map_err(|error| error.to_string())
+        let result = CelExpression::compile(expression)
             .and_then(|program| program.execute(&self.context).map_err(|error| words(&error)));
         match result {
             Ok(Cel::Bool(holds)) => Ok(holds),
@@ -72,7 +71,7 @@ impl PolicyScope<'_> {
 
     /// The text that an expression gives, if it gives one of one line.
     pub(crate) fn message(&self, expression: &str) -> Option<String> {
-        let program = Program::compile(expression).ok().filter(|_| !expression.is_empty())?;
+        let program = CelExpression::compile(expression).ok().filter(|_| !expression.is_empty())?;
         match program.execute(&self.context) {
             Ok(Cel::String(text)) => {
                 Some(text.trim().to_owned()).filter(|one| !one.is_empty() && !one.contains('\n'))

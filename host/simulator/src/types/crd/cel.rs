@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kube_cel::KubeCelExt as _;
 use kube_cel::cel::objects::{Key, Map, OptionalValue};
 use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
 
+use crate::types::crd::cel_expression::{self, cost_message};
 use crate::types::field_path::FieldPath;
 use crate::types::schema::{Additional, ListType, Schema};
 use crate::types::status_error::FieldError;
@@ -29,7 +29,7 @@ pub(crate) fn check(
         errors.push(FieldError::invalid("<nil>", Value::Null, UNCHECKED));
         return;
     }
-    let context = Context::default().with_all();
+    let context = cel_expression::context();
     walk(&context, schema, value, old, &FieldPath::root(""), errors);
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn words(error: &ExecutionError) -> String {
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::NoSuchOverload => "no such overload".to_owned(),
-        other => other.to_string(),
+        other => cost_message(other).map_or_else(|| other.to_string(), str::to_owned),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kube_cel::cel::{Context, Program, Value as Cel};
+use kube_cel::cel::{Context, Value as Cel};
 use serde_json::Value;
 
+use crate::types::crd::cel_expression::CelExpression;
 use crate::types::status_error::FieldError;
 
 /// One entry of `x-kubernetes-validations`.
@@ -13,9 +14,9 @@ use crate::types::status_error::FieldError;
 pub(crate) struct Rule {
     text: String,
     /// Absent if it cannot be read.
-    pub(crate) program: Option<Arc<Program>>,
+    pub(crate) program: Option<Arc<CelExpression>>,
     message: String,
-    message_expression: Option<Arc<Program>>,
+    message_expression: Option<Arc<CelExpression>>,
     reason: String,
     field: String,
     /// Whether it is a transition rule: it uses `oldSelf`.
@@ -34,11 +35,10 @@ impl Rule {
     /// Reads one.
     pub(crate) fn parse(value: &Value) -> Self {
         let text = |name: &str| value[name].as_str().unwrap_or_default().trim().to_owned();
-        let compile = |text: &str| Program::compile(text).ok().map(Arc::new);
+        let compile = |text: &str| CelExpression::compile(text).ok().map(Arc::new);
         let rule = text("rule");
         let program = compile(&rule);
-        let transition =
-            program.as_ref().is_some_and(|program| program.references().has_variable("oldSelf"));
+        let transition = program.as_ref().is_some_and(|program| program.uses_old_self());
         Self {
             message_expression: Some(text("messageExpression"))
                 .filter(|text| !text.is_empty())

@@ -2,6 +2,7 @@
 //! versions.
 
 pub(crate) mod cel;
+pub(crate) mod cel_expression;
 pub(crate) mod cel_rule;
 pub(crate) mod conversion;
 pub(crate) mod default;
