@@ -62,7 +62,7 @@ pub trait Apply: Resource + Serialize {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be desired",
     note = "implement `Apply` for it with `kind!(Apply for ...)`, or use `Raw`",
-    note = "types of k8s-openapi need the feature `k8s-openapi` of innkeeper-sdk"
+    note = "types of k8s-openapi need the feature `k8s-openapi` of innkeeper-sdk, and its version of that crate: use `innkeeper_sdk::k8s_openapi`"
 )]
 pub trait IntoObject<Source> {
     /// Returns the object without policies.

@@ -20,7 +20,8 @@
 ///
 /// The second form implements traits for a struct of your own: [`Resource`](crate::Resource), and
 /// any of [`Primary`](crate::Primary) and [`Apply`](crate::Apply) for a struct with a field
-/// `metadata`.
+/// `metadata`. The name of the struct is the kind, too: for another name implement the traits by
+/// hand.
 ///
 /// ```
 /// use innkeeper_sdk::{Metadata, kind};

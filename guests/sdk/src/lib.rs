@@ -79,7 +79,7 @@
 //! | [`prelude`] | what nearly every guest imports |
 //! | [`kinds`] | builders for desired objects |
 //! | [`kind!`], [`Raw`] | any other kind, in two lines |
-//! | feature `k8s-openapi` | the structs of that crate, as desired, owned and read objects |
+//! | feature `k8s-openapi` | `innkeeper_sdk::k8s_openapi`: its structs as desired, owned and read objects |
 //! | [`read`] | types for objects that guests read |
 //! | [`condition`], [`event`] | builders for conditions and Events of the primary |
 //! | [`names`] | checks of names and label values |
@@ -107,13 +107,13 @@ mod context;
 mod describe;
 mod desired;
 pub mod event;
-#[cfg(feature = "k8s-openapi")]
-mod k8s_openapi;
 mod kind;
 pub mod kinds;
 mod metadata;
 pub mod names;
 mod observed;
+#[cfg(feature = "k8s-openapi")]
+mod open_api;
 mod outcome;
 pub mod prelude;
 mod raw;
@@ -129,6 +129,9 @@ mod time;
 #[cfg(any(target_arch = "wasm32", test))]
 mod type_fields;
 
+/// The crate `k8s-openapi`, in the version whose structs the SDK takes.
+#[cfg(feature = "k8s-openapi")]
+pub use ::k8s_openapi;
 pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;
 pub use desired::{Apply, Desired, DesiredObject, IntoObject};

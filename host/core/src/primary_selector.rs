@@ -162,6 +162,12 @@ mod tests {
                 {"key": "spec..type", "operator": "Exists"},
                 {"key": "metadata.managedFields", "operator": "Exists"},
                 {"key": "spec.type", "operator": "Exists", "values": ["x"]},
+                {"key": "metadata.labels.app", "operator": "Exists"},
+                {"key": "metadata.annotations", "operator": "Exists"},
+                {"key": "metadata.deletionTimestamp", "operator": "DoesNotExist"},
+                {"key": "metadata.resourceVersion", "operator": "Exists"},
+                {"key": "metadata", "operator": "Exists"},
+                {"key": "metadata.name", "operator": "Exists"},
             ],
         }))
         .unwrap_err();
@@ -172,6 +178,11 @@ mod tests {
             "selector.matchFields[0].key: \"spec..type\" is not the path of a field",
             "selector.matchFields[1].key: the host does not keep metadata.managedFields",
             "selector.matchFields[2].values: must be left out",
+            "selector.matchFields[3].key: metadata.labels.app: use matchLabels",
+            "selector.matchFields[4].key: metadata.annotations: use matchAnnotations",
+            "selector.matchFields[5].key: metadata.deletionTimestamp changes while",
+            "selector.matchFields[6].key: metadata.resourceVersion changes while",
+            "selector.matchFields[7].key: metadata is no single value",
         ];
         assert_eq!(problems.len(), starts.len(), "{problems:#?}");
         for (problem, start) in problems.iter().zip(starts) {

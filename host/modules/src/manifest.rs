@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
-use innkeeper_core::{PrimarySelector, foreign, names as grammar};
+use innkeeper_core::{PrimarySelector, control, foreign, names as grammar};
 use semver::Version;
 use serde_json::Value;
 
@@ -91,6 +91,12 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
         PrimarySelector::read(selector, "selector", &mut |field, problem| {
             errors.push(format!("{field}: {problem}"));
         });
+        let fields = selector.match_fields.iter().take(ERRORS_MAX).enumerate();
+        for (index, field) in fields {
+            if field.key.split('.').next() == Some("status") && !control::decorates(manifest) {
+                errors.push(format!("selector.matchFields[{index}].key: {:?} is written for the guest, which would end its own selection; select by a field of the spec", field.key));
+            }
+        }
     }
     if let Some(finalizer) = &manifest.finalizer
         && !finalizer.is_empty()
@@ -269,6 +275,24 @@ mod tests {
         assert_eq!(check(&manifest), Ok(()));
         manifest.finalizer = Some("example.com/cleanup".into());
         assert_eq!(check(&manifest), Ok(()));
+    }
+
+    #[test]
+    fn selector_by_status_is_refused_unless_the_guest_decorates() {
+        let selector = json!({"matchFields": [{"key": "status.phase", "operator": "Exists"}]});
+        let select = |manifest: &mut Manifest| {
+            manifest.selector = serde_json::from_value(selector.clone()).unwrap();
+        };
+        refused(
+            select,
+            &expect![[
+                r#"selector.matchFields[0].key: "status.phase" is written for the guest, which would end its own selection; select by a field of the spec"#
+            ]],
+        );
+        let mut decorator = manifest("g");
+        decorator.decorates = true;
+        select(&mut decorator);
+        assert_eq!(check(&decorator), Ok(()));
     }
 
     #[test]

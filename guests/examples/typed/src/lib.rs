@@ -1,15 +1,16 @@
-//! A Deployment and a Service from structs of the crate `k8s-openapi`. The SDK's feature
-//! `k8s-openapi` accepts them wherever it accepts a builder.
+//! A Deployment and a Service from structs of the crate `k8s-openapi`. With the SDK's feature
+//! `k8s-openapi` a guest desires, owns and reads them as it does builders. A primary is a struct of
+//! the guest or a `Raw`.
 
+use innkeeper_sdk::k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use innkeeper_sdk::k8s_openapi::api::core::v1::{
+    Container, ContainerPort, PodSpec, PodTemplateSpec, Service, ServicePort, ServiceSpec,
+};
+use innkeeper_sdk::k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use innkeeper_sdk::{
     Context, Describe, Desired, Labels, Manifest, Metadata, Observed, Outcome, Reconciler, kind,
     labels,
 };
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
-use k8s_openapi::api::core::v1::{
-    Container, ContainerPort, PodSpec, PodTemplateSpec, Service, ServicePort, ServiceSpec,
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde::Deserialize;
 
 /// A Web, as the guest reads it.

@@ -11,9 +11,6 @@ use crate::{Selector, names};
 /// The annotation that the host does not keep, since it may hold the values of a Secret.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The field that the host does not keep with the text of an object.
-const MANAGED_FIELDS: &str = "metadata.managedFields";
-
 /// The most entries of each member, and the most values of a requirement.
 const ENTRIES_MAX: usize = 64;
 
@@ -115,11 +112,8 @@ impl Reader<'_> {
             let member = format!("matchFields[{index}]");
             if key.len() > PATH_BYTES_MAX || !field_path::is_valid(key) {
                 self.error(&format!("{member}.key"), format!("{key:?} is not the path of a field: names of letters, digits, '-', '_' and '$', separated by dots, as in spec.type"));
-            } else if key == MANAGED_FIELDS || key.starts_with(&format!("{MANAGED_FIELDS}.")) {
-                self.error(
-                    &format!("{member}.key"),
-                    format!("the host does not keep {MANAGED_FIELDS}; select by another field"),
-                );
+            } else if let Some(problem) = field_path::problem(key) {
+                self.error(&format!("{member}.key"), problem);
             }
             requirements.push(self.requirement(&member, key, *operator, values));
         }

@@ -13,6 +13,34 @@ pub(super) fn is_valid(path: &str) -> bool {
     })
 }
 
+/// Why no selector may have this path, and what to do; `None` if it may.
+pub(super) fn problem(path: &str) -> Option<String> {
+    let mut names = path.split('.');
+    if names.next() != Some("metadata") {
+        return None;
+    }
+    match names.next() {
+        None => Some("metadata is no single value; select by one of its fields".to_owned()),
+        Some("labels") => Some(format!("{path}: use matchLabels or matchExpressions")),
+        Some("annotations") => {
+            Some(format!("{path}: use matchAnnotations or matchAnnotationExpressions"))
+        }
+        Some("managedFields") => {
+            Some(format!("the host does not keep {path}; select by another field"))
+        }
+        Some(
+            "deletionGracePeriodSeconds"
+            | "deletionTimestamp"
+            | "finalizers"
+            | "generation"
+            | "resourceVersion",
+        ) => Some(format!(
+            "{path} changes while the host works on the object; select by another field"
+        )),
+        Some(_) => None,
+    }
+}
+
 /// The value of a field; `None` if the object does not have it or it is null. Text is given as it
 /// is, anything else as JSON.
 ///

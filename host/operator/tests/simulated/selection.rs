@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    NAMESPACE, Script, Setup, Stage, block_on, complete, config_map, desired, primary_path,
+    GROUP, NAMESPACE, Script, Setup, Stage, block_on, complete, config_map, desired, desired_with,
+    primary_path,
 };
 
 /// The finalizer that the host writes for a guest that gives no name.
@@ -96,6 +97,37 @@ fn annotation_and_field_of_module_and_guest_act_as_a_label_when_a_primary_leaves
             assert_eq!(outcome(way, of_module(way)).await, expected, "{} of the Module", way.name);
             assert_eq!(outcome(way, of_guest(way)).await, expected, "{} of the guest", way.name);
         }
+    });
+}
+
+#[test]
+fn label_merged_into_the_primary_stays_when_it_leaves_and_goes_when_the_guest_drops_it() {
+    block_on(async {
+        // Given a guest that selects by an annotation and merges a label into its primary.
+        let owned = json!({"kind": {"apiVersion": format!("{GROUP}/v1"), "kind": "Script",
+            "plural": "scripts", "scope": "Namespaced"}, "merges": true});
+        let script =
+            Script::new().owns(owned).with("selector", json!({"matchAnnotations": {"run": "yes"}}));
+        let stage = Setup::new(script).may(&["get", "patch"], GROUP, "scripts").start().await;
+        let merged = json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Script",
+            "metadata": {"name": "one", "labels": {"ours": "yes"}}});
+        let labelled = complete(&desired_with(&merged, &["merge"]));
+        stage.create("one", &labelled).await;
+        stage.annotate("one", "run", &json!("yes")).await;
+        stage.until_primary("one", "Synced", "True", "Applied").await;
+        assert_eq!(stage.primary("one").await["metadata"]["labels"]["ours"], "yes");
+
+        // When the guest does not desire it, then the host removes the label.
+        stage.set_spec("one", &complete(&json!({}))).await;
+        stage.settle().await;
+        assert_eq!(stage.primary("one").await["metadata"]["labels"]["ours"], Value::Null);
+
+        // When the primary leaves the selection, then the label stays.
+        stage.set_spec("one", &labelled).await;
+        stage.settle().await;
+        stage.annotate("one", "run", &json!(null)).await;
+        stage.settle().await;
+        assert_eq!(stage.primary("one").await["metadata"]["labels"]["ours"], "yes");
     });
 }
 
