@@ -104,6 +104,12 @@ impl Builder {
     /// If the crate does not build, the file cannot be written, or the component is no guest.
     pub(crate) async fn build(&self, component: &Path) -> anyhow::Result<Opened> {
         let target_dir = self.package.target_dir.clone();
+        // Held until the component is written: other processes may build in the same folder.
+        let folder = target_dir.clone();
+        let _lock = tokio::task::spawn_blocking(move || {
+            innkeeper_toolchain::lock(&folder, &mut |line| out::eprint(line))
+        })
+        .await??;
         let is_first = self.toolchain.must_compile_std(&target_dir);
         if is_first {
             out::eprint(&format!(
@@ -111,11 +117,6 @@ impl Builder {
                 target_dir.display()
             ));
         }
-        // Held until the component is written: other processes may build in the same folder.
-        let _lock = tokio::task::spawn_blocking(move || {
-            innkeeper_toolchain::lock(&target_dir, &mut |line| out::eprint(line))
-        })
-        .await??;
         self.package.claim()?;
         let mut cargo = tokio::process::Command::from(self.package.build(&self.toolchain));
         let child = cargo.stdout(Stdio::piped()).kill_on_drop(true).spawn();

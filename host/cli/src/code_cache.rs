@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use anyhow::Context as _;
 use innkeeper_sandbox::{CACHE_BYTES_DEFAULT, CacheError, CacheFolder, CacheKey, CodeCache};
@@ -19,6 +20,9 @@ const MIB: &str = "INNKEEPER_CACHE_MIB";
 /// a key of the cluster, and each would delete the entries of the other.
 const SUBFOLDER: &str = "commands";
 
+/// A command may open the cache for several guests.
+static WARN: Once = Once::new();
+
 /// Opens the cache in the folder that the user names, otherwise in the user's cache folder. `None`
 /// if the user wants none, or the user's cache folder cannot be used.
 ///
@@ -32,10 +36,11 @@ pub(crate) fn open() -> anyhow::Result<Option<CodeCache>> {
         Some(folder) => open_in(Path::new(&folder), max_bytes).context(DIR).map(Some),
         None => Ok(default_folder().and_then(|folder| match open_in(&folder, max_bytes) {
             Ok(cache) => Some(cache),
-            // As on a file system without space or that is read-only: the cache only saves time.
-            Err(CacheError::Folder { .. }) => None,
+            // The cache only saves time.
             Err(error) => {
-                out::eprint(&format!("warning: compiled guests are not kept: {error}"));
+                WARN.call_once(|| {
+                    out::eprint(&format!("warning: compiled guests are not kept: {error}"));
+                });
                 None
             }
         })),

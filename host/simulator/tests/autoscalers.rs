@@ -75,6 +75,17 @@ fn deployment_follows_the_load_within_the_bounds_and_shrinks_later() {
 }
 
 #[test]
+fn huge_load_scales_to_the_maximum() {
+    let cluster = cluster();
+    load(&cluster, i64::MAX);
+    cluster.pass(100);
+    assert_eq!(replicas(&cluster), 6);
+    load(&cluster, i64::MIN);
+    cluster.pass(1000);
+    assert_eq!(replicas(&cluster), 1);
+}
+
+#[test]
 fn autoscaler_is_served_in_both_versions() {
     let cluster = cluster();
     let new = cluster.get(&format!("{NEW}/web")).unwrap();

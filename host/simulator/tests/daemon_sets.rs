@@ -75,6 +75,44 @@ fn daemon_set_runs_a_pod_on_each_node_that_it_fits() {
 }
 
 #[test]
+fn pod_stays_on_a_node_with_a_new_taint_until_it_has_no_execute() {
+    let cluster = Cluster::new();
+    for name in ["a", "b"] {
+        add_node(&cluster, name, &json!([]));
+    }
+    cluster.apply(&daemon_set("agent:1", &json!({})));
+    cluster.pass(5);
+    let taint = |effect: &str| {
+        let taints = json!([{"key": "gpu", "value": "yes", "effect": effect}]);
+        let mut node = cluster.get("/api/v1/nodes/a").unwrap();
+        node["spec"]["taints"] = taints;
+        let (code, answer) = cluster.send("PUT", "/api/v1/nodes/a", &node);
+        assert_eq!(code, 200, "{answer}");
+        cluster.pass(5);
+    };
+    taint("NoSchedule");
+    assert_eq!(pods(&cluster).len(), 2);
+    assert_eq!(status(&cluster)["numberMisscheduled"], 1);
+    assert_eq!(status(&cluster)["desiredNumberScheduled"], 1);
+    taint("NoExecute");
+    assert_eq!(pods(&cluster), [("b".to_owned(), "agent:1".to_owned())]);
+}
+
+#[test]
+fn huge_percentage_of_a_rolling_update_replaces_all_pods() {
+    let cluster = Cluster::new();
+    for name in ["a", "b"] {
+        add_node(&cluster, name, &json!([]));
+    }
+    let huge = json!({"rollingUpdate": {"maxUnavailable": "9223372036854775807%"}});
+    for image in ["agent:1", "agent:2"] {
+        cluster.apply(&daemon_set(image, &huge));
+        cluster.pass(10);
+    }
+    assert!(pods(&cluster).iter().all(|(_, image)| image == "agent:2"));
+}
+
+#[test]
 fn cluster_without_nodes_has_one_for_a_daemon_set() {
     let cluster = Cluster::new();
     cluster.apply(&daemon_set("agent:1", &json!({})));

@@ -12,6 +12,7 @@ pub mod command;
 pub mod componentize;
 mod lock;
 mod package;
+mod private_folder;
 mod toolchain;
 
 pub use lock::{Lock, lock};

@@ -3,6 +3,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
+use crate::private_folder;
+use crate::toolchain::cache_folder;
+
 /// A lock on a target folder. Dropping this value releases it.
 #[derive(Debug)]
 pub struct Lock {
@@ -13,10 +16,14 @@ pub struct Lock {
 /// other's results. Calls `say` with a message before it waits for another build.
 ///
 /// # Errors
-/// If the folder or the lock file cannot be made.
+/// If the folder or the lock file cannot be made, or other users can write to a folder of the
+/// user's cache.
 pub fn lock(target_dir: &Path, say: &mut dyn FnMut(&str)) -> Result<Lock> {
-    std::fs::create_dir_all(target_dir)
-        .with_context(|| format!("cannot create {}", target_dir.display()))?;
+    match cache_folder() {
+        Ok(cache) if target_dir.starts_with(&cache) => private_folder::create(target_dir, &cache)?,
+        _ => std::fs::create_dir_all(target_dir)
+            .with_context(|| format!("cannot create {}", target_dir.display()))?,
+    }
     let path = target_dir.join("innkeeper.lock");
     let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
     match file.try_lock() {

@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::TARGET;
 use crate::command::ask;
+use crate::private_folder;
 
 /// Debian's packages: a compiler with the wasm backend, its cargo, and the sources of std.
 pub const DEBIAN_PACKAGES: [&str; 3] = ["rustc-web", "cargo-web", "rust-web-src"];
@@ -165,9 +166,9 @@ impl Toolchain {
         digest.update(version);
         digest.update(lock);
         let key: String = hex::encode(digest.finalize()).chars().take(12).collect();
-        let target_dir = cache_folder()?.join("guests").join(key);
-        std::fs::create_dir_all(&target_dir)
-            .with_context(|| format!("cannot create {}", target_dir.display()))?;
+        let cache = cache_folder()?;
+        let target_dir = cache.join("guests").join(key);
+        private_folder::create(&target_dir, &cache)?;
         Ok(target_dir)
     }
 }
@@ -257,8 +258,10 @@ fn cargo_home() -> Option<PathBuf> {
 /// # Errors
 /// If the environment names no folder.
 pub fn cache_folder() -> Result<PathBuf> {
-    let cache = match std::env::var_os("XDG_CACHE_HOME").filter(|folder| !folder.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
+    // The specification of the variable says to ignore a relative path.
+    let named = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = match named.filter(|folder| folder.is_absolute()) {
+        Some(folder) => folder,
         None => std::env::home_dir()
             .context("no cache folder: neither XDG_CACHE_HOME nor HOME is set; set one of them")?
             .join(".cache"),

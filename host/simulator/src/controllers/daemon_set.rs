@@ -10,11 +10,12 @@ use crate::controllers::client::{Client, DAEMON_SETS, NODES, PODS};
 use crate::controllers::event_recorder;
 use crate::controllers::event_recorder::EventSpec;
 use crate::controllers::kubelet::NODE;
+use crate::controllers::node_fit::{NodeFit, tolerations};
 use crate::controllers::replica_set::{available_at, is_ready, pod_of};
 use crate::controllers::revision_history;
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Workload;
-use crate::types::members::{condition, counts, number, text};
+use crate::types::members::{counts, number, text};
 use crate::types::object::{generation, is_terminating, meta};
 use crate::types::object_key::Key;
 
@@ -24,21 +25,10 @@ const COMPONENT: &str = "daemonset-controller";
 const REVISION: &str = "controller-revision-hash";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/// The taints of unhealthy nodes that each Pod of a DaemonSet tolerates, and their effects.
-const TOLERATED: [(&str, &str); 6] = [
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
-    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
-];
-
 /// A node with the Pods of a DaemonSet on it.
 struct NodePods {
     name: String,
-    /// Whether a Pod is to run there.
-    wanted: bool,
+    fit: NodeFit,
     pods: Vec<Arc<ManagedObject>>,
 }
 
@@ -61,7 +51,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
 }
 
 /// The nodes in the order of their names; a cluster without Nodes has one. A node that does not
-/// exist any more is unwanted.
+/// exist any more fits no Pod.
 fn nodes(cluster: &Cluster, set: &Value) -> Vec<NodePods> {
     let known = cluster.store.collection(&NODES.key());
     let keys: Vec<Key> = known.iter().flat_map(|all| all.objects.keys().cloned()).collect();
@@ -70,18 +60,18 @@ fn nodes(cluster: &Cluster, set: &Value) -> Vec<NodePods> {
         .filter_map(|key| client::get(cluster, &NODES, key))
         .map(|node| NodePods {
             name: meta(&node, "name").to_owned(),
-            wanted: runs_on(set, &node),
+            fit: NodeFit::of(&set["spec"]["template"]["spec"], &node),
             pods: Vec::new(),
         })
         .collect();
     if nodes.is_empty() {
-        nodes.push(NodePods { name: NODE.to_owned(), wanted: true, pods: Vec::new() });
+        nodes.push(NodePods { name: NODE.to_owned(), fit: NodeFit::Runs, pods: Vec::new() });
     }
     for pod in client::controlled_by(cluster, set, &PODS) {
         let name = node_of(&pod).to_owned();
         match nodes.iter_mut().find(|node| node.name == name) {
             Some(node) => node.pods.push(pod),
-            None => nodes.push(NodePods { name, wanted: false, pods: vec![pod] }),
+            None => nodes.push(NodePods { name, fit: NodeFit::None, pods: vec![pod] }),
         }
     }
     nodes
@@ -96,59 +86,16 @@ fn node_of(pod: &Value) -> &str {
     }
 }
 
-/// Whether the selector of the template selects a node, and the template tolerates its taints. The
-/// node of which no kubelet has reported a condition is ready, though admission taints it.
-fn runs_on(set: &Value, node: &Value) -> bool {
-    let template = &set["spec"]["template"]["spec"];
-    let labels = &node["metadata"]["labels"];
-    let mut selector = template["nodeSelector"].as_object().into_iter().flatten();
-    let selected = selector.all(|(name, value)| labels.get(name) == Some(value));
-    let tolerations = tolerations(template);
-    let mut taints = node["spec"]["taints"].as_array().into_iter().flatten();
-    let reported = condition(&node["status"], "Ready").is_some();
-    selected
-        && taints.all(|taint| {
-            taint["effect"] == "PreferNoSchedule"
-                || (!reported && taint["key"] == TOLERATED[0].0)
-                || tolerations.iter().any(|one| tolerates(one, taint))
-        })
-}
-
-fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    let absent_or = |name: &str| {
-        toleration[name].as_str().is_none_or(str::is_empty) || toleration[name] == taint[name]
-    };
-    let exists = toleration["operator"] == "Exists";
-    absent_or("effect")
-        && absent_or("key")
-        && (exists || text(&toleration["value"]) == text(&taint["value"]))
-        && (exists || !text(&toleration["key"]).is_empty())
-}
-
-/// The tolerations of a template, with those of each Pod of a DaemonSet.
-fn tolerations(template: &Value) -> Vec<Value> {
-    let mut all = template["tolerations"].as_array().cloned().unwrap_or_default();
-    let network = ("node.kubernetes.io/network-unavailable", "NoSchedule");
-    let network = Some(network).filter(|_| template["hostNetwork"] == true);
-    for (key, effect) in TOLERATED.into_iter().chain(network) {
-        let toleration = json!({"key": key, "operator": "Exists", "effect": effect});
-        if !all.contains(&toleration) {
-            all.push(toleration);
-        }
-    }
-    all
-}
-
 /// Creates missing Pods, and deletes ended and surplus ones.
 fn manage(cluster: &mut Cluster, key: &Key, set: &Value, nodes: &[NodePods], update: &str) {
     for node in nodes {
-        if !node.wanted {
+        if node.fit == NodeFit::None {
             for pod in node.pods.iter().filter(|pod| !is_terminating(pod)) {
                 delete_pod(cluster, set, pod);
             }
             continue;
         }
-        if node.pods.is_empty() {
+        if node.pods.is_empty() && node.fit == NodeFit::Runs {
             create_pod(cluster, key, set, &node.name, update);
         }
         let mut running = Vec::new();
@@ -190,7 +137,7 @@ fn manage(cluster: &mut Cluster, key: &Key, set: &Value, nodes: &[NodePods], upd
 
 /// Replaces Pods of an older template, as far as maxUnavailable and maxSurge allow.
 fn roll(cluster: &mut Cluster, set: &Value, nodes: &[NodePods], update: &str) {
-    let wanted: Vec<&NodePods> = nodes.iter().filter(|node| node.wanted).collect();
+    let wanted: Vec<&NodePods> = nodes.iter().filter(|node| node.fit == NodeFit::Runs).collect();
     let count = i64::try_from(wanted.len()).unwrap_or(i64::MAX);
     let min_ready = number(&set["spec"]["minReadySeconds"]);
     let now = cluster.now();
@@ -204,8 +151,10 @@ fn roll(cluster: &mut Cluster, set: &Value, nodes: &[NodePods], update: &str) {
     }
     let budget = &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
     let max_unavailable = portion(budget, count).max(1);
-    let (mut unavailable, mut replaced, mut candidates) = (0, Vec::new(), Vec::new());
-    for node in &wanted {
+    let (mut unavailable, mut unavailable_old, mut candidates) = (0, Vec::new(), Vec::new());
+    // A Pod that stays on a node with a new taint is replaced too, but gets no successor there.
+    let staying = |node: &&NodePods| node.fit == NodeFit::Stays && !node.pods.is_empty();
+    for node in wanted.into_iter().chain(nodes.iter().filter(staying)) {
         let new = node.pods.iter().find(|pod| is_new(pod));
         let old = node.pods.iter().find(|pod| !is_new(pod));
         match (new, old) {
@@ -214,12 +163,12 @@ fn roll(cluster: &mut Cluster, set: &Value, nodes: &[NodePods], update: &str) {
             (None, Some(old)) if is_available(old) => candidates.push(old),
             (None, Some(old)) => {
                 unavailable += 1;
-                replaced.push(old);
+                unavailable_old.push(old);
             }
         }
     }
     let rest = usize::try_from(max_unavailable - unavailable).unwrap_or(0);
-    for pod in replaced.into_iter().chain(candidates.into_iter().take(rest)) {
+    for pod in unavailable_old.into_iter().chain(candidates.into_iter().take(rest)) {
         if !is_terminating(pod) {
             delete_pod(cluster, set, pod);
         }
@@ -269,7 +218,10 @@ fn surge_of(set: &Value, nodes: i64) -> i64 {
 /// A number, or a percentage of all, rounded up.
 fn portion(value: &Value, all: i64) -> i64 {
     let percent = value.as_str().and_then(|text| text.strip_suffix('%')?.parse::<i64>().ok());
-    percent.map_or_else(|| number(value), |percent| (percent * all + 99) / 100)
+    percent.map_or_else(
+        || number(value),
+        |percent| percent.saturating_mul(all).saturating_add(99) / 100,
+    )
 }
 
 fn delete_pod(cluster: &mut Cluster, set: &Value, pod: &Value) {
@@ -312,9 +264,9 @@ fn update_status(cluster: &mut Cluster, key: &Key, nodes: &[NodePods], update: &
     let now = cluster.now();
     let (mut desired, mut current, mut misscheduled) = (0, 0, 0);
     let (mut ready, mut available, mut updated) = (0, 0, 0);
-    let mut soonest = None;
+    let mut next_availability = None;
     for node in nodes {
-        if !node.wanted {
+        if node.fit != NodeFit::Runs {
             misscheduled += i64::from(!node.pods.is_empty());
             continue;
         }
@@ -333,11 +285,11 @@ fn update_status(cluster: &mut Cluster, key: &Key, nodes: &[NodePods], update: &
         ready += 1;
         match available_at(pod, min_ready) {
             Some(at) if at <= now => available += 1,
-            later => soonest = soonest.into_iter().chain(later).min(),
+            later => next_availability = next_availability.into_iter().chain(later).min(),
         }
     }
-    if let Some(soonest) = soonest {
-        cluster.work_queue.wake_at(soonest, Workload::DaemonSets, key);
+    if let Some(next_availability) = next_availability {
+        cluster.work_queue.wake_at(next_availability, Workload::DaemonSets, key);
     }
     let mut status = counts(&[
         ("observedGeneration", generation(&set)),

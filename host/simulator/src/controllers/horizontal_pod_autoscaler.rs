@@ -27,7 +27,9 @@ const COMPONENT: &str = "horizontal-pod-autoscaler";
 /// The seconds between two looks at the load.
 const PERIOD_S: i64 = 15;
 /// A smaller Deployment follows only from the loads of so many seconds.
-const STABLE_S: i64 = 300;
+const STABILIZATION_WINDOW_S: i64 = 300;
+/// The maximum of a load and of a target in percent: the type of the API has 32 bits.
+const PERCENT_MAX: i64 = i32::MAX as i64;
 /// The load may differ from the target by so many percent.
 const TOLERANCE_PERCENT: i64 = 10;
 
@@ -112,7 +114,9 @@ fn decide(cluster: &mut Cluster, scaler: &Value, target: &Value, current: i64) -
     });
     let loads = loads(cluster, target);
     let count = i64::try_from(loads.len()).unwrap_or(i64::MAX);
-    let (Some(wanted), true) = (wanted.filter(|one| *one > 0), count > 0) else {
+    let (Some(wanted), true) =
+        (wanted.filter(|one| *one > 0).map(|one| one.min(PERCENT_MAX)), count > 0)
+    else {
         let message = "the HPA was unable to compute the replica count: failed to get cpu utilization: unable to get metrics for resource cpu: no metrics returned from resource metrics API";
         let active = ("ScalingActive", false, "FailedGetResourceMetric", message.to_owned());
         let able = able(
@@ -125,9 +129,9 @@ fn decide(cluster: &mut Cluster, scaler: &Value, target: &Value, current: i64) -
     let percent = sum / count;
     let is_tolerated = (percent - wanted).abs() * 100 <= wanted * TOLERANCE_PERCENT;
     let computed = if is_tolerated { current } else { (sum + wanted - 1) / wanted };
-    let stable = stabilised(cluster, meta(scaler, "uid"), computed);
+    let stable = stabilized(cluster, meta(scaler, "uid"), computed);
     // Without rules of its own it at most doubles, but reaches four at once.
-    let upper = most.min((2 * current).max(4));
+    let upper = most.min(current.saturating_mul(2).max(4));
     let replicas = stable.clamp(least, upper.max(least));
     let message = "the HPA was able to successfully calculate a replica count from cpu resource utilization (percentage of request)";
     let active = ("ScalingActive", true, "ValidMetricFound", message.to_owned());
@@ -171,14 +175,15 @@ fn loads(cluster: &Cluster, target: &Value) -> Vec<i64> {
     let stored = cluster.store.collection(&PODS.key()).into_iter().flat_map(|one| &one.objects);
     let pods = stored.filter(|(key, _)| key.0 == namespace).map(|(_, one)| one.object());
     let pods = pods.filter(|pod| selector.fits(pod) && is_ready(pod) && !is_terminating(pod));
-    pods.filter_map(|pod| cluster.kubelet.script.rule(&pod).cpu_utilization).collect()
+    let loads = pods.filter_map(|pod| cluster.kubelet.script.rule(&pod).cpu_utilization);
+    loads.map(|load| load.clamp(0, PERCENT_MAX)).collect()
 }
 
-/// The highest recommendation of the last minutes, with this one.
-fn stabilised(cluster: &mut Cluster, uid: &str, computed: i64) -> i64 {
+/// The highest recommendation of the stabilization window, with this one.
+fn stabilized(cluster: &mut Cluster, uid: &str, computed: i64) -> i64 {
     let now = cluster.now();
     let recent = cluster.kubelet.recommendations.entry(uid.to_owned()).or_default();
-    recent.retain(|(time, _)| now.duration_since(*time).as_secs() < STABLE_S);
+    recent.retain(|(time, _)| now.duration_since(*time).as_secs() < STABILIZATION_WINDOW_S);
     recent.push((now, computed));
     recent.iter().map(|(_, replicas)| *replicas).max().unwrap_or(computed)
 }

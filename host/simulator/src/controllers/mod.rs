@@ -17,6 +17,7 @@ pub(crate) mod job;
 pub(crate) mod kubelet;
 pub(crate) mod manager;
 pub(crate) mod namespace;
+pub(crate) mod node_fit;
 pub(crate) mod owner_lookup;
 pub(crate) mod persistent_volume;
 pub(crate) mod persistent_volume_claim;

@@ -108,8 +108,8 @@ fn rounded(number: i64, by: i64) -> i64 {
 /// A number, or a percentage of `whole`.
 fn share(value: &Value, whole: i64, up: bool) -> i64 {
     let Some(percent) = text(value).strip_suffix('%') else { return number(value) };
-    let product = percent.parse().unwrap_or(0) * whole;
-    if up { (product + 99).div_euclid(100) } else { product.div_euclid(100) }
+    let product = percent.parse::<i64>().unwrap_or(0).saturating_mul(whole);
+    if up { product.saturating_add(99).div_euclid(100) } else { product.div_euclid(100) }
 }
 
 #[cfg(test)]

@@ -38,13 +38,13 @@ pub(crate) fn is_in_storage_version(definition: &Definition, object: &Value) -> 
 
 /// Whether objects of a kind may be stored in another version than they are read in.
 pub(crate) fn has_versions(kind: &Kind) -> bool {
-    kind.custom.as_ref().is_some_and(|custom| custom.versions.len() > 1) || autoscaler::is_old(kind)
+    kind.custom.as_ref().is_some_and(|custom| custom.versions.len() > 1) || autoscaler::is_v1(kind)
 }
 
 /// Turns an object into one of the kind's version.
 pub(crate) fn convert(kind: &Kind, object: &mut Value) {
-    if autoscaler::is_old(kind) {
-        return autoscaler::to_old(object);
+    if autoscaler::is_v1(kind) {
+        return autoscaler::to_v1(object);
     }
     let Some(definition) = &kind.custom else { return };
     let wanted = kind.api_version();
@@ -58,7 +58,7 @@ pub(crate) fn convert(kind: &Kind, object: &mut Value) {
 
 /// Turns an object into one of the version that it is stored in.
 pub(crate) fn to_store(kind: &Kind, object: &mut Value) {
-    if autoscaler::is_old(kind) {
+    if autoscaler::is_v1(kind) {
         return autoscaler::to_stored(object);
     }
     let Some(definition) = &kind.custom else { return };

@@ -62,7 +62,7 @@ const METRIC_MEMBERS: [(&str, &[(&str, &str)]); 5] = [
 ];
 
 /// Whether a kind is the version that is not stored.
-pub(crate) fn is_old(kind: &Kind) -> bool {
+pub(crate) fn is_v1(kind: &Kind) -> bool {
     kind.is("autoscaling", "HorizontalPodAutoscaler") && kind.version == "v1"
 }
 
@@ -107,7 +107,7 @@ fn processor_percent(metric: &Value) -> Option<&Value> {
 }
 
 /// Turns a stored object into one of `v1`.
-pub(crate) fn to_old(object: &mut Value) {
+pub(crate) fn to_v1(object: &mut Value) {
     if object["apiVersion"] != STORED {
         return;
     }
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn stored_version_survives_the_way_through_the_old_one() {
         let mut object = stored();
-        to_old(&mut object);
+        to_v1(&mut object);
         assert_eq!(object["spec"]["targetCPUUtilizationPercentage"], 70);
         assert_eq!(object["status"], json!({"currentReplicas": 0, "desiredReplicas": 2}));
         let annotations = &object["metadata"]["annotations"];
