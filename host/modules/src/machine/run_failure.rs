@@ -7,7 +7,7 @@ use super::Rejection;
 pub struct RunFailure {
     /// Reason and message.
     pub rejection: Rejection,
-    /// Whether the module's ServiceAccount lacks a right to write. The reason does not say it, since
+    /// Whether the module's ServiceAccount lacks a right to write. The reason does not say it:
     /// guests choose reasons.
     pub lacks_right: bool,
 }
