@@ -13,6 +13,8 @@ mod skip_reason;
 mod state;
 mod step;
 
+use std::collections::BTreeSet;
+
 use crate::ObjectRef;
 
 use desired::plan_desired;
@@ -53,17 +55,18 @@ pub fn plan(input: &Input<'_>) -> Plan {
             action: plan_desired(input, desired_object, lookup),
         })
         .collect();
+    let unmerged: BTreeSet<ObjectRef> = steps
+        .iter()
+        .filter(|step| matches!(step.action, Action::Unmerge { .. }))
+        .map(|step| step.object_ref.clone())
+        .collect();
     hold_back(&mut steps, &input.desired.objects);
 
     let mut prune_pending = false;
     let mut pending = Vec::new();
     if input.complete {
         let mut prunes = plan_prunes(input);
-        let unmerged = |object_ref: &ObjectRef| {
-            let is_unmerge = |step: &Step| matches!(step.action, Action::Unmerge { .. });
-            steps.iter().any(|step| step.object_ref == *object_ref && is_unmerge(step))
-        };
-        prunes.extend(plan_unmerges(input).filter(|step| !unmerged(&step.object_ref)));
+        prunes.extend(plan_unmerges(input).filter(|step| !unmerged.contains(&step.object_ref)));
         pending = pending_deletion(input, &prunes);
         let clean = input.state.clean
             && !steps

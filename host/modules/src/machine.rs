@@ -41,6 +41,7 @@ mod rejection;
 mod rejections;
 mod revisions;
 mod rollback;
+mod run_failure;
 mod source;
 mod spec;
 mod spec_state;
@@ -61,6 +62,7 @@ pub use rejection::{Rejection, RetryPolicy};
 use rejections::Rejections;
 use revisions::Revisions;
 pub use revisions::{ActiveRevision, DecidedDigests};
+pub use run_failure::RunFailure;
 use spec_state::SpecState;
 
 /// Types of the conditions of a Module.
@@ -106,7 +108,7 @@ pub struct Machine {
     /// Foreign definitions are to become those of the active revision, and have not yet.
     adoption: Option<AdoptionState>,
     /// Whether the runs of the active revision succeed, once some have ended.
-    runs: Option<Result<Option<String>, Rejection>>,
+    runs: Option<Result<Option<String>, RunFailure>>,
     /// The Module is being deleted; why its teardown failed, if it did.
     teardown: Option<Result<(), Rejection>>,
 }
@@ -262,12 +264,13 @@ impl Machine {
             Event::Retry => self.on_retry(&mut effects),
             Event::Health(result) => {
                 // A message with another count of primaries is no news.
-                let reason =
-                    |runs: &Result<_, Rejection>| runs.as_ref().err().map(|one| one.reason.clone());
-                if let Err(rejection) = &result
-                    && self.runs.as_ref().and_then(reason).as_ref() != Some(&rejection.reason)
+                let cause =
+                    |failure: &RunFailure| (failure.lacks_right, failure.rejection.reason.clone());
+                let before = self.runs.as_ref().and_then(|runs| runs.as_ref().err()).map(cause);
+                if let Err(failure) = &result
+                    && before != Some(cause(failure))
                 {
-                    effects.push(Effect::warning(rejection));
+                    effects.push(Effect::warning(&failure.rejection));
                 }
                 self.runs = Some(result);
             }

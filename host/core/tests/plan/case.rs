@@ -33,16 +33,21 @@ pub(crate) const NOW: i64 = 1_800_000_000;
 /// A primary that desires these objects; none exists yet, and the round before was clean.
 pub(crate) fn case(objects: &Value) -> Case {
     let kind = Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes");
-    case_of(ObjectRef::new(Arc::new(kind), ObjectKey::new("web", "first")), objects)
+    case_of(ObjectRef::new(Arc::new(kind), ObjectKey::new("web", "first")), "u1", objects)
 }
 
 /// The same of a cluster-scoped primary, which makes objects in any namespace.
 pub(crate) fn cluster_case(objects: &Value) -> Case {
-    let kind = Kind::cluster("quay.io/v1alpha1", "GlobalRoute", "globalroutes");
-    case_of(ObjectRef::new(Arc::new(kind), ObjectKey::new("", "first")), objects)
+    named_cluster_case("first", "u1", objects)
 }
 
-fn case_of(primary: ObjectRef, objects: &Value) -> Case {
+/// The same of a primary with this name and uid.
+pub(crate) fn named_cluster_case(name: &str, uid: &str, objects: &Value) -> Case {
+    let kind = Kind::cluster("quay.io/v1alpha1", "GlobalRoute", "globalroutes");
+    case_of(ObjectRef::new(Arc::new(kind), ObjectKey::new("", name)), uid, objects)
+}
+
+fn case_of(primary: ObjectRef, uid: &str, objects: &Value) -> Case {
     let manifest: Manifest = serde_json::from_value(json!({
         "name": "podroute",
         "primary": &*primary.kind,
@@ -57,7 +62,7 @@ fn case_of(primary: ObjectRef, objects: &Value) -> Case {
         ]
     }))
     .unwrap();
-    let primary = Primary::new("podroute", primary, "u1");
+    let primary = Primary::new("podroute", primary, uid);
     let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
     let desired_state =
         DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();

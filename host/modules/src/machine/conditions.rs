@@ -3,7 +3,9 @@
 use innkeeper_contract::{Condition, ConditionStatus};
 
 use super::rejection::Rejection;
-use super::{Candidate, HeldCandidate, LoadedCandidate, Machine, Source, condition, reason};
+use super::{
+    Candidate, HeldCandidate, LoadedCandidate, Machine, RunFailure, Source, condition, reason,
+};
 use crate::module;
 use crate::source::Digest;
 
@@ -228,9 +230,8 @@ impl Machine {
             let message = "The Module is paused: the host writes nothing for primaries that are not being deleted.";
             return make(type_, ConditionStatus::False, reason::PAUSED, message);
         }
-        if let Some(Err(Rejection { reason, message, .. })) = &self.runs
-            && reason == reason::FORBIDDEN
-        {
+        if let Some(Err(RunFailure { rejection, lacks_right: true })) = &self.runs {
+            let Rejection { reason, message, .. } = rejection;
             return make(type_, ConditionStatus::False, reason, message.clone());
         }
         let message = "The present source is active with the present spec.";
@@ -263,7 +264,7 @@ impl Machine {
                 reason::SOME_WRITES_REFUSED,
                 format!("The runs succeed. {refused}"),
             ),
-            Some(Err(rejection)) => {
+            Some(Err(RunFailure { rejection, .. })) => {
                 make(type_, ConditionStatus::False, &rejection.reason, rejection.message.clone())
             }
         }

@@ -1,6 +1,7 @@
 //! What happens to a module.
 
 use super::rejection::Rejection;
+use super::run_failure::RunFailure;
 use crate::crd_refusal::{CrdRefusal, HeldCrds};
 use crate::installed_crds::InstalledCrds;
 use crate::rollout::{Preview, Rollout};
@@ -117,7 +118,7 @@ pub enum Event {
     Retry,
     /// Whether the module's runs succeed, when that changes; if they do, a note about single
     /// primaries with refused writes.
-    Health(Result<Option<String>, Rejection>),
+    Health(Result<Option<String>, RunFailure>),
     /// The Module is being deleted, and waits for its finalizers.
     Deleting,
     /// An `Effect::Teardown` ended: what was done, for users, or why not.

@@ -1,83 +1,24 @@
 //! Which modules fail in reconcile. A Module's condition changes only when the first primary fails
 //! for some reason, when the last one recovers, and when a rough count of refused writes changes.
 
+mod failures;
 mod refused;
+mod run_outcome;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use innkeeper_contract::Kind;
 use innkeeper_core::ObjectKey;
-use innkeeper_modules::machine::reason;
+use innkeeper_modules::machine::RunFailure;
+use innkeeper_modules::{Rejection, RetryPolicy};
 use tokio::sync::Notify;
 
+pub use failures::without_single_namespace;
 pub use refused::{Count, Refused};
+pub use run_outcome::{Failing, RunOutcome};
 
 use crate::queue::ReconcileRequest;
-use crate::reconcile::problem::Problem;
-use crate::reconcile::refusal::Refusal;
-
-/// How the run of a primary failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failing {
-    /// The reason, as of a condition: `GuestTrapped`.
-    pub reason: String,
-    /// The message.
-    pub message: String,
-    /// The kind that the module's ServiceAccount may not write, if that is why.
-    pub forbidden: Option<Arc<Kind>>,
-}
-
-/// What the run of a primary says about the health of its module.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunOutcome {
-    /// How it failed: the guest did, or the module lacks a right to write.
-    pub failing: Option<Failing>,
-    /// The reason for which a write was refused because of the primary's own data or of objects of
-    /// others. It is counted and named, and the module stays healthy.
-    pub refused: Option<String>,
-}
-
-impl From<Failing> for RunOutcome {
-    fn from(failing: Failing) -> Self {
-        Self { failing: Some(failing), refused: None }
-    }
-}
-
-impl RunOutcome {
-    /// The outcome of a run with these problems, given how the guest failed. A lacking right counts
-    /// as a failure, in the health of the module and in its rollback window.
-    pub fn of(failing: Option<Failing>, problems: &[Problem]) -> Self {
-        let forbidden = problems.iter().find_map(Failing::of_forbidden);
-        let refused = problems.iter().find(|one| one.refusal == Some(Refusal::Object));
-        Self {
-            failing: failing.or(forbidden),
-            refused: refused.map(|problem| problem.reason.clone()),
-        }
-    }
-}
-
-impl Failing {
-    /// The failure of a problem.
-    pub fn of(problem: &Problem) -> Self {
-        Self::of_forbidden(problem).unwrap_or_else(|| Self {
-            reason: problem.reason.clone(),
-            message: problem.message.clone(),
-            forbidden: None,
-        })
-    }
-
-    /// The failure of a problem, if the module lacks a right to write.
-    fn of_forbidden(problem: &Problem) -> Option<Self> {
-        let refusal = problem.refusal.as_ref()?;
-        let Refusal::Right { kind, denial, .. } = refusal else { return None };
-        Some(Self {
-            reason: reason::FORBIDDEN.to_owned(),
-            message: format!("{denial}{}", refusal.advice().unwrap_or_default()),
-            forbidden: Some(kind.clone()),
-        })
-    }
-}
+use failures::{Failures, cause};
 
 /// Whether the runs of a module succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,11 +38,11 @@ pub enum RunHealth {
 }
 
 impl RunHealth {
-    /// For the condition of the Module: a note about refused writes, or reason and message.
+    /// For the conditions of the Module: a note about refused writes.
     ///
     /// # Errors
-    /// Reason and message of the failure.
-    pub fn report(&self) -> Result<Option<String>, (String, String)> {
+    /// The failure.
+    pub fn report(&self) -> Result<Option<String>, RunFailure> {
         match self {
             Self::Succeed(refused) => Ok(refused.note()),
             Self::Fail { failing: Failing { reason, message, forbidden }, primaries, refused } => {
@@ -110,7 +51,8 @@ impl RunHealth {
                     None => message.clone(),
                 };
                 let note = refused.note().map(|note| format!(" {note}")).unwrap_or_default();
-                Err((reason.clone(), message + &note))
+                let rejection = Rejection::new(reason, message + &note, RetryPolicy::Later);
+                Err(RunFailure { rejection, lacks_right: forbidden.is_some() })
             }
         }
     }
@@ -123,23 +65,30 @@ pub enum HealthChange {
     Runs(RunHealth),
     /// More primaries than allowed fail that did not fail before the swap.
     FailureThresholdExceeded {
-        /// The primaries, with reason and message.
+        /// The primaries, with reason and message; not all of them need count.
         new_failures: BTreeMap<ObjectKey, Failing>,
         /// The number of allowed failures.
         failures_max: u32,
     },
 }
 
+/// Which new failures the rollback window of a module allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RollbackWindow {
+    /// How many.
+    pub failures_max: u32,
+    /// Whether the module has primaries in several namespaces: then a missing right in one of them
+    /// does not count.
+    pub many_namespaces: bool,
+}
+
 #[derive(Debug, Default)]
 struct ModuleHealth {
-    failing: BTreeMap<ObjectKey, Failing>,
+    failures: Failures,
     /// The primaries with refused writes, each with the reason.
     refused: BTreeMap<ObjectKey, String>,
     reported: Option<RunHealth>,
-    /// The primaries that failed when this revision became active.
-    baseline: BTreeSet<ObjectKey>,
-    /// In the rollback window: the number of allowed new failures.
-    rollback_window: Option<u32>,
+    rollback_window: Option<RollbackWindow>,
 }
 
 /// Which modules fail.
@@ -155,10 +104,7 @@ impl Health {
     pub fn record(&self, request: &ReconcileRequest, outcome: RunOutcome) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let module = modules.entry(request.module.clone()).or_default();
-        match outcome.failing {
-            Some(failing) => module.failing.insert(request.key.clone(), failing),
-            None => module.failing.remove(&request.key),
-        };
+        module.failures.record(&request.key, outcome.failing);
         match outcome.refused {
             Some(refused) => module.refused.insert(request.key.clone(), refused),
             None => module.refused.remove(&request.key),
@@ -172,19 +118,16 @@ impl Health {
     pub fn reset(&self, module: &str) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(module) = modules.get_mut(module) else { return };
-        let failing = std::mem::take(&mut module.failing);
-        module.refused.clear();
         // In the rollback window the baseline is what failed before it.
-        if module.rollback_window.is_none() {
-            module.baseline = failing.into_keys().collect();
-        }
+        module.failures.reset(module.rollback_window.is_none());
+        module.refused.clear();
         module.reported = None;
     }
 
     /// Counts, from now on, the failures of primaries that did not fail before the last swap.
-    pub fn begin_rollback_window(&self, module: &Arc<str>, failures_max: u32) {
+    pub fn begin_rollback_window(&self, module: &Arc<str>, window: RollbackWindow) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        modules.entry(module.clone()).or_default().rollback_window = Some(failures_max);
+        modules.entry(module.clone()).or_default().rollback_window = Some(window);
     }
 
     /// Excludes primaries that fail with the previous revision as well: they count as if they had
@@ -192,7 +135,7 @@ impl Health {
     pub fn exclude(&self, module: &str, keys: impl IntoIterator<Item = ObjectKey>) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = modules.get_mut(module) {
-            module.baseline.extend(keys);
+            module.failures.exclude(keys);
         }
     }
 
@@ -225,11 +168,12 @@ impl Health {
                 module.reported = Some(runs.clone());
                 changes.push((name.clone(), HealthChange::Runs(runs)));
             }
-            if let Some((fresh, failures_max)) = module.too_many() {
+            if let Some(failures_max) = module.too_many() {
                 module.rollback_window = None;
+                let new_failures = module.failures.new_failures();
                 changes.push((
                     name.clone(),
-                    HealthChange::FailureThresholdExceeded { new_failures: fresh, failures_max },
+                    HealthChange::FailureThresholdExceeded { new_failures, failures_max },
                 ));
             }
         }
@@ -238,13 +182,11 @@ impl Health {
 }
 
 impl ModuleHealth {
-    /// In the rollback window, and more primaries fail than allowed: which, and how many may.
-    fn too_many(&self) -> Option<(BTreeMap<ObjectKey, Failing>, u32)> {
-        let failures_max = self.rollback_window?;
+    /// In the rollback window, if more primaries fail than allowed: how many may.
+    fn too_many(&self) -> Option<u32> {
+        let RollbackWindow { failures_max, many_namespaces } = self.rollback_window?;
         let most = usize::try_from(failures_max).unwrap_or(usize::MAX);
-        let fresh = || self.failing.iter().filter(|(key, _)| !self.baseline.contains(*key));
-        (fresh().count() > most)
-            .then(|| (fresh().map(|(key, how)| (key.clone(), how.clone())).collect(), failures_max))
+        (self.failures.new_count(many_namespaces) > most).then_some(failures_max)
     }
 
     fn runs(&self) -> RunHealth {
@@ -254,14 +196,11 @@ impl ModuleHealth {
             None => (None, None),
         };
         let refused = Refused::of(&self.refused, before);
-        // A missing right comes first: an administrator has to grant it, whatever else fails.
-        let rank = |one: &Failing| (one.forbidden.is_none(), one.reason.clone());
-        let Some(first) = self.failing.values().min_by_key(|one| rank(one)) else {
+        let Some((first, alike)) = self.failures.first() else {
             return RunHealth::Succeed(refused);
         };
-        let alike = self.failing.values().filter(|one| one.reason == first.reason).count();
-        // One message stays as long as its reason does, also if another primary fails with it.
-        let failing = reported.filter(|reported| reported.reason == first.reason).unwrap_or(first);
+        // One message stays as long as its cause does, also if another primary fails with it.
+        let failing = reported.filter(|one| cause(one) == cause(first)).unwrap_or(first);
         let primaries = match failing.forbidden {
             Some(_) => Count::of(alike),
             None => Count::default(),
@@ -272,7 +211,15 @@ impl ModuleHealth {
 
 #[cfg(test)]
 mod tests {
+    use innkeeper_contract::Kind;
+    use innkeeper_modules::machine::reason;
+
     use super::*;
+    use crate::reconcile::refusal::ForbiddenWrite;
+
+    fn window(failures_max: u32) -> RollbackWindow {
+        RollbackWindow { failures_max, many_namespaces: false }
+    }
 
     fn request(name: &str) -> ReconcileRequest {
         ReconcileRequest { module: "m".into(), key: ObjectKey::new("n", name) }
@@ -322,7 +269,7 @@ mod tests {
         let trap = || fails("Trap", "t");
         health.record(&request("a"), trap());
         health.reset("m");
-        health.begin_rollback_window(&"m".into(), 1);
+        health.begin_rollback_window(&"m".into(), window(1));
         health.record(&request("a"), trap());
         health.record(&request("b"), trap());
         assert_eq!(too_many(&health), None, "one that failed before, and one that may");
@@ -336,7 +283,7 @@ mod tests {
         assert_eq!(too_many(&health), None, "it is reported once");
         // Two of them fail with the previous revision as well.
         health.exclude("m", ["b", "c"].map(|name| request(name).key));
-        health.begin_rollback_window(&"m".into(), 1);
+        health.begin_rollback_window(&"m".into(), window(1));
         assert_eq!(too_many(&health), None);
         health.record(&request("e"), trap());
         assert_eq!(too_many(&health), Some(2));
@@ -347,14 +294,14 @@ mod tests {
         let health = Health::default();
         health.record(&request("a"), RunOutcome::default());
         health.reset("m");
-        health.begin_rollback_window(&"m".into(), 0);
+        health.begin_rollback_window(&"m".into(), window(0));
         health.end_rollback_window("m");
         health.record(&request("a"), fails("Trap", "t"));
         assert_eq!(too_many(&health), None);
     }
 
     /// The condition of the Module after the changes since the last call, if it changes.
-    fn condition(health: &Health) -> Option<Result<Option<String>, (String, String)>> {
+    fn condition(health: &Health) -> Option<Result<Option<String>, RunFailure>> {
         health.take_changes().into_iter().find_map(|(_, change)| match change {
             HealthChange::Runs(runs) => Some(runs.report()),
             HealthChange::FailureThresholdExceeded { .. } => None,
@@ -364,7 +311,7 @@ mod tests {
     #[test]
     fn refused_write_is_named_and_leaves_the_module_healthy() {
         let health = Health::default();
-        health.begin_rollback_window(&"m".into(), 0);
+        health.begin_rollback_window(&"m".into(), window(0));
         let refused = || RunOutcome { refused: Some("Invalid".to_owned()), failing: None };
         health.record(&request("a"), RunOutcome::default());
         assert_eq!(condition(&health), Some(Ok(None)));
@@ -381,26 +328,33 @@ mod tests {
     #[test]
     fn module_that_lacks_a_right_fails_with_the_number_of_primaries_and_in_the_rollback_window() {
         let health = Health::default();
-        health.begin_rollback_window(&"m".into(), 0);
-        let kind = Arc::new(Kind::namespaced("v1", "ConfigMap", "configmaps"));
+        health.begin_rollback_window(&"m".into(), window(0));
+        let write = Arc::new(ForbiddenWrite {
+            kind: Arc::new(Kind::namespaced("v1", "ConfigMap", "configmaps")),
+            namespace: "n".into(),
+            verb: "create".into(),
+        });
         let lacks = |message: &str| -> RunOutcome {
             Failing {
                 reason: reason::FORBIDDEN.to_owned(),
                 message: message.to_owned(),
-                forbidden: Some(kind.clone()),
+                forbidden: Some(write.clone()),
             }
             .into()
         };
         health.record(&request("a"), lacks("x may not create configmaps"));
         health.record(&request("b"), lacks("x may not create configmaps elsewhere"));
-        health.record(&request("c"), fails("Because", "the guest says so"));
+        // A guest may choose the same reason.
+        health.record(&request("0"), fails("Forbidden", "the guest says so"));
         let changes = health.take_changes();
         let [(_, HealthChange::Runs(runs)), (_, exceeded)] = &changes[..] else {
             panic!("{changes:?}")
         };
         let expected =
             "The API server refuses writes for 2 primaries: x may not create configmaps.";
-        assert_eq!(runs.report(), Err(("Forbidden".to_owned(), expected.to_owned())));
+        let RunFailure { rejection, lacks_right } = runs.report().unwrap_err();
+        assert_eq!((&*rejection.reason, &*rejection.message), ("Forbidden", expected));
+        assert!(lacks_right);
         assert!(matches!(exceeded, HealthChange::FailureThresholdExceeded { .. }), "{exceeded:?}");
     }
 }

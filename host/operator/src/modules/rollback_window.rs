@@ -9,7 +9,8 @@ use innkeeper_core::ObjectKey;
 use innkeeper_modules::{Digest, Event, Rejection, RetryPolicy};
 
 use super::event::SupervisorEvent;
-use super::health::Failing;
+use super::health::{Failing, RollbackWindow, without_single_namespace};
+use super::open_revision::OpenRevision;
 use super::supervisor::Supervisor;
 use crate::preview;
 
@@ -22,7 +23,9 @@ impl Supervisor {
         failures_max: u32,
         time: Duration,
     ) {
-        self.shared.health.begin_rollback_window(&name.into(), failures_max);
+        // The first check looks at the namespaces of the primaries.
+        let window = RollbackWindow { failures_max, many_namespaces: false };
+        self.shared.health.begin_rollback_window(&name.into(), window);
         let replaced = self.rollback.replaced.take();
         self.rollback.previous.extend(replaced.map(|before| (name.to_owned(), before)));
         self.send_after(name, time, Event::RollbackWindowOver(digest));
@@ -36,8 +39,9 @@ impl Supervisor {
 
     /// Asks for a rollback if more than `failures_max` primaries fail that succeed with the
     /// previous revision. Primaries that fail with both do not count: a user may have broken them
-    /// in the meantime. Nor do primaries for which the previous revision writes objects of the kind
-    /// that the module may not write: a rollback would not help.
+    /// in the meantime. Nor do primaries for which the previous revision needs the same missing
+    /// right: a rollback would not help. Nor does a right that is missing in one of the namespaces
+    /// with primaries only.
     pub(super) fn check_rollback_window(
         &mut self,
         name: &str,
@@ -48,23 +52,35 @@ impl Supervisor {
         let (shared, outbox, module) =
             (self.shared.clone(), self.outbox.clone(), Arc::<str>::from(name));
         self.spawn("check rollback window", async move {
-            let (mut excluded, mut counted) = (Vec::new(), Vec::new());
-            for (key, failing) in new_failures {
+            let many_namespaces = has_many_namespaces(&previous);
+            let (mut excluded, mut counted) = (Vec::new(), BTreeMap::new());
+            for (key, failing) in without_single_namespace(new_failures, many_namespaces) {
                 if preview::fails(&shared, &previous, &key, failing.forbidden.as_deref()).await {
                     excluded.push(key);
                 } else {
-                    counted.push(failing);
+                    counted.insert(key, failing);
                 }
             }
+            let counted: Vec<Failing> =
+                without_single_namespace(counted, many_namespaces).into_values().collect();
             if let Some(rejection) = failure_threshold_exceeded(&counted, failures_max) {
                 let event = Event::FailureThresholdExceeded(rejection);
                 let _ = outbox.send(SupervisorEvent::input(&*module, event));
             } else {
                 shared.health.exclude(&module, excluded);
-                shared.health.begin_rollback_window(&module, failures_max);
+                let window = RollbackWindow { failures_max, many_namespaces };
+                shared.health.begin_rollback_window(&module, window);
             }
         });
     }
+}
+
+/// Whether a revision reconciles primaries in more than one namespace.
+fn has_many_namespaces(revision: &OpenRevision) -> bool {
+    let mut primaries = revision.primaries();
+    primaries.retain(|primary| revision.selects(primary));
+    let first = primaries.first().map(|primary| primary.key.namespace().to_owned());
+    primaries.iter().any(|primary| Some(primary.key.namespace()) != first.as_deref())
 }
 
 /// Why the active revision is rolled back, if it is: the failures are those that the previous

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use innkeeper_cluster::{Caches, Namespaces, Task, View, crd};
-use innkeeper_modules::{Action, CrdGrant, Digest, Driver, Event, Input, Rejection, RetryPolicy};
+use innkeeper_modules::{Action, CrdGrant, Digest, Driver, Event, Input};
 use innkeeper_sandbox::Engine;
 use tokio::sync::{Semaphore, mpsc, watch};
 
@@ -239,10 +239,7 @@ impl Supervisor {
     async fn take_health_change(&mut self, module: &str, change: HealthChange) {
         match change {
             HealthChange::Runs(runs) => {
-                let runs = runs.report().map_err(|(reason, message)| {
-                    Rejection::new(reason, message, RetryPolicy::Later)
-                });
-                self.handle(module, Event::Health(runs)).await;
+                self.handle(module, Event::Health(runs.report())).await;
             }
             HealthChange::FailureThresholdExceeded { new_failures, failures_max } => {
                 self.check_rollback_window(module, new_failures, failures_max);

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use innkeeper_contract::Kind;
 use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::plan::{Action, Plan, SkipReason, Step};
 use innkeeper_core::{ObjectRef, diff, foreign, guest_status};
@@ -10,6 +9,7 @@ use innkeeper_modules::{PlannedChange, Preview};
 use jiff::Timestamp;
 
 use crate::evaluate::{EvaluationError, EvaluationResult};
+use crate::reconcile::refusal::ForbiddenWrite;
 use crate::reconcile::skipped;
 
 /// A preview names at most this many changed fields of one object.
@@ -44,13 +44,17 @@ impl Effect {
         Self::Fails(foreign::one_line(message, guest_status::MESSAGE_BYTES_MAX))
     }
 
-    /// Whether it desires objects of a kind, in any of its versions.
-    pub(super) fn writes(&self, kind: &Kind) -> bool {
-        let is_of_kind = |one: &DesiredObject| {
-            let desired = &one.object_ref.kind;
-            (desired.group(), &desired.kind) == (kind.group(), &kind.kind)
-        };
-        matches!(self, Self::Plans(desired, _) if desired.objects.iter().any(is_of_kind))
+    /// Whether its plan needs the right for a write: the verb on the kind, in any of its versions,
+    /// in the namespace.
+    pub(super) fn needs(&self, write: &ForbiddenWrite) -> bool {
+        let Self::Plans(_, plan) = self else { return false };
+        let kind = (write.kind.group(), &write.kind.kind);
+        plan.steps.iter().any(|step| {
+            let ObjectRef { kind: of_step, key } = &step.object_ref;
+            (of_step.group(), &of_step.kind) == kind
+                && key.namespace() == &*write.namespace
+                && needs_verb(&step.action, &write.verb)
+        })
     }
 
     /// The desired object of this name.
@@ -165,4 +169,25 @@ impl<'a> Before<'a> {
 /// Whether an action deletes its object. A delete that waits for the other objects is one.
 fn is_delete(action: &Action) -> bool {
     matches!(action, Action::Delete { .. } | Action::Skip(SkipReason::PrunePending))
+}
+
+/// Whether an action needs a verb of RBAC. Each write needs all others, such as `impersonate`.
+fn needs_verb(action: &Action, verb: &str) -> bool {
+    let applies = matches!(
+        action,
+        Action::Create
+            | Action::Apply { .. }
+            | Action::Adopt { .. }
+            | Action::Merge { .. }
+            | Action::Unmerge { .. }
+    );
+    // A recreate is a delete, and a create in the next round.
+    let recreates = matches!(action, Action::Recreate { .. });
+    let deletes = recreates || is_delete(action);
+    match verb {
+        "create" => recreates || *action == Action::Create,
+        "patch" => applies || recreates,
+        "delete" => deletes,
+        _ => applies || deletes,
+    }
 }

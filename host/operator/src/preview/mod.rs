@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::{KindState, Lookup};
-use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_modules::{
     Adoption, CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions,
@@ -32,6 +31,7 @@ use crate::queue::ReconcileRequest;
 use crate::reconcile::observe::Observation;
 use crate::reconcile::permit::evaluate_with_permit;
 use crate::reconcile::primary_state::PrimaryState;
+use crate::reconcile::refusal::ForbiddenWrite;
 use crate::shared::Shared;
 
 /// How long a preview takes at most. Then it covers the primaries that it has run.
@@ -108,20 +108,20 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &OpenRev
 
 /// Whether a previous revision fails for a primary now. Nothing is written. Its guest gets the
 /// values of granted Secrets, as when it was active: with digests it could fail where it did not.
-/// If they cannot be read, it counts as failing. So does a revision that desires objects of a kind
-/// that the module may not write (`forbidden`).
+/// If they cannot be read, it counts as failing. So does a revision that would now need the right
+/// which the module lacks (`forbidden`).
 pub async fn fails(
     shared: &Shared,
     previous: &OpenRevision,
     key: &ObjectKey,
-    forbidden: Option<&Kind>,
+    forbidden: Option<&ForbiddenWrite>,
 ) -> bool {
     match previous.view.snapshot().get(&previous.primary, key) {
         Lookup::Found(_) => {
             let now = shared.env.now();
             let Ok(granted) = GrantedSecrets::read(previous, key).await else { return true };
             let effect = effect(shared, previous, key, now, &granted).await;
-            matches!(effect, Effect::Fails(_)) || forbidden.is_some_and(|kind| effect.writes(kind))
+            matches!(effect, Effect::Fails(_)) || forbidden.is_some_and(|write| effect.needs(write))
         }
         _ => false,
     }

@@ -311,7 +311,7 @@ impl Apply<'_> {
         state: &mut PrimaryState,
         applied: &mut Applied,
     ) -> Next {
-        let refusal = Refusal::of(error, &object_ref.kind);
+        let refusal = Refusal::of(error, object_ref);
         let advice = refusal.as_ref().and_then(Refusal::advice).unwrap_or_default();
         let message = self.granted.mask(&format!("{error}{advice}"));
         let reason = error.reason().to_owned();

@@ -160,7 +160,7 @@ impl Finalizers<'_> {
             return WriteOutcome::Conflict;
         }
         WriteOutcome::Failed(Problem {
-            refusal: Refusal::of(&error, &object_ref.kind),
+            refusal: Refusal::of(&error, object_ref),
             object_ref: Some(object_ref.clone()),
             reason: error.reason().to_owned(),
             message: format!("the finalizer cannot be {what}: {error}"),

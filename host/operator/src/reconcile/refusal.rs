@@ -4,15 +4,26 @@ use std::sync::Arc;
 
 use innkeeper_cluster::{ApiError, MissingRight};
 use innkeeper_contract::Kind;
-use innkeeper_core::extra_rights;
+use innkeeper_core::{ObjectRef, extra_rights};
+
+/// A write that lacks a right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForbiddenWrite {
+    /// The kind of the object.
+    pub kind: Arc<Kind>,
+    /// The namespace of the object; empty for a cluster-scoped one.
+    pub namespace: Box<str>,
+    /// The verb that the API server refuses, as in RBAC: `create`.
+    pub verb: Box<str>,
+}
 
 /// Why a write is refused. A busy or absent API server refuses nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The module's ServiceAccount lacks a right: the module is not healthy.
+    /// The module's ServiceAccount lacks a right.
     Right {
-        /// The kind of the object.
-        kind: Arc<Kind>,
+        /// The write.
+        write: Arc<ForbiddenWrite>,
         /// Whose right is missing, and which: verb, resource and namespace.
         denial: String,
         /// The right.
@@ -25,11 +36,16 @@ pub enum Refusal {
 
 impl Refusal {
     /// The refusal of an error with which the API server answers a write.
-    pub fn of(error: &ApiError, kind: &Arc<Kind>) -> Option<Self> {
+    pub fn of(error: &ApiError, object_ref: &ObjectRef) -> Option<Self> {
         match error {
             ApiError::Forbidden { denial, .. } => Some(match error.missing_right() {
                 Some(missing) => {
-                    Self::Right { kind: kind.clone(), denial: denial.to_string(), missing }
+                    let write = ForbiddenWrite {
+                        kind: object_ref.kind.clone(),
+                        namespace: object_ref.key.namespace().into(),
+                        verb: denial.verb.clone(),
+                    };
+                    Self::Right { write: Arc::new(write), denial: denial.to_string(), missing }
                 }
                 None => Self::Object,
             }),
@@ -56,10 +72,19 @@ impl Refusal {
         }
     }
 
+    /// The write for which the module lacks a right, and the text of the denial. The rights that a
+    /// role grants do not count: which role it is often comes from the primary's own data.
+    pub fn of_module(&self) -> Option<(&Arc<ForbiddenWrite>, &str)> {
+        match self {
+            Self::Right { missing: MissingRight::Granted, .. } | Self::Object => None,
+            Self::Right { write, denial, .. } => Some((write, denial)),
+        }
+    }
+
     /// What to do about it, to follow the error's text.
     pub fn advice(&self) -> Option<String> {
-        let Self::Right { kind, missing, .. } = self else { return None };
-        let kind = &**kind;
+        let Self::Right { write, missing, .. } = self else { return None };
+        let kind = &*write.kind;
         Some(match (missing, extra_rights::of(kind)) {
             (MissingRight::Granted, Some(needs)) => {
                 format!("; to write {}, the ServiceAccount needs {needs}", kind.plural)
@@ -75,6 +100,7 @@ impl Refusal {
 #[cfg(test)]
 mod tests {
     use innkeeper_cluster::{Denial, Identity};
+    use innkeeper_core::ObjectKey;
 
     use super::*;
 
@@ -91,26 +117,39 @@ mod tests {
         }
     }
 
-    fn bindings() -> Arc<Kind> {
-        Arc::new(Kind::namespaced("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"))
+    fn refusal(why: &str) -> Refusal {
+        let kind = Kind::namespaced("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings");
+        let binding = ObjectRef::new(Arc::new(kind), ObjectKey::new("web", "a"));
+        Refusal::of(&forbidden(why), &binding).unwrap()
     }
 
     #[test]
     fn refused_role_binding_is_explained_by_the_verb_bind() {
-        let error = forbidden(
+        let granted = refusal(
             "user \"x\" (groups=[]) is attempting to grant RBAC permissions not currently held:",
         );
-        let advice = Refusal::of(&error, &bindings()).unwrap().advice().unwrap();
+        let advice = granted.advice().unwrap();
         assert!(advice.contains("to write rolebindings"), "{advice}");
         assert!(advice.contains("the verb bind on that role"), "{advice}");
-        let error = forbidden("User \"x\" cannot create resource \"rolebindings\"");
-        let advice = Refusal::of(&error, &bindings()).unwrap().advice().unwrap();
+        let advice =
+            refusal("User \"x\" cannot create resource \"rolebindings\"").advice().unwrap();
         assert!(advice.contains("`innkeeper rbac` prints the rules"), "{advice}");
     }
 
     #[test]
+    fn only_a_missing_verb_or_finalizer_right_is_the_modules() {
+        let of_module = |why| refusal(why).of_module().is_some();
+        assert!(of_module("User \"x\" cannot create resource \"rolebindings\""));
+        assert!(of_module("cannot set blockOwnerDeletion if an ownerReference refers to"));
+        assert!(!of_module(
+            "user \"x\" is attempting to grant RBAC permissions not currently held:"
+        ));
+        assert!(!of_module("exceeded quota: q"));
+    }
+
+    #[test]
     fn refusal_by_a_quota_is_about_the_object() {
-        let refusal = Refusal::of(&forbidden("exceeded quota: q"), &bindings()).unwrap();
+        let refusal = refusal("exceeded quota: q");
         assert_eq!(refusal, Refusal::Object);
         assert_eq!(refusal.advice(), None);
     }

@@ -123,7 +123,7 @@ async fn write(
             // The host bounds what a guest adds to the status, so the primary's size is the cause.
             let is_failure = !matches!(error, ApiError::TooLarge { .. });
             let problem = Problem {
-                refusal: Refusal::of(&error, &object_ref.kind),
+                refusal: Refusal::of(&error, &object_ref),
                 object_ref: Some(object_ref),
                 reason: error.reason().to_owned(),
                 message: format!("the status cannot be written: {message}"),

@@ -92,9 +92,7 @@ impl Turn {
             // A failed write is logged; the end of the reconcile reports again.
             let _ = write(context, &report, state, counts).await;
         }
-        if !context.active.is_in_teardown() {
-            context.shared.health.record(context.request, RunOutcome::default());
-        }
+        // The recorded outcome stays: the end of the reconcile tells whether writes fail.
         RATE_LIMITED.clone_into(&mut counts.problem);
         ReconcileResult::Continue
     }

@@ -21,6 +21,7 @@ mod output;
 mod own_namespaces;
 mod ownership;
 mod requeue;
+mod rights;
 mod run_result;
 mod schemas;
 mod second_look;

@@ -336,7 +336,7 @@ fn pause_takes_effect_in_every_state_of_the_candidate() {
 
 #[test]
 fn failing_runs_are_reported_once_for_each_revision() {
-    let fail = || Event::Health(Err(rejection("GuestTrapped", RetryPolicy::Never)));
+    let fail = || Event::Health(Err(rejection("GuestTrapped", RetryPolicy::Never).into()));
     check_active(
         spec(1),
         [fail(), fail(), Event::Health(Ok(None)), fail(), source("b"), loaded("b", false)],
@@ -354,15 +354,24 @@ fn failing_runs_are_reported_once_for_each_revision() {
 
 #[test]
 fn module_that_may_not_write_is_not_ready() {
-    let fail = |reason| Event::Health(Err(rejection(reason, RetryPolicy::Later)));
+    let fail = |reason, lacks_right| {
+        let rejection = rejection(reason, RetryPolicy::Later);
+        Event::Health(Err(RunFailure { rejection, lacks_right }))
+    };
     check_active(
         spec(1),
-        [fail("Forbidden"), fail("Forbidden"), fail("GuestTrapped"), Event::Health(Ok(None))],
+        [
+            fail("Forbidden", true),
+            fail("Forbidden", true),
+            // A guest chose the reason.
+            fail("Forbidden", false),
+            Event::Health(Ok(None)),
+        ],
         &expect![[r#"
             event         active  candidate  Ready                effects
             runs fail     a       -          False Forbidden      Notify(Forbidden), Report
             runs fail     a       -          False Forbidden
-            runs fail     a       -          True RevisionActive  Notify(GuestTrapped), Report
+            runs fail     a       -          True RevisionActive  Notify(Forbidden), Report
             runs succeed  a       -          True RevisionActive  Report
         "#]],
     );
