@@ -172,6 +172,8 @@ impl Machine {
         }
         if rejection.retry == RetryPolicy::Later {
             effects.push(Effect::RetryLater);
+        } else {
+            self.keep_active_after_dropped_rollback(digest);
         }
         self.rejections.record(digest, rejection.clone());
         self.candidate = Candidate::Rejected(digest, rejection);
