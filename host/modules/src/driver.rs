@@ -143,6 +143,9 @@ impl<G: Loaded> Driver<G> {
             Ok(events) => events,
             Err(actions) => return actions,
         };
+        let overlap = self.check_candidate_overlap(name);
+        let Some(state) = self.states.get_mut(name) else { return Vec::new() };
+        state.machine.check_overlap(overlap);
         let mut actions = Vec::new();
         for event in events {
             state.step(event, &mut actions);

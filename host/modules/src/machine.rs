@@ -103,6 +103,8 @@ pub struct Machine {
     progress: CandidateProgress,
     rejections: Rejections,
     approvals: Approvals,
+    /// Why the loaded candidate may not become active, if another module reconciles its primaries.
+    overlap: Option<Rejection>,
     /// Definitions of the active revision that do not exist any more.
     missing_crds: Option<MissingCrds>,
     /// Foreign definitions are to become those of the active revision, and have not yet.
@@ -214,6 +216,12 @@ impl Machine {
     /// Whether a component was active before the host started, and is to be active again.
     pub fn is_restored(&self, digest: Digest) -> bool {
         self.revisions.is_restored(digest)
+    }
+
+    /// Takes whether another module reconciles primaries of the loaded candidate; to be called
+    /// before each event that may make the candidate active.
+    pub fn check_overlap(&mut self, overlap: Result<(), Rejection>) {
+        self.overlap = overlap.err();
     }
 
     /// Takes an event; returns the effects, in the order in which to carry them out.

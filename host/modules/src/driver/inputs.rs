@@ -28,8 +28,10 @@ impl<G: Loaded> ModuleState<G> {
             Input::LeftoversGone(kinds) => return Err(self.forget_kinds(&kinds)),
             Input::Module(module) => self.on_module(&module, context),
             Input::Malformed { generation, message } => vec![invalid_spec(generation, message)],
-            Input::Overlapping { generation, rejection } => {
-                vec![Event::Spec { generation, spec: Err(rejection) }]
+            Input::Overlapping { module, rejection } => {
+                let generation = module.metadata.generation;
+                let refused = Event::Spec { generation, spec: Err(rejection) };
+                [refused].into_iter().chain(self.on_metadata(&module)).collect()
             }
             Input::NotAllowed { module, rejection } => {
                 let generation = module.metadata.generation;
@@ -67,7 +69,13 @@ impl<G: Loaded> ModuleState<G> {
     fn on_module(&mut self, module: &Module, context: &SpecContext) -> Vec<Event> {
         let mut events = Vec::from_iter(self.read_status(module));
         events.extend(self.on_spec(module, context));
-        events.extend(self.on_annotations(module));
+        events.extend(self.on_metadata(module));
+        events
+    }
+
+    /// The events of the annotations and of a deletion.
+    fn on_metadata(&mut self, module: &Module) -> Vec<Event> {
+        let mut events = self.on_annotations(module);
         if module.metadata.deletion_timestamp.is_some() {
             events.push(Event::Deleting);
         }

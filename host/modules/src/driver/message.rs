@@ -32,8 +32,8 @@ pub enum Input<G = Guest> {
     },
     /// The Module's spec cannot be used, since another module reconciles the same primaries.
     Overlapping {
-        /// Its generation.
-        generation: i64,
+        /// The Module.
+        module: Box<Module>,
         /// Which, and what to do.
         rejection: Rejection,
     },

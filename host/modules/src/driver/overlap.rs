@@ -30,25 +30,41 @@ impl<G: Loaded> Driver<G> {
                 Input::Loaded { digest, result }
             }
             Input::Module(module) => {
-                let active = self.states.get(name).and_then(|module_state| module_state.active());
                 let changed = self.context.validate(&module).ok();
-                let other = active.zip(changed).and_then(|(active, settings)| {
-                    self.overlapping_module(
-                        name,
-                        &primary_scope(active.guest.manifest(), &settings),
-                        true,
-                    )
+                let other = changed.zip(self.states.get(name)).and_then(|(settings, state)| {
+                    let scopes = state.activatable_guests();
+                    let mut scopes = scopes.map(|guest| primary_scope(guest.manifest(), &settings));
+                    scopes.find_map(|scope| self.overlapping_module(name, &scope, true))
                 });
                 match other {
-                    Some(other) => Input::Overlapping {
-                        generation: module.metadata.generation,
-                        rejection: overlap(name, &other),
-                    },
+                    Some(other) => Input::Overlapping { rejection: overlap(name, &other), module },
                     None => Input::Module(module),
                 }
             }
             input => input,
         }
+    }
+
+    /// Checks that no other module reconciles the primaries of a module's loaded candidate by now:
+    /// much may have become active since the candidate was loaded.
+    pub(super) fn check_candidate_overlap(&self, name: &str) -> Result<(), Rejection> {
+        let candidate = self.states.get(name).and_then(ModuleState::candidate_with_settings);
+        let Some((guest, settings)) = candidate else { return Ok(()) };
+        let scope = primary_scope(guest.manifest(), settings);
+        match self.overlapping_module(name, &scope, false) {
+            Some(other) => Err(overlap(name, &other)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the active revisions of two modules reconcile the same primaries.
+    #[cfg(test)]
+    pub(super) fn overlap(&self, one: &str, other: &str) -> bool {
+        let scope = |name: &str| {
+            let active = self.active_revision(name)?;
+            Some(primary_scope(active.guest.manifest(), &active.settings))
+        };
+        scope(one).zip(scope(other)).is_some_and(|(one, other)| one.overlaps(&other))
     }
 
     /// The module that reconciles some of the same primaries. Of two modules the active one has
@@ -66,10 +82,10 @@ impl<G: Loaded> Driver<G> {
                 .is_some_and(|module_state| module_state.machine.decision().active.is_some())
         };
         let is_overlapping = |(other, module_state): &(&String, &ModuleState<G>)| {
-            let Some(other_scope) = module_state.scope() else { return false };
-            let first = module_state.active().is_some()
-                || !is_active && decided(other) && (!decided(name) || other.as_str() < name);
-            other.as_str() != name && first && other_scope.overlaps(scope)
+            let yields = !is_active && decided(other) && (!decided(name) || other.as_str() < name);
+            let restored = module_state.restored_scope().filter(|_| yields);
+            let mut scopes = module_state.reserved_scopes().chain(restored);
+            other.as_str() != name && scopes.any(|other_scope| other_scope.overlaps(scope))
         };
         self.states.iter().find(is_overlapping).map(|(other, _)| other.clone())
     }
@@ -98,12 +114,34 @@ fn overlap(name: &str, other: &str) -> Rejection {
 }
 
 impl<G: Loaded> ModuleState<G> {
-    /// Which primaries it reconciles, as far as that is known.
-    fn scope(&self) -> Option<PrimaryScope> {
-        if let Some(active) = self.active() {
-            return Some(primary_scope(active.guest.manifest(), &active.settings));
-        }
-        let settings = self.settings.as_ref()?;
+    /// The guests that reconcile primaries, or do so without another check: those of the active
+    /// revision, of the one that a rollback returns to, and of a decided candidate.
+    fn activatable_guests(&self) -> impl Iterator<Item = &G> {
+        let target = self.machine.rollback_target();
+        let target = target.and_then(|target| self.revisions.get(&target.digest));
+        let revisions = self.active().into_iter().chain(target).map(|revision| &revision.guest);
+        revisions.chain(self.decided_guest())
+    }
+
+    fn decided_guest(&self) -> Option<&G> {
+        let checked = self.candidate.checked.as_ref().filter(|_| self.machine.is_committing());
+        checked.map(|(_, guest)| guest)
+    }
+
+    /// Which primaries it reconciles, or may reconcile without another check.
+    fn reserved_scopes(&self) -> impl Iterator<Item = PrimaryScope> {
+        // The active revision may run with settings of its own, the others get the present ones.
+        let active = self.active();
+        let active = active.map(|one| primary_scope(one.guest.manifest(), &one.settings));
+        let later = self.settings.iter().flat_map(|settings| {
+            self.activatable_guests().map(|guest| primary_scope(guest.manifest(), settings))
+        });
+        active.into_iter().chain(later)
+    }
+
+    /// Which primaries it reconciled before the host started, until a revision is active.
+    fn restored_scope(&self) -> Option<PrimaryScope> {
+        let settings = self.settings.as_ref().filter(|_| self.active().is_none())?;
         Some(PrimaryScope {
             primary: self.restored.primary.as_ref()?.name(),
             decorates: self.restored.decorates,

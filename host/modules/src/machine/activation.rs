@@ -9,6 +9,10 @@ use crate::source::Digest;
 impl Machine {
     /// Decides for a candidate. It becomes active when the decision is written.
     pub(super) fn commit(&mut self, loaded: LoadedCandidate, effects: &mut Vec<Effect>) {
+        // Another module may have become active while the definitions were installed.
+        if let Some(overlap) = self.overlap.clone() {
+            return self.reject(loaded.digest, overlap, effects);
+        }
         // The status names the revision that was active before the host started already.
         if self.revisions.is_restored(loaded.digest) {
             effects.push(Effect::SaveSnapshot(loaded.digest));

@@ -59,12 +59,18 @@ impl Machine {
         }
     }
 
-    /// A rollback rejects the active revision before its target is previewed. If the user rejects
-    /// the target, the active revision is no longer rejected.
-    fn keep_active_after_dropped_rollback(&mut self, target: Digest) {
-        let is_rollback =
-            self.candidate.digest() == Some(target) && self.revisions.history.contains(target);
-        let Some(active) = self.revisions.active_digest().filter(|_| is_rollback) else { return };
+    /// A rollback rejects the active revision before its target is previewed. If the target is
+    /// refused for good, the active revision is no longer rejected.
+    pub(super) fn keep_active_after_dropped_rollback(&mut self, target: Digest) {
+        if self.candidate.digest() == Some(target) && self.revisions.history.contains(target) {
+            self.keep_active();
+        }
+    }
+
+    /// Lifts the rejection of the active revision by a user: the user returned to that revision, or
+    /// there is no other.
+    pub(super) fn keep_active(&mut self) {
+        let Some(active) = self.revisions.active_digest() else { return };
         if self.rejections.find(active).is_some_and(|one| one.reason == reason::REJECTED) {
             self.rejections.remove(active);
         }

@@ -35,7 +35,7 @@ impl History {
     }
 
     /// The history once `next` is active in place of `before`. If it is too long, the oldest
-    /// rejected revision goes first.
+    /// rejected revision goes first; `before` stays, also if it is rejected.
     pub(super) fn after_swap(
         &self,
         before: Option<Digest>,
@@ -45,7 +45,8 @@ impl History {
         let all = self.0.iter().copied().chain(before);
         let mut kept: Vec<Digest> = all.filter(|digest| *digest != next).collect();
         while kept.len() > HISTORY_MAX {
-            let rejected = kept.iter().position(|digest| rejections.is_permanent(*digest));
+            let older = &kept[..kept.len() - 1];
+            let rejected = older.iter().position(|digest| rejections.is_permanent(*digest));
             kept.remove(rejected.unwrap_or_default());
         }
         Self(kept)
@@ -90,6 +91,8 @@ mod tests {
             // Too many: the oldest goes, a rejected one first.
             (vec!["a", "b", "c", "d"], vec![], "cb", Some("c")),
             (vec!["a", "b", "c", "b", "d"], vec!["c"], "ba", Some("b")),
+            // The revision that was active until now stays.
+            (vec!["a", "b", "c", "d"], vec!["c"], "cb", Some("b")),
         ] {
             let found = history(&activated, &rejected);
             assert_eq!(found, (kept.to_owned(), previous.map(digest)), "{activated:?}");

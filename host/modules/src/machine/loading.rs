@@ -33,6 +33,7 @@ impl Machine {
         }
         let result = result.and_then(|info| {
             info.fits.clone()?;
+            self.overlap.clone().map_or(Ok(()), Err)?;
             Ok(LoadedCandidate::new(digest, info))
         });
         match result {
@@ -117,6 +118,9 @@ impl Machine {
 
     /// Installs the definitions of a candidate, if it has some, and commits it.
     pub(super) fn install(&mut self, loaded: LoadedCandidate, effects: &mut Vec<Effect>) {
+        if let Some(overlap) = self.overlap.clone() {
+            return self.reject(loaded.digest, overlap, effects);
+        }
         if loaded.has_crds {
             effects.push(Effect::InstallCrds(loaded.digest));
             self.candidate = Candidate::InstallingCrds(loaded);
@@ -168,6 +172,8 @@ impl Machine {
         }
         if rejection.retry == RetryPolicy::Later {
             effects.push(Effect::RetryLater);
+        } else {
+            self.keep_active_after_dropped_rollback(digest);
         }
         self.rejections.record(digest, rejection.clone());
         self.candidate = Candidate::Rejected(digest, rejection);

@@ -29,6 +29,10 @@ impl Machine {
                 });
             }
             self.source = source;
+            // A rollback rejected the active revision, and the user returns from it.
+            if self.source_digest().is_some_and(|present| self.revisions.is_active(present)) {
+                self.keep_active();
+            }
             self.evaluate_source(effects);
         }
     }

@@ -42,7 +42,9 @@ impl Machine {
                 }
             }
             Event::Loaded { digest, result } if self.candidate == Candidate::Loading(digest) => {
-                if let Ok(info) = result {
+                if let Ok(info) = result
+                    && self.overlap.is_none()
+                {
                     self.swap(LoadedCandidate::new(digest, info), effects);
                 }
                 self.begin_teardown(effects);

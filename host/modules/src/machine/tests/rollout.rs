@@ -330,6 +330,27 @@ fn rollback_that_the_user_rejects_leaves_the_active_revision_unrejected() {
 }
 
 #[test]
+fn rollback_that_does_not_complete_leaves_the_active_revision_unrejected() {
+    // Given a rollback whose target cannot be loaded, or from which the user returns.
+    for last in [refused("a", RetryPolicy::Never), source("b")] {
+        let mut machine = Machine::default();
+        run(&mut machine, [guarded(1), source("a"), loaded("a", false)]);
+        run(&mut machine, [source("b"), loaded("b", false), previewed("b", &[])]);
+        run(&mut machine, [reject("b"), source("a")]);
+        // While it is retried, the rollback is under way.
+        run(&mut machine, [refused("a", RetryPolicy::Later), Event::Retry]);
+        assert!(machine.rejected().any(|(rejected, _)| *rejected == digest("b")));
+        run(&mut machine, [last]);
+        assert!(machine.rejected().all(|(rejected, _)| *rejected != digest("b")));
+        // Then the next upgrade can return to it.
+        run(&mut machine, [source("c"), loaded("a", false), loaded("c", false)]);
+        run(&mut machine, [previewed("c", &[])]);
+        assert_eq!(machine.active().map(|active| active.digest), Some(digest("c")));
+        assert_eq!(machine.persistent_digests().previous, Some(digest("b")));
+    }
+}
+
+#[test]
 fn host_does_not_roll_back_to_a_revision_that_a_user_rejected() {
     check_active(
         guarded(1),
