@@ -52,7 +52,7 @@ impl<K: Resource> Raw<K> {
         object
     }
 
-    /// Deserializes the value at a JSON pointer (`/spec/replicas`); `None` if it is missing or null.
+    /// Deserializes the value at a JSON pointer (`/spec/replicas`). `None`: it is missing or null.
     ///
     /// # Errors
     /// If the value is not a `T`, the text is no JSON pointer below the object, or it points into

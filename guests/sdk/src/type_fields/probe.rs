@@ -70,8 +70,8 @@ impl<'a> Probe<'a> {
         Err(Error::custom(""))
     }
 
-    /// Ends the deserialization at the name of a field or variant: `name` is the variant of the enum
-    /// of all names, which the type's deserialization has for itself.
+    /// Ends the deserialization at the name of a field or variant: `name` is the variant of the
+    /// enum of all names, which the type's deserialization has for itself.
     fn end_name<T, N>(self, name: &N) -> Result<T, Error> {
         let mut identity = Identity(0);
         mem::discriminant(name).hash(&mut identity);
