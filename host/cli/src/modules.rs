@@ -6,6 +6,7 @@
 mod digits;
 mod requests;
 mod rollback;
+mod snapshot;
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ use innkeeper_modules::module::{
 use serde_json::Value;
 
 use digits::{check_digits, short};
-use requests::{decide, get};
+use requests::{decide, get, renew_approval, used_approval};
 
 use crate::kube::KubeArguments;
 use crate::out::{self, Page};
@@ -90,12 +91,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                     None => resolve_digest(&module, digest.as_deref())?,
                 };
                 check_approvable(&module, &digest)?;
-                // The annotation of an approval that has taken effect has to change to count again.
-                let used = module.status.as_ref().and_then(|status| status.used_approval.as_ref());
-                if used == Some(&digest) {
-                    decide(&client, name, "", "").await?;
+                if used_approval(&module) == Some(&digest) {
+                    renew_approval(&client, name, &digest).await?;
+                } else {
+                    decide(&client, name, &digest, "").await?;
                 }
-                decide(&client, name, &digest, "").await?;
                 out::line(format_args!("module.innkeeper.dev/{name} approved {digest}"))
             }
             Command::Reject { name, digest } => {

@@ -185,6 +185,11 @@ impl Machine {
         self.approvals.used
     }
 
+    /// The rejection that users gave last, which the host has taken.
+    pub fn used_rejection(&self) -> Option<Digest> {
+        self.approvals.rejected
+    }
+
     /// The change of definitions that waits for an approval.
     pub fn held_crds(&self) -> Option<Digest> {
         match &self.candidate {
@@ -232,8 +237,9 @@ impl Machine {
             event if self.is_tearing_down() => self.step_teardown(event, &mut effects),
             Event::Deleting => self.on_deleting(&mut effects),
             Event::TornDown(_) => {}
-            Event::StatusLoaded { revision, history, rejected, used_approval } => {
+            Event::StatusLoaded { revision, history, rejected, used_approval, used_rejection } => {
                 self.approvals.used = used_approval;
+                self.approvals.rejected = used_rejection;
                 self.revisions.restored = revision;
                 self.revisions.history = History::restored(history);
                 self.rejections = Rejections::restored(rejected);
@@ -294,7 +300,8 @@ impl Machine {
     fn reported_state(&self) -> impl PartialEq + use<> {
         let rejected: Vec<_> = self.rejected().cloned().collect();
         let active = self.revisions.active.clone();
-        let (generation, used) = (self.spec.generation, self.approvals.used);
+        let used = (self.approvals.used, self.approvals.rejected);
+        let generation = self.spec.generation;
         (self.conditions(), generation, active, self.candidate.clone(), rejected, used)
     }
 }

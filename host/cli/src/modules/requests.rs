@@ -1,11 +1,18 @@
 //! Requests about one Module.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, bail};
 use innkeeper_cluster::{ApiClient, ApiError, Force};
 use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::Module;
 use innkeeper_modules::module::{self, APPROVE_ANNOTATION, REJECT_ANNOTATION};
 use serde_json::{Value, json};
+
+use crate::push::POLL_PERIOD;
+
+/// How long a command waits for the host to observe an annotation.
+const OBSERVATION_TIME: Duration = Duration::from_secs(10);
 
 /// Reads a Module.
 ///
@@ -45,4 +52,51 @@ pub(super) async fn decide(
         .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Approval, &body, Force::Yes)
         .await?;
     Ok(())
+}
+
+/// Reads the Module again until the condition holds, for a bounded time. Returns the last Module,
+/// also if the condition does not hold.
+///
+/// # Errors
+/// As of [`get`].
+pub(super) async fn until(
+    client: &ApiClient,
+    name: &str,
+    condition: impl Fn(&Module) -> bool,
+) -> anyhow::Result<Module> {
+    let began = client.env().instant();
+    loop {
+        let module = get(client, name).await?;
+        let is_late = client.env().instant().duration_since(began) > OBSERVATION_TIME;
+        if is_late || condition(&module) {
+            return Ok(module);
+        }
+        client.env().sleep(POLL_PERIOD).await;
+    }
+}
+
+/// The digest by whose approval a component became active.
+pub(super) fn used_approval(module: &Module) -> Option<&String> {
+    module.status.as_ref()?.used_approval.as_ref()
+}
+
+/// Writes an approval that has taken effect before: the annotation has to change to count again,
+/// and the host has to observe the change.
+///
+/// # Errors
+/// If the host does not observe it, or the API server refuses a request.
+pub(super) async fn renew_approval(
+    client: &ApiClient,
+    name: &str,
+    digest: &str,
+) -> anyhow::Result<()> {
+    decide(client, name, "", "").await?;
+    let is_used = |module: &Module| used_approval(module).is_some_and(|used| used == digest);
+    let module = until(client, name, |module| !is_used(module)).await?;
+    if is_used(&module) {
+        bail!(
+            "cannot approve {digest} again: the operator has not observed that its earlier approval is withdrawn; check that the operator runs, then run this command again"
+        );
+    }
+    decide(client, name, digest, "").await
 }

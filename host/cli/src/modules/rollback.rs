@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use anyhow::bail;
-use innkeeper_cluster::{ApiClient, Force};
+use anyhow::{Context as _, bail};
+use innkeeper_cluster::{ApiClient, ApiError, Force};
 use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::Module;
 use innkeeper_modules::machine::REJECTED;
@@ -17,12 +17,10 @@ use innkeeper_modules::module::{
 use serde_json::json;
 
 use super::digits::{check_digits, short};
-use super::requests::{decide, get};
+use super::requests::{decide, until};
+use super::snapshot;
 use crate::out;
-use crate::push::{self, POLL_PERIOD, Pushed};
-
-/// How long the command waits for the host to take an approval.
-const APPROVAL_TIME: Duration = Duration::from_secs(10);
+use crate::push::{self, Pushed};
 
 /// Arguments of `innkeeper modules rollback`.
 #[derive(clap::Args)]
@@ -48,18 +46,31 @@ pub(super) async fn run(client: &ApiClient, arguments: &Arguments) -> anyhow::Re
     let digest = arguments.digest.as_deref();
     let module = until_approval_is_taken(client, name, digest).await?;
     let Rollback { from, to } = Rollback::plan(&module, digest)?;
-    // Before the source changes: the host does not activate the present revision again if somebody
-    // pushes it, and no earlier approval lets the other one become active without a preview.
-    decide(client, name, "", &from).await?;
+    snapshot::check(client, name, &to).await?;
     let source = json!({
         "apiVersion": module::API_VERSION,
         "kind": module::KIND,
         "metadata": {"name": name},
         "spec": {"source": {"configMap": {"name": to.config_map, "key": SOURCE_KEY}}},
     });
-    let applied = client
-        .apply(&module::kind(), &ObjectKey::new("", name), &Manager::Push, &source, Force::Yes)
-        .await?;
+    let (kind, key) = (module::kind(), ObjectKey::new("", name));
+    // A user who may not change the source must not leave the active revision rejected.
+    client.dry_run_apply(&kind, &key, &Manager::Push, &source, Force::Yes).await?;
+    // Before the source changes: the host does not activate the present revision again if somebody
+    // pushes it, and no earlier approval lets the other one become active without a preview.
+    decide(client, name, "", &from).await?;
+    let applied = match client.apply(&kind, &key, &Manager::Push, &source, Force::Yes).await {
+        Ok(applied) => applied,
+        // The rollback may be under way.
+        Err(error @ ApiError::OutcomeUnknown { .. }) => return Err(error.into()),
+        Err(error) => {
+            // The approval of the active revision lifts its rejection, and has no other effect.
+            decide(client, name, &from, "").await.with_context(|| {
+                format!("the active revision stays rejected; run `innkeeper modules approve {name} {from}`")
+            })?;
+            return Err(error.into());
+        }
+    };
     out::line(format_args!(
         "module.innkeeper.dev/{name} rolls back from {from} to {}; the host previews that revision first (`innkeeper modules describe {name}`)",
         to.digest
@@ -80,15 +91,8 @@ async fn until_approval_is_taken(
     name: &str,
     digest: Option<&str>,
 ) -> anyhow::Result<Module> {
-    let began = client.env().instant();
-    loop {
-        let module = get(client, name).await?;
-        let is_late = client.env().instant().duration_since(began) > APPROVAL_TIME;
-        if is_late || !digest.is_some_and(|digest| awaits_approval(&module, digest)) {
-            return Ok(module);
-        }
-        client.env().sleep(POLL_PERIOD).await;
-    }
+    let awaits = |module: &Module| digest.is_some_and(|digest| awaits_approval(module, digest));
+    until(client, name, |module| !awaits(module)).await
 }
 
 /// Whether the annotations approve a rejected revision, and the host has not lifted its rejection.

@@ -94,6 +94,10 @@ impl<G: Loaded> ModuleState<G> {
         self.restored.decorates = status.decorates;
         self.restored.selector.clone_from(&status.selector);
         self.restored.finalizer.clone_from(&status.finalizer);
+        // If the annotations are gone, they count again when somebody writes them.
+        let digest = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+        self.annotations.approve = digest(&status.used_approval);
+        self.annotations.reject = digest(&status.used_rejection);
         Some(status_loaded(status))
     }
 
@@ -295,6 +299,7 @@ fn status_loaded(status: &ModuleStatus) -> Event {
         history: status.earlier_revisions().iter().filter_map(|one| digest(&one.digest)).collect(),
         rejected: rejected.collect(),
         used_approval: status.used_approval.as_deref().and_then(digest),
+        used_rejection: status.used_rejection.as_deref().and_then(digest),
     }
 }
 

@@ -96,6 +96,9 @@ impl<G: Loaded> ModuleState<G> {
         if let Some(digest) = self.machine.used_approval() {
             members.insert("usedApproval".into(), digest.to_string().into());
         }
+        if let Some(digest) = self.machine.used_rejection() {
+            members.insert("usedRejection".into(), digest.to_string().into());
+        }
         if let Some(finalizer) = self.finalizer() {
             let finalizer = Finalizer::new(&self.name, Some(&finalizer));
             members.insert("finalizer".into(), finalizer.name().into());

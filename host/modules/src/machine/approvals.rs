@@ -10,7 +10,8 @@ pub(super) struct Approvals {
     /// The component that has become active by the present approval, which does not count again: a
     /// later return to that component is previewed, and its rejection stays.
     pub(super) used: Option<Digest>,
-    /// The component that must not become active.
+    /// The component that must not become active. A rejection counts once: a later approval lifts
+    /// it, although the annotation stays.
     pub(super) rejected: Option<Digest>,
     /// Which annotations name no digest, and what to do.
     pub(super) invalid: Option<String>,

@@ -20,6 +20,8 @@ pub enum Event {
         rejected: Vec<(Digest, Rejection)>,
         /// The approval by which a component became active.
         used_approval: Option<Digest>,
+        /// The rejection that the host took last.
+        used_rejection: Option<Digest>,
     },
     /// The approval and the rejection in the Module's annotations.
     Approval {

@@ -54,6 +54,7 @@ fn status_loaded(revision: &str, rejected: &[&str]) -> Event {
         history: Vec::new(),
         rejected: rejected.collect(),
         used_approval: None,
+        used_rejection: None,
     }
 }
 

@@ -72,6 +72,12 @@ pub struct ModuleStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_approval: Option<String>,
 
+    /// Digest of the last rejection (annotation innkeeper.dev/reject) that the host has taken. This
+    /// rejection does not count again, also after a restart of the host; to renew it, remove the
+    /// annotation first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_rejection: Option<String>,
+
     /// The last 16 components that a user rejected or the host rolled back. The host does not try
     /// them again unless a user approves them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

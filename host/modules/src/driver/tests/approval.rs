@@ -100,3 +100,38 @@ fn names_in_the_examples_of_a_preview_are_visible_text() {
         assert_eq!(shown.as_str(), Some(r"a\n\u{1b}[2J\u{202e}"));
     }
 }
+
+#[test]
+fn rejection_that_an_approval_lifted_stays_lifted_after_a_restart() {
+    let digest = component("a").digest.to_string();
+    let restarted = |before: &Driver<Fake>, annotations: &Value| {
+        let status = Value::Object(before.report("m").unwrap().members);
+        let document = json!({
+            "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "status": status,
+            "metadata": {"name": "m", "generation": 1, "annotations": annotations},
+            "spec": manual(),
+        });
+        let mut host = driver();
+        host.handle("m", Input::Module(Box::new(Module::from_value(&document).unwrap())));
+        host
+    };
+    let is_rejected =
+        |host: &Driver<Fake>| host.report("m").unwrap().members.contains_key("rejected");
+    let (reject, both) = (
+        json!({"innkeeper.dev/reject": digest}),
+        json!({"innkeeper.dev/reject": digest, "innkeeper.dev/approve": digest}),
+    );
+    // Given a rejection and then an approval, which leave both annotations.
+    let mut host = held();
+    annotate(&mut host, &reject);
+    assert!(is_rejected(&host));
+    annotate(&mut host, &both);
+    assert!(!is_rejected(&host));
+    assert!(!is_rejected(&restarted(&host, &both)), "the approval came later");
+    // When the annotation is removed while no host runs, it counts again.
+    let mut host = restarted(&host, &json!({}));
+    assert!(!host.report("m").unwrap().members.contains_key("usedRejection"));
+    annotate(&mut host, &reject);
+    assert!(is_rejected(&host));
+    assert!(is_rejected(&restarted(&host, &reject)));
+}

@@ -150,11 +150,17 @@ fn history_and_versions_are_reported_also_after_a_restart() {
         {"digest": hex("b"), "reason": "Rejected", "message": "no", "version": "1.0.0-b"}]),
     );
     members.insert("usedApproval".to_owned(), json!(hex("b")));
+    members.insert("usedRejection".to_owned(), json!(hex("c")));
+    let annotations = json!({"innkeeper.dev/approve": hex("b"), "innkeeper.dev/reject": hex("c")});
 
     let mut host = driver();
-    host.handle("m", named("m", 7, &spec(), &Value::Object(members.clone())));
+    let document = json!({
+        "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "spec": spec(), "status": members,
+        "metadata": {"name": "m", "generation": 7, "annotations": annotations},
+    });
+    host.handle("m", Input::Module(Box::new(Module::from_value(&document).unwrap())));
     let again = host.report("m").unwrap().members;
-    for member in ["history", "rejected", "usedApproval"] {
+    for member in ["history", "rejected", "usedApproval", "usedRejection"] {
         assert_eq!(again[member], members[member]);
     }
     assert_eq!(again["previous"], earlier("a"), "the last one that is not rejected");

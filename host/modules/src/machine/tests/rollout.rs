@@ -427,7 +427,13 @@ fn approval_counts_once_and_lifts_no_later_rejection_also_after_a_restart() {
     let used_approval = Some(digest("b"));
     check(
         [
-            Event::StatusLoaded { revision, history, rejected, used_approval },
+            Event::StatusLoaded {
+                revision,
+                history,
+                rejected,
+                used_approval,
+                used_rejection: None,
+            },
             guarded(1),
             approve("b"),
             source("b"),
