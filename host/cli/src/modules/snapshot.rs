@@ -11,8 +11,8 @@ use innkeeper_modules::{Component, Digest};
 
 use crate::push::config_map_kind;
 
-/// Checks that the ConfigMap of an earlier revision holds its component: whoever may write the
-/// status of a Module must not choose its source.
+/// Checks that the ConfigMap of an earlier revision holds its component: a user with the right to
+/// write the status of a Module must not choose its source.
 ///
 /// # Errors
 /// If it is not the module's snapshot, cannot be read, or holds another component.
