@@ -30,8 +30,8 @@ pub struct LabelSelector {
     pub match_expressions: Vec<LabelRequirement>,
 }
 
-/// A requirement on one label. Unlike that of a [`PrimarySelector`](crate::PrimarySelector), it has
-/// no bounds that a definition with this type would get.
+// Not the type in a `PrimarySelector`, whose bounds would become part of guests' CRDs.
+/// A requirement on one label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct LabelRequirement {
