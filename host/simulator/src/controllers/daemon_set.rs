@@ -100,31 +100,27 @@ fn manage(cluster: &mut Cluster, key: &Key, set: &Value, nodes: &[NodePods], upd
         }
         let mut running = Vec::new();
         for pod in node.pods.iter().filter(|pod| !is_terminating(pod)) {
-            match text(&pod["status"]["phase"]) {
-                "Failed" => {
-                    let message = format!(
-                        "Found failed daemon pod {}/{} on node {}, will try to kill it",
-                        key.0,
-                        meta(pod, "name"),
-                        node.name
-                    );
-                    let event = EventSpec::warning(COMPONENT, "FailedDaemonPod", &message);
-                    event_recorder::record(cluster, &CLIENT, set, &event);
-                    delete_pod(cluster, set, pod);
+            let (ended, action) = match text(&pod["status"]["phase"]) {
+                "Failed" => ("failed", "kill"),
+                "Succeeded" => ("succeeded", "delete"),
+                _ => {
+                    running.push(pod);
+                    continue;
                 }
-                "Succeeded" => {
-                    let message = format!(
-                        "Found succeeded daemon pod {}/{} on node {}, will try to delete it",
-                        key.0,
-                        meta(pod, "name"),
-                        node.name
-                    );
-                    let event = EventSpec::normal(COMPONENT, "SucceededDaemonPod", &message);
-                    event_recorder::record(cluster, &CLIENT, set, &event);
-                    delete_pod(cluster, set, pod);
-                }
-                _ => running.push(pod),
-            }
+            };
+            let message = format!(
+                "Found {ended} daemon pod {}/{} on node {}, will try to {action} it",
+                key.0,
+                meta(pod, "name"),
+                node.name
+            );
+            let event = if ended == "failed" {
+                EventSpec::warning(COMPONENT, "FailedDaemonPod", &message)
+            } else {
+                EventSpec::normal(COMPONENT, "SucceededDaemonPod", &message)
+            };
+            event_recorder::record(cluster, &CLIENT, set, &event);
+            delete_pod(cluster, set, pod);
         }
         if surge_of(set, 1) == 0 && running.len() > 1 {
             running.sort_by_key(|pod| text(&pod["metadata"]["creationTimestamp"]).to_owned());
