@@ -7,7 +7,7 @@ use innkeeper_contract::{Desired, Kind, Manifest};
 use innkeeper_core::desired::DesiredState;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{self, Input, Lookup, Plan, PlanState};
+use innkeeper_core::plan::{self, Input, Lookup, Plan, PlanState, Rejected};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -146,6 +146,18 @@ impl Case {
             edit(&mut value);
             self.put(&one.object_ref.kind.kind.clone(), &value);
         }
+    }
+
+    /// Lets the server have rejected the body of the first desired object for an immutable field.
+    pub(crate) fn rejected_as_immutable(&mut self, message: &str) {
+        let object = &self.desired_state.objects[0];
+        let rejected = Rejected {
+            digest: object.digest().to_owned(),
+            reason: "Immutable".into(),
+            message: message.into(),
+            immutable: true,
+        };
+        self.state.rejected.insert(object.object_ref.clone(), rejected);
     }
 
     /// Adds an object that the module did not make.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use expect_test::expect;
 use innkeeper_core::ObjectRef;
-use innkeeper_core::plan::{Action, Rejected, SkipReason};
+use innkeeper_core::plan::{Action, SkipReason};
 use serde_json::{Value, json};
 
 use crate::case::{
@@ -238,15 +238,7 @@ fn object_is_not_deleted_to_be_recreated_while_a_conflict_would_hold_back_its_cr
     recreated["policy"] = json!(["recreate-when-immutable"]);
     let mut case = case(&json!([recreated, service()]));
     case.applied(&json!([deployment(3)]), |_| {});
-    case.state.rejected.insert(
-        case.desired_state.objects[0].object_ref.clone(),
-        Rejected {
-            digest: case.desired_state.objects[0].digest().to_owned(),
-            reason: "Immutable".into(),
-            message: "field is immutable".into(),
-            immutable: true,
-        },
-    );
+    case.rejected_as_immutable("field is immutable");
     assert!(steps(&case).starts_with("recreate Deployment web/a"));
     foreign(&mut case, "Service", "web", "b");
     expect![[r"

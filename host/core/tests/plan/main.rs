@@ -304,15 +304,7 @@ fn object_is_recreated_for_an_immutable_field_only_with_the_policy() {
     ] {
         let mut case = case(&object(&policy));
         case.applied(&json!([deployment(3)]), |_| {});
-        case.state.rejected.insert(
-            case.desired_state.objects[0].object_ref.clone(),
-            Rejected {
-                digest: case.desired_state.objects[0].digest().to_owned(),
-                reason: "Immutable".into(),
-                message: "field is immutable".into(),
-                immutable: true,
-            },
-        );
+        case.rejected_as_immutable("field is immutable");
         case.check(&expected);
         case.live.clear();
         case.check(&expect!["create Deployment web/a"]);
@@ -353,15 +345,7 @@ fn rejected_adoption_is_skipped_with_the_message_of_the_server() {
     let mut case = case(&json!([deployment(3)]));
     case.foreign("Deployment", "a", &json!([]));
     case.adopt = true;
-    case.state.rejected.insert(
-        case.desired_state.objects[0].object_ref.clone(),
-        Rejected {
-            digest: case.desired_state.objects[0].digest().to_owned(),
-            reason: "Immutable".into(),
-            message: "spec.selector: field is immutable".into(),
-            immutable: true,
-        },
-    );
+    case.rejected_as_immutable("spec.selector: field is immutable");
     case.check(&expect!["skip Deployment web/a: spec.selector: field is immutable"]);
     // With the policy, the host recreates it.
     case.desired_state.objects[0].policy.insert(Policy::RecreateWhenImmutable);
