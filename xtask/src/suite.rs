@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that must hold, in the order of cost.
 
 mod counts;
+mod disk;
 mod load;
 mod programs;
 mod repeat;
@@ -13,6 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use innkeeper_controlplane::Programs;
 
 use self::counts::TestCounts;
+use self::disk::Disk;
 use self::programs::{Outcome, Which};
 pub(crate) use self::repeat::Repeat;
 use self::times::slowest;
@@ -23,6 +25,7 @@ use crate::{demo, guests, schema, supply, tidy};
 /// The suite as it runs.
 struct Suite {
     steps: Steps,
+    disk: Disk,
     tests: Outcome,
     failures: Vec<String>,
 }
@@ -32,8 +35,13 @@ struct Suite {
 /// # Errors
 /// The steps that failed.
 pub(crate) fn run() -> Result<()> {
-    let mut suite =
-        Suite { steps: Steps::new(14), tests: Outcome::default(), failures: Vec::new() };
+    let mut suite = Suite {
+        steps: Steps::new(14),
+        disk: Disk::new()?,
+        tests: Outcome::default(),
+        failures: Vec::new(),
+    };
+    suite.disk.start().iter().for_each(|line| say(line));
 
     suite.step("format", |_| command(&mut cargo(&["fmt", "--all", "--check"]))?.1);
     suite.step("tidy", |_| tidy::run());
@@ -86,6 +94,7 @@ impl Suite {
         self.steps.next(what);
         let mut tests = Outcome::default();
         let result = work(&mut tests);
+        self.disk.look();
         if let Err(error) = result {
             complain(&format!("{error:#}"));
             self.steps.end("FAILED");
@@ -105,6 +114,8 @@ impl Suite {
         for line in self.steps.table() {
             say(&line);
         }
+        say("");
+        self.disk.end().iter().for_each(|line| say(line));
         say("");
         for line in slowest(self.tests.times) {
             say(&line);
@@ -183,8 +194,12 @@ mod tests {
 
     #[test]
     fn step_without_tests_counts_as_one_failure_when_it_fails() {
-        let mut suite =
-            Suite { steps: Steps::new(2), tests: Outcome::default(), failures: Vec::new() };
+        let mut suite = Suite {
+            steps: Steps::new(2),
+            disk: Disk::new().unwrap(),
+            tests: Outcome::default(),
+            failures: Vec::new(),
+        };
         suite.step("broken", |_| bail!("no"));
         suite.step("fine", |tests| {
             tests.counts.passed = 3;

@@ -36,6 +36,7 @@
 pub mod background;
 mod cluster;
 mod control_group;
+pub mod disk;
 mod link;
 mod machine;
 mod node;

@@ -11,11 +11,15 @@ use innkeeper_controlplane::{GoProgram, NodeSide, Process, Programs, cache_folde
 use innkeeper_images::{Image, Registry, recipes};
 
 use crate::settings::{self, CONTAINERD, REGISTRY_PORT, Settings};
-use crate::{Machine, Packages, machine};
+use crate::{Machine, Packages, disk, machine};
 
 /// How long each step may take. A cold machine with 2 cores that is compiling needs most of it.
 const TIMEOUT: Duration = Duration::from_mins(4);
 const POLL: Duration = Duration::from_millis(50);
+
+/// What the images of a node, unpacked, and the files of its Pods need. A registry without space
+/// closes the connection and does not say why.
+const DISK: u64 = 1_500_000_000;
 
 /// What differs between the nodes of one cluster.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +74,7 @@ impl Node {
     /// plane: containerd and the registry. The control plane's state is to lie in `folder` too.
     pub(crate) fn prepare(folder: &Path, say: &mut dyn FnMut(&str)) -> Result<Self> {
         let (packages, program) = programs(say)?;
+        disk::require(folder, DISK, "a node")?;
         let machine = Machine::start(FIRST.name, folder, &folder.join("shared"), &packages)?;
         let mut node = Self {
             identity: FIRST,

@@ -1,0 +1,64 @@
+//! How much disk space a run of the suite takes.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use innkeeper_node::disk::{free, gigabytes};
+
+use crate::command::root;
+
+/// The free space where the suite writes most: build results, and temporary files of tests.
+pub(super) struct Disk {
+    volumes: Vec<Volume>,
+}
+
+struct Volume {
+    folder: PathBuf,
+    at_start: u64,
+    least: u64,
+}
+
+impl Disk {
+    /// As it is now.
+    ///
+    /// # Errors
+    /// If a folder cannot be read.
+    pub(super) fn new() -> Result<Self> {
+        let mut volumes: Vec<Volume> = Vec::new();
+        for folder in [root(), std::env::temp_dir()] {
+            let free = free(&folder)?;
+            // One file system is named once: two of them are rarely equally free.
+            if volumes.iter().all(|known| known.at_start != free) {
+                volumes.push(Volume { folder, at_start: free, least: free });
+            }
+        }
+        Ok(Self { volumes })
+    }
+
+    /// Looks again. A file system that cannot be read keeps its figure.
+    pub(super) fn look(&mut self) {
+        for volume in &mut self.volumes {
+            volume.least = free(&volume.folder).map_or(volume.least, |now| now.min(volume.least));
+        }
+    }
+
+    /// What is free where.
+    pub(super) fn start(&self) -> Vec<String> {
+        let line = |volume: &Volume| {
+            let free = gigabytes(volume.at_start);
+            format!("{free} of disk space are free in {}", volume.folder.display())
+        };
+        self.volumes.iter().map(line).collect()
+    }
+
+    /// What was least free, and where.
+    pub(super) fn end(&self) -> Vec<String> {
+        let line = |volume: &Volume| {
+            let (least, used) = (volume.least, volume.at_start.saturating_sub(volume.least));
+            let (least, used) = (gigabytes(least), gigabytes(used));
+            let folder = volume.folder.display();
+            format!("disk space in {folder}: {used} used after the start, at least {least} free")
+        };
+        self.volumes.iter().map(line).collect()
+    }
+}
