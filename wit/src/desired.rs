@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Condition, Event};
+use crate::{Condition, Event, UpdateGroup, ValueSource};
 
 /// The desired state: the document of the outcomes `complete` and `partial`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,10 @@ pub struct Desired {
     /// `complete`, and none if it is `partial`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<DesiredObject>,
+    /// Groups of objects that the host updates together, a few at a time for example. Limits: at
+    /// most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub update_groups: Vec<UpdateGroup>,
     /// Objects of earlier runs that the host neither deletes nor changes although they are not in
     /// `objects`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -55,6 +59,14 @@ pub struct DesiredObject {
     /// desired, deleted when no longer desired. `merge` excludes the other policies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy: Vec<Policy>,
+    /// Name of the update group in `updateGroups` that the object belongs to. Default: none, the
+    /// host updates the object at once. Limits: not with `merge` and `create-only`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update_group: Option<String>,
+    /// Objects whose values the host copies into this one, without the guest seeing them. Limits:
+    /// at most 8, of 1 MiB together; not with `merge` and `orphan`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values_from: Vec<ValueSource>,
 }
 
 /// How the host treats an object differently from the default: owned by the primary, kept as

@@ -22,24 +22,30 @@ mod condition;
 mod desired;
 mod failure;
 mod kind;
+mod kind_parameter;
 mod manifest;
 mod observed;
 mod selector;
+mod update_group;
+mod value_source;
 
 pub use condition::{Condition, ConditionStatus, Event, EventType};
 pub use desired::{Desired, DesiredObject, Policy, Reference};
 pub use failure::Failure;
 pub use kind::{Kind, Scope};
+pub use kind_parameter::{KindName, KindParameter, KindRole};
 pub use manifest::{Manifest, OwnedKind};
 pub use observed::{Observed, ObservedList, ObservedObject, Readiness, ReadinessState, Unapplied};
 pub use selector::{LabelRequirement, PrimarySelector, SelectorOperator, ValueRequirement};
+pub use update_group::{IntOrPercent, StatusCheck, UpdateGroup, UpdateMethod};
+pub use value_source::{ValueSource, ValueSourceKind};
 
 /// Version of the contract's functions, as in `innkeeper:guest@0.1.0`.
 pub const VERSION: &str = "0.1.0";
 
 /// Version of the contract's documents. An addition to a document raises it and leaves [`VERSION`],
 /// so that components name the same functions as before.
-pub const DOCUMENTS_VERSION: &str = "0.1.1";
+pub const DOCUMENTS_VERSION: &str = "0.1.2";
 
 /// The interface that a guest exports.
 pub const RECONCILER_INTERFACE: &str = "innkeeper:guest/reconciler@0.1.0";

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Kind, PrimarySelector};
+use crate::{Kind, KindParameter, PrimarySelector};
 
 /// The manifest of a guest: the document that `describe` returns.
 ///
@@ -56,6 +56,10 @@ pub struct Manifest {
     /// parameters. Limits: drafts 2020-12, 2019-09 and 7; at most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters_schema: Option<Value>,
+    /// Parameters of the Module that name kinds, in addition to the kinds of the manifest. Limits:
+    /// at most 8; only with `parametersSchema`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kind_parameters: Vec<KindParameter>,
 }
 
 /// A kind of which a guest creates objects, or into whose objects it merges fields. It may be the

@@ -41,6 +41,7 @@ impl Describe {
             finalizer: None,
             decorates: false,
             parameters_schema: None,
+            kind_parameters: Vec::new(),
             selector: None,
         };
         Self { manifest }

@@ -7,11 +7,13 @@ mod error;
 mod object;
 #[cfg(test)]
 mod tests;
+mod update_groups;
 mod validate;
+mod values;
 
 use std::collections::BTreeSet;
 
-use innkeeper_contract::{Desired, Manifest, Reference};
+use innkeeper_contract::{Desired, Manifest, Reference, UpdateGroup};
 
 use crate::host_names::Grants;
 use crate::ownership::Primary;
@@ -27,6 +29,8 @@ pub struct DesiredState {
     pub objects: Vec<DesiredObject>,
     /// Objects of earlier runs that the host must not delete although they are not desired.
     pub keep: BTreeSet<Reference>,
+    /// The update groups, in the order of the document.
+    pub update_groups: Vec<UpdateGroup>,
 }
 
 impl DesiredState {
@@ -54,10 +58,12 @@ impl DesiredState {
         }
         guest_status::check(desired.status.as_ref(), &desired.conditions, &desired.events)
             .map_err(|problem| InvalidDesired::MalformedStatus { problem })?;
+        let update_groups = update_groups::read(desired)?;
         let mut objects = Vec::with_capacity(desired.objects.len());
         let mut names = BTreeSet::new();
-        for object in &desired.objects {
-            let one = validate::read_object(object, manifest, primary, grants)?;
+        for (position, object) in desired.objects.iter().enumerate() {
+            let mut one = validate::read_object(object, manifest, primary, grants, &update_groups)?;
+            one.position = position;
             if !names.insert(one.object_ref.clone()) {
                 return Err(InvalidDesired::Duplicate { what: one.object_ref.to_string() });
             }
@@ -76,7 +82,7 @@ impl DesiredState {
             .iter()
             .map(|reference| with_namespace(reference, manifest, primary))
             .collect();
-        Ok(Self { objects, keep })
+        Ok(Self { objects, keep, update_groups })
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::consent::USER_ANNOTATIONS;
 use crate::foreign;
+use crate::value_source::ValueSourceGrant;
 
 /// The domain of the host's own names.
 pub const DOMAIN: &str = "innkeeper.dev";
@@ -31,6 +32,8 @@ pub struct Grants<'a> {
     /// The namespace in which the host runs, if it is not
     /// [`HOST_NAMESPACE`](crate::host_objects::HOST_NAMESPACE). No Module can grant it.
     pub host_namespace: Option<&'a str>,
+    /// Objects whose values the host copies into desired objects (`spec.valueSources`).
+    pub value_sources: &'a [ValueSourceGrant],
 }
 
 /// Whether the name of a label, an annotation or a finalizer belongs to the host.

@@ -39,6 +39,7 @@ pub mod run_result;
 pub mod schema;
 pub mod selector;
 pub mod status;
+pub mod value_source;
 pub mod well_known;
 
 pub use counted::{counted, counted_len};

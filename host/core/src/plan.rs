@@ -12,6 +12,7 @@ mod prune;
 mod skip_reason;
 mod state;
 mod step;
+mod update;
 
 use std::collections::BTreeSet;
 
@@ -28,6 +29,7 @@ pub use prune::may_be_deleted;
 pub use skip_reason::SkipReason;
 pub use state::{Lookup, PlanState, Rejected};
 pub use step::{Action, ApplyReason, Step};
+pub use update::{UpdateProgress, UpdateState};
 
 /// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct Plan {
     /// Objects that are no longer desired and still exist, without those that stay: while there are
     /// any, a primary that is being deleted keeps its finalizer.
     pub pending_deletion: Vec<ObjectRef>,
+    /// How far the updates of the update groups are.
+    pub updates: Vec<UpdateProgress>,
 }
 
 /// Plans one round of a primary.
@@ -55,6 +59,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
             action: plan_desired(input, desired_object, lookup),
         })
         .collect();
+    let updates = update::limit(&mut steps, input);
     let unmerged: BTreeSet<ObjectRef> = steps
         .iter()
         .filter(|step| matches!(step.action, Action::Unmerge { .. }))
@@ -82,5 +87,5 @@ pub fn plan(input: &Input<'_>) -> Plan {
         }
         steps.append(&mut prunes);
     }
-    Plan { steps, prune_pending, pending_deletion: pending }
+    Plan { steps, prune_pending, pending_deletion: pending, updates }
 }

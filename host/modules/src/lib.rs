@@ -30,6 +30,7 @@ pub mod directory;
 pub mod driver;
 mod finalizers;
 mod installed_crds;
+pub mod kind_parameters;
 pub mod machine;
 pub mod manifest;
 pub mod module;

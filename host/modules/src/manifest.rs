@@ -9,7 +9,7 @@ use semver::Version;
 use serde_json::Value;
 
 use crate::validated_spec::is_reserved_group;
-use crate::{definitions, module};
+use crate::{definitions, kind_parameters, module};
 
 /// The most kinds that a guest may own and read: each is a cache and two requests at least.
 const KINDS_MAX: usize = 100;
@@ -104,6 +104,7 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     {
         errors.push(format!("finalizer: {finalizer:?} is not a name like example.com/cleanup"));
     }
+    kind_parameters::check(manifest, &mut errors);
     for (index, definition) in manifest.crds.iter().enumerate() {
         crd(&format!("crds[{index}]"), definition, manifest, &mut errors);
     }

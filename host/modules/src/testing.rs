@@ -23,6 +23,7 @@ pub(crate) fn manifest(name: &str) -> Manifest {
         finalizer: None,
         decorates: false,
         parameters_schema: None,
+        kind_parameters: Vec::new(),
         selector: None,
     }
 }

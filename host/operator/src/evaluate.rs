@@ -97,7 +97,7 @@ pub enum EvaluationError {
 /// How an evaluation ended.
 pub enum EvaluationResult {
     /// With a plan.
-    Planned(Evaluated),
+    Planned(Box<Evaluated>),
     /// With a failure of the guest or of its answer.
     Failed(EvaluationError),
     /// The guest read these objects, and the host has to read them live first: the answer counts
@@ -128,7 +128,9 @@ pub fn evaluate(subject: &Subject<'_>, view: &mut impl ClusterView) -> Evaluatio
             Ok(run) => plan_outcome(subject, &owned, run.outcome, view),
             Err(error) => Err(error),
         }
-        .map_or_else(EvaluationResult::Failed, EvaluationResult::Planned)
+        .map_or_else(EvaluationResult::Failed, |evaluated| {
+            EvaluationResult::Planned(Box::new(evaluated))
+        })
     } else {
         EvaluationResult::NeedsRead(unknown)
     };

@@ -25,6 +25,7 @@ fn manifest() -> Manifest {
         finalizer: Some(String::new()),
         decorates: false,
         parameters_schema: None,
+        kind_parameters: Vec::new(),
         selector: None,
     }
 }

@@ -46,6 +46,16 @@ pub enum InvalidDesired {
         /// What is wrong.
         problem: String,
     },
+    /// An object copies the values of an object that the Module does not grant.
+    #[error("the guest gave {what} with values from {source_ref}: {problem}")]
+    ValueSourceNotGranted {
+        /// Kind and name of the object.
+        what: String,
+        /// Kind and name of the source.
+        source_ref: String,
+        /// What is not granted, and what to do.
+        problem: String,
+    },
     /// The host cannot write the status, the conditions or the Events.
     #[error("the guest gave an unusable status: {problem}")]
     MalformedStatus {
@@ -62,6 +72,7 @@ impl InvalidDesired {
             Self::CrossNamespace { .. } => "CrossNamespace",
             Self::Reserved { .. } => "ReservedObject",
             Self::Duplicate { .. } | Self::Malformed { .. } => "MalformedObject",
+            Self::ValueSourceNotGranted { .. } => "ValueSourceNotGranted",
             Self::MalformedStatus { .. } => "MalformedStatus",
         }
     }

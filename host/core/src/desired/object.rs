@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use innkeeper_contract::Policy;
+use innkeeper_contract::{Policy, ValueSource};
 use serde_json::Value;
 
 use crate::ObjectRef;
@@ -25,6 +25,12 @@ pub struct DesiredObject {
     pub optional: bool,
     /// The labels in the guest's object: an object must have them to be adopted.
     pub labels: BTreeMap<String, String>,
+    /// Its place in the document of the guest.
+    pub position: usize,
+    /// The name of its update group, if it is in one.
+    pub update_group: Option<String>,
+    /// Objects whose values the host copies into the object, each with its namespace.
+    pub values: Vec<ValueSource>,
 }
 
 impl DesiredObject {

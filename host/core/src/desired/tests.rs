@@ -308,12 +308,71 @@ fn examples_of_the_reference_are_accepted() {
         "../../../../xtask/src/reference/examples/manifest.json"
     ))
     .unwrap();
-    let desired: Desired =
+    let mut desired: Desired =
         serde_json::from_str(include_str!("../../../../xtask/src/reference/examples/desired.json"))
             .unwrap();
+    without_update_groups(&mut desired);
+    without_value_sources(&mut desired);
     let kind = Arc::new(manifest.primary.clone());
     let primary = ObjectRef::new(kind, ObjectKey::new("shop", "front"));
     let primary = Primary::new("website", primary, "u1");
     let desired = DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
-    assert_eq!(desired.objects.len(), 2);
+    assert_eq!(desired.objects.len(), 3);
+}
+
+/// Removes the update groups, which the host does not support yet.
+fn without_update_groups(desired: &mut Desired) {
+    desired.update_groups.clear();
+    for object in &mut desired.objects {
+        object.update_group = None;
+    }
+}
+
+/// Removes the value sources, which the host does not support yet.
+fn without_value_sources(desired: &mut Desired) {
+    for object in &mut desired.objects {
+        object.values_from.clear();
+    }
+}
+
+#[test]
+fn update_groups_and_value_sources_are_refused_as_unsupported() {
+    let service = |member: &str, value: Value| json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, member: value}]);
+    let source = json!([{"kind": "ConfigMap", "name": "b"}]);
+    for (objects, expected) in [
+        (
+            service("updateGroup", json!("pods")),
+            "update groups are not supported yet; leave out updateGroups and updateGroup",
+        ),
+        (
+            service("valuesFrom", source),
+            "value sources are not supported yet; leave out valuesFrom",
+        ),
+    ] {
+        let refusal = read(objects, false).unwrap_err();
+        assert_eq!(refusal.reason(), "MalformedObject");
+        assert!(refusal.to_string().ends_with(expected), "{refusal}");
+    }
+    let group = json!({"updateGroups": [{"name": "pods", "method": "InPlace"}]});
+    let desired: Desired = serde_json::from_value(group).unwrap();
+    let refusal = DesiredState::read(&desired, &manifest(), &primary(), Grants::default());
+    assert_eq!(refusal.unwrap_err().reason(), "MalformedObject");
+}
+
+#[test]
+fn objects_keep_their_positions_in_the_document_when_the_host_sorts_them() {
+    let desired_state = read(
+        json!([
+            {"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}}},
+            {"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}},
+        ]),
+        false,
+    )
+    .unwrap();
+    let positions: Vec<_> = desired_state
+        .objects
+        .iter()
+        .map(|object| (object.object_ref.key.name(), object.position))
+        .collect();
+    assert_eq!(positions, [("a", 1), ("b", 0)]);
 }

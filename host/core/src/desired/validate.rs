@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use innkeeper_contract::{Kind, Manifest, Policy};
+use innkeeper_contract::{Kind, Manifest, Policy, UpdateGroup};
 use serde_json::{Map, Value, json};
 
 use super::error::InvalidDesired;
 use super::object::DesiredObject;
+use super::{update_groups, values};
 use crate::host_names::{self, Grants};
 use crate::ownership::Primary;
 use crate::well_known::{ALLOW_DELETION_ANNOTATION, RETAINED_FOR_LABEL};
@@ -93,6 +94,7 @@ pub(super) fn read_object(
     manifest: &Manifest,
     primary: &Primary,
     grants: Grants<'_>,
+    groups: &[UpdateGroup],
 ) -> Result<DesiredObject, InvalidDesired> {
     let object = &desired.object;
     let head = Head::of(object);
@@ -147,6 +149,19 @@ pub(super) fn read_object(
         ));
     }
 
+    let group = update_groups::group_of(desired, groups).map_err(malformed)?;
+    let values = values::read(
+        &desired.values_from,
+        &values::Target {
+            object_ref: &object_ref,
+            object,
+            policy: &policy,
+            update_method: group.map(|group| group.method),
+            primary,
+            grants,
+        },
+    )?;
+
     let mut body = object.clone();
     known_noops::drop_known_noops(&mut body);
     if owned.kind.is_namespaced() {
@@ -172,7 +187,17 @@ pub(super) fn read_object(
         in_sync::set_digest(&mut body)
     };
     let labels = labels_of(object);
-    Ok(DesiredObject { object_ref, body, digest, policy, optional: owned.optional, labels })
+    Ok(DesiredObject {
+        object_ref,
+        body,
+        digest,
+        policy,
+        optional: owned.optional,
+        labels,
+        position: 0,
+        update_group: group.map(|group| group.name.clone()),
+        values,
+    })
 }
 
 /// The labels of an object, without those that are no strings.

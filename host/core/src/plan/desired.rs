@@ -132,7 +132,7 @@ fn plan_rejected(
         && desired_object.has(Policy::RecreateWhenImmutable)
         && may_be_deleted(input.primary, &desired_object.object_ref, object);
     if recreate {
-        Action::Recreate { uid: object.uid.clone() }
+        Action::Recreate { uid: object.uid.clone(), confirm: false }
     } else {
         Action::Skip(SkipReason::Rejected(rejected.clone()))
     }

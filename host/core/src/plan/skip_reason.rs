@@ -45,6 +45,15 @@ pub enum SkipReason {
     Retained,
     /// The object into which fields should be merged does not exist.
     MergeTargetMissing,
+    /// The object is outdated; its update group updates other objects first.
+    UpdatePending {
+        /// Whether the update recreates the object.
+        recreates: bool,
+    },
+    /// The object is outdated; its update group has the method `OnDelete`.
+    UpdateOnDelete,
+    /// The object is outdated, and its update group may not recreate it since its kind holds data.
+    UpdateProtected,
 }
 
 /// A conflict names at most this many objects that it holds back.
@@ -66,14 +75,17 @@ impl SkipReason {
             | Self::HeldBack(_)
             | Self::FieldContested(_)
             | Self::Rejected(_)
-            | Self::MergeTargetMissing => true,
+            | Self::MergeTargetMissing
+            | Self::UpdateProtected => true,
             Self::InSync
             | Self::CreateOnly
             | Self::OptionalNotServed
             | Self::Terminating
             | Self::Protected
             | Self::PrunePending
-            | Self::Retained => false,
+            | Self::Retained
+            | Self::UpdatePending { .. }
+            | Self::UpdateOnDelete => false,
         }
     }
 }
@@ -114,6 +126,11 @@ impl fmt::Display for SkipReason {
             Self::MergeTargetMissing => {
                 f.write_str("fields are to be merged into it, but it does not exist")
             }
+            Self::UpdatePending { .. } => f.write_str("outdated, updated in its turn"),
+            Self::UpdateOnDelete => f.write_str("outdated, changes when it is deleted"),
+            Self::UpdateProtected => f.write_str(
+                "outdated, not recreated since its kind holds data; give it the policy deletable, or its update group the method RollingInPlace",
+            ),
         }
     }
 }

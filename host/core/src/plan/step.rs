@@ -52,6 +52,8 @@ pub enum Action {
     Recreate {
         /// The uid of the observed object.
         uid: Box<str>,
+        /// Whether a dry run has to show first that an apply would change the object.
+        confirm: bool,
     },
     /// Delete the object, which is no longer desired.
     Delete {

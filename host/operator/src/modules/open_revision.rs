@@ -191,6 +191,7 @@ impl OpenRevision {
             cross_namespace: settings.allow_cross_namespace,
             finalizers: settings.allow_finalizers,
             host_namespace: self.client.host_namespace(),
+            value_sources: &[],
         }
     }
 

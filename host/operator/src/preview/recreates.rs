@@ -68,7 +68,7 @@ impl<'a> Recreates<'a> {
                 if may_recreate(object, old, &owner, &live)
                     && self.is_recreate(candidate, &owner, (object, old), uid).await
                 {
-                    step.action = Action::Recreate { uid: uid.clone() };
+                    step.action = Action::Recreate { uid: uid.clone(), confirm: false };
                 }
             }
         }

@@ -33,7 +33,7 @@ pub fn run(
     state: &mut PrimaryState,
 ) -> ControlFlow<RoundEnd, (Evaluated, Box<RoundReport>)> {
     let result = match evaluation.result {
-        EvaluationResult::Planned(evaluated) => Ok(evaluated),
+        EvaluationResult::Planned(evaluated) => Ok(*evaluated),
         EvaluationResult::Failed(error) => Err(error),
         EvaluationResult::NeedsRead(unknown) => {
             // The guard is dropped: the reads of this run do not count.

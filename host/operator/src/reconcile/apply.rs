@@ -137,7 +137,7 @@ impl Apply<'_> {
                 applied.problems.0.extend(problem.map(|one| self.granted.mask_problem(one)));
                 Next::Continue
             }
-            (Action::Delete { uid } | Action::Recreate { uid }, _) => {
+            (Action::Delete { uid } | Action::Recreate { uid, .. }, _) => {
                 self.delete(object_ref, uid, state, applied).await
             }
             (Action::Unmerge { uid }, _) => self.unmerge(object_ref, uid, state, applied).await,

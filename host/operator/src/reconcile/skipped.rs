@@ -24,6 +24,7 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
         SkipReason::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
         SkipReason::Unknown => ("Unknown", Retry::Backoff),
         SkipReason::MergeTargetMissing => ("MergeTargetMissing", Retry::OnChange),
+        SkipReason::UpdateProtected => ("UpdateProtected", Retry::OnChange),
         SkipReason::FieldContested(fight) => {
             let wait = Duration::try_from(fight.until.duration_since(now)).unwrap_or_default();
             ("Contested", Retry::After(wait))
@@ -36,7 +37,9 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
         | SkipReason::Terminating
         | SkipReason::Protected
         | SkipReason::PrunePending
-        | SkipReason::Retained => return None,
+        | SkipReason::Retained
+        | SkipReason::UpdatePending { .. }
+        | SkipReason::UpdateOnDelete => return None,
     };
     let is_refused = matches!(
         reason,
@@ -44,6 +47,7 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
             | SkipReason::Rejected(_)
             | SkipReason::FieldContested(_)
             | SkipReason::MergeTargetMissing
+            | SkipReason::UpdateProtected
     );
     Some(Problem {
         refusal: is_refused.then_some(Refusal::Object),
