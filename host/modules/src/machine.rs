@@ -269,8 +269,8 @@ impl Machine {
                 self.on_crds_reinstalled(digest, result, &mut effects);
             }
             Event::Committed { digest, result } => self.on_committed(digest, result, &mut effects),
-            Event::FailureThresholdExceeded(rejection) => {
-                self.on_failure_threshold_exceeded(&rejection, &mut effects);
+            Event::FailureThresholdExceeded { digest, rejection } => {
+                self.on_failure_threshold_exceeded(digest, &rejection, &mut effects);
             }
             Event::RollbackWindowOver(digest) => {
                 self.on_rollback_window_over(digest, &mut effects);

@@ -7,12 +7,17 @@ use super::{Effect, Machine, reason};
 use crate::source::Digest;
 
 impl Machine {
-    /// More primaries fail than may: activates the previous revision again.
+    /// More primaries of a revision fail than may: activates the previous one again. If another
+    /// revision is active by now, the failures say nothing about it.
     pub(super) fn on_failure_threshold_exceeded(
         &mut self,
+        digest: Digest,
         rejection: &Rejection,
         effects: &mut Vec<Effect>,
     ) {
+        if !self.revisions.is_active(digest) {
+            return;
+        }
         // Outside of the rollback window there is no revision to return to.
         let Some(before) = self.revisions.rollback_target.take() else { return };
         let Some(bad) = self.revisions.active.replace(before.clone()) else { return };

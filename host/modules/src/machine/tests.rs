@@ -14,6 +14,7 @@ mod definitions;
 mod loading;
 mod missing_crds;
 mod picture;
+mod rollback;
 mod rollout;
 mod teardown;
 
@@ -78,8 +79,9 @@ fn restored(name: &str, result: Result<(), Rejection>) -> Event {
     Event::SnapshotRestored { digest: digest(name), result }
 }
 
-fn too_many_failures() -> Event {
-    Event::FailureThresholdExceeded(rejection("GuestTrapped", RetryPolicy::Later))
+fn too_many_failures(name: &str) -> Event {
+    let rejection = rejection("GuestTrapped", RetryPolicy::Later);
+    Event::FailureThresholdExceeded { digest: digest(name), rejection }
 }
 
 fn source(name: &str) -> Event {
@@ -206,7 +208,7 @@ fn event(event: &Event) -> String {
         Event::Previewed { digest, .. } => format!("no preview of {digest:?}"),
         Event::Committed { digest, result: Ok(()) } => format!("committed {digest:?}"),
         Event::Committed { digest, .. } => format!("not committed {digest:?}"),
-        Event::FailureThresholdExceeded(_) => "too many failures".to_owned(),
+        Event::FailureThresholdExceeded { digest, .. } => format!("failures of {digest:?}"),
         Event::Deleting => "deleting".to_owned(),
         Event::TornDown(Ok(_)) => "torn down".to_owned(),
         Event::TornDown(Err(_)) => "not torn down".to_owned(),

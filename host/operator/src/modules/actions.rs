@@ -252,6 +252,7 @@ impl Supervisor {
         self.latest.reads.remove(name);
         self.latest.parameter_checks.retain(|(module, _), _| module != name);
         self.latest.previews.remove(name);
+        self.latest.rollback_checks.remove(name);
         self.rollback.previous.remove(name);
         self.retries.remove(name);
         self.reinstalls.remove(name);

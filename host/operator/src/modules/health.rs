@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use innkeeper_core::ObjectKey;
 use innkeeper_modules::machine::RunFailure;
-use innkeeper_modules::{Rejection, RetryPolicy};
+use innkeeper_modules::{Digest, Rejection, RetryPolicy};
 use tokio::sync::Notify;
 
 pub use failures::without_single_namespace;
@@ -65,6 +65,8 @@ pub enum HealthChange {
     Runs(RunHealth),
     /// More primaries than allowed fail that did not fail before the swap.
     FailureThresholdExceeded {
+        /// The revision whose failures they are.
+        digest: Digest,
         /// The primaries, with reason and message; not all of them need count.
         new_failures: BTreeMap<ObjectKey, Failing>,
         /// The number of allowed failures.
@@ -75,11 +77,21 @@ pub enum HealthChange {
 /// Which new failures the rollback window of a module allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollbackWindow {
+    /// The active revision.
+    pub digest: Digest,
     /// How many.
     pub failures_max: u32,
     /// Whether the module has primaries in several namespaces: then a missing right in one of them
     /// does not count.
     pub many_namespaces: bool,
+}
+
+/// The rollback window of a module.
+#[derive(Debug)]
+struct OpenWindow {
+    allowed: RollbackWindow,
+    /// Too many failures are reported, and the previous revision runs on them.
+    is_checking: bool,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +100,7 @@ struct ModuleHealth {
     /// The primaries with refused writes, each with the reason.
     refused: BTreeMap<ObjectKey, String>,
     reported: Option<RunHealth>,
-    rollback_window: Option<RollbackWindow>,
+    rollback_window: Option<OpenWindow>,
 }
 
 /// Which modules fail.
@@ -109,7 +121,7 @@ impl Health {
             Some(refused) => module.refused.insert(request.key.clone(), refused),
             None => module.refused.remove(&request.key),
         };
-        if module.reported.as_ref() != Some(&module.runs()) || module.too_many().is_some() {
+        if module.reported.as_ref() != Some(&module.runs()) || module.exceeded_window().is_some() {
             self.notify.notify_one();
         }
     }
@@ -127,15 +139,30 @@ impl Health {
     /// Counts, from now on, the failures of primaries that did not fail before the last swap.
     pub fn begin_rollback_window(&self, module: &Arc<str>, window: RollbackWindow) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = OpenWindow { allowed: window, is_checking: false };
         modules.entry(module.clone()).or_default().rollback_window = Some(window);
     }
 
-    /// Excludes primaries that fail with the previous revision as well: they count as if they had
-    /// failed before the swap.
-    pub fn exclude(&self, module: &str, keys: impl IntoIterator<Item = ObjectKey>) {
+    /// Goes on with the window of the same revision, if it is still open. Excludes the primaries
+    /// that fail with the previous revision as well: they count as if they had failed before the
+    /// swap.
+    pub fn continue_rollback_window(
+        &self,
+        module: &str,
+        window: RollbackWindow,
+        excluded: impl IntoIterator<Item = ObjectKey>,
+    ) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = modules.get_mut(module) {
-            module.failures.exclude(keys);
+        let Some(module) = modules.get_mut(module) else { return };
+        let Some(open) = module.rollback_window.as_mut() else { return };
+        if open.allowed.digest != window.digest {
+            return;
+        }
+        *open = OpenWindow { allowed: window, is_checking: false };
+        module.failures.exclude(excluded);
+        // Others may have failed during the check.
+        if module.exceeded_window().is_some() {
+            self.notify.notify_one();
         }
     }
 
@@ -168,12 +195,12 @@ impl Health {
                 module.reported = Some(runs.clone());
                 changes.push((name.clone(), HealthChange::Runs(runs)));
             }
-            if let Some(failures_max) = module.too_many() {
-                module.rollback_window = None;
+            if let Some(RollbackWindow { digest, failures_max, .. }) = module.exceeded_window() {
+                module.rollback_window.iter_mut().for_each(|window| window.is_checking = true);
                 let new_failures = module.failures.new_failures();
                 changes.push((
                     name.clone(),
-                    HealthChange::FailureThresholdExceeded { new_failures, failures_max },
+                    HealthChange::FailureThresholdExceeded { digest, new_failures, failures_max },
                 ));
             }
         }
@@ -182,11 +209,12 @@ impl Health {
 }
 
 impl ModuleHealth {
-    /// In the rollback window, if more primaries fail than allowed: how many may.
-    fn too_many(&self) -> Option<u32> {
-        let RollbackWindow { failures_max, many_namespaces } = self.rollback_window?;
-        let most = usize::try_from(failures_max).unwrap_or(usize::MAX);
-        (self.failures.new_count(many_namespaces) > most).then_some(failures_max)
+    /// The rollback window, if more primaries fail than it allows and that is not reported yet.
+    fn exceeded_window(&self) -> Option<RollbackWindow> {
+        let OpenWindow { allowed, is_checking } = self.rollback_window.as_ref()?;
+        let most = usize::try_from(allowed.failures_max).unwrap_or(usize::MAX);
+        let is_exceeded = self.failures.new_count(allowed.many_namespaces) > most;
+        (is_exceeded && !is_checking).then_some(*allowed)
     }
 
     fn runs(&self) -> RunHealth {
@@ -218,7 +246,7 @@ mod tests {
     use crate::reconcile::refusal::ForbiddenWrite;
 
     fn window(failures_max: u32) -> RollbackWindow {
-        RollbackWindow { failures_max, many_namespaces: false }
+        RollbackWindow { digest: Digest::of(b"m"), failures_max, many_namespaces: false }
     }
 
     fn request(name: &str) -> ReconcileRequest {
@@ -282,11 +310,43 @@ mod tests {
         health.record(&request("d"), trap());
         assert_eq!(too_many(&health), None, "it is reported once");
         // Two of them fail with the previous revision as well.
-        health.exclude("m", ["b", "c"].map(|name| request(name).key));
-        health.begin_rollback_window(&"m".into(), window(1));
+        let excluded = || ["b", "c"].map(|name| request(name).key);
+        health.continue_rollback_window("m", window(1), excluded());
         assert_eq!(too_many(&health), None);
         health.record(&request("e"), trap());
         assert_eq!(too_many(&health), Some(2));
+    }
+
+    #[test]
+    fn check_of_an_earlier_revision_does_not_change_the_window_of_another() {
+        let health = Health::default();
+        let excluded = || [request("a").key];
+        let other = RollbackWindow { digest: Digest::of(b"other"), ..window(0) };
+        health.begin_rollback_window(&"m".into(), window(0));
+        health.record(&request("a"), fails("Trap", "t"));
+        assert_eq!(too_many(&health), Some(1));
+        // Given a window that ended during the check, the check opens it no more.
+        health.end_rollback_window("m");
+        health.continue_rollback_window("m", window(0), []);
+        assert_eq!(too_many(&health), None);
+        // Nor does it exclude failures of the next revision.
+        health.begin_rollback_window(&"m".into(), other);
+        health.continue_rollback_window("m", window(0), excluded());
+        assert_eq!(too_many(&health), Some(1));
+        health.continue_rollback_window("m", other, excluded());
+        assert_eq!(too_many(&health), None);
+    }
+
+    #[test]
+    fn settings_that_change_during_a_check_keep_what_failed_before_the_swap() {
+        let health = Health::default();
+        health.begin_rollback_window(&"m".into(), window(0));
+        health.record(&request("a"), fails("Trap", "t"));
+        assert_eq!(too_many(&health), Some(1));
+        health.reset("m");
+        health.continue_rollback_window("m", window(0), []);
+        health.record(&request("a"), fails("Trap", "t"));
+        assert_eq!(too_many(&health), Some(1));
     }
 
     #[test]

@@ -90,6 +90,8 @@ pub(super) struct LatestTasks {
     pub(super) reads: BTreeMap<String, Task<()>>,
     /// Previews, and of which candidate.
     pub(super) previews: BTreeMap<String, (Digest, Task<()>)>,
+    /// Runs of the previous revision on primaries that fail in the rollback window.
+    pub(super) rollback_checks: BTreeMap<String, Task<()>>,
 }
 
 /// The revisions that rollbacks may need.
@@ -241,8 +243,8 @@ impl Supervisor {
             HealthChange::Runs(runs) => {
                 self.handle(module, Event::Health(runs.report())).await;
             }
-            HealthChange::FailureThresholdExceeded { new_failures, failures_max } => {
-                self.check_rollback_window(module, new_failures, failures_max);
+            HealthChange::FailureThresholdExceeded { digest, new_failures, failures_max } => {
+                self.check_rollback_window(module, digest, new_failures, failures_max);
             }
         }
     }

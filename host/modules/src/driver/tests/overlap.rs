@@ -211,8 +211,9 @@ fn no_two_active_revisions_overlap_in_any_order_of_events() {
                 10 => Event::Retry.into(),
                 _ if roll(4) > 0 => Event::RollbackWindowOver(digest).into(),
                 _ => {
-                    let failed = Rejection::new("Trap", "trapped", RetryPolicy::Later);
-                    Event::FailureThresholdExceeded(failed).into()
+                    let rejection = Rejection::new("Trap", "trapped", RetryPolicy::Later);
+                    let digest = driver.active_digest(name).unwrap_or(digest);
+                    Event::FailureThresholdExceeded { digest, rejection }.into()
                 }
             };
             let actions = driver.handle(name, input);

@@ -12,7 +12,7 @@ fn only_the_present_source_becomes_active_in_any_order_of_events() {
         let mut driver = driver();
         let mut world = World::default();
         for _ in 0..60 {
-            let input = world.next_input(&mut dice);
+            let input = world.next_input(&mut dice, driver.active_digest("m"));
             world.feed(&mut driver, input, seed);
         }
         // At the end: a spec and a source that last, and all answers.
@@ -59,7 +59,7 @@ struct World {
 }
 
 impl World {
-    fn next_input(&mut self, dice: &mut Dice) -> Input<Fake> {
+    fn next_input(&mut self, dice: &mut Dice, active: Option<Digest>) -> Input<Fake> {
         match dice.roll(10) {
             0 | 1 => {
                 self.generation += 1;
@@ -82,12 +82,11 @@ impl World {
                 self.source = Some(name);
                 source(name)
             }
-            6 if dice.roll(3) == 0 => Event::FailureThresholdExceeded(Rejection::new(
-                "Trap",
-                "trapped",
-                RetryPolicy::Later,
-            ))
-            .into(),
+            6 if dice.roll(3) == 0 => {
+                let rejection = Rejection::new("Trap", "trapped", RetryPolicy::Later);
+                let digest = active.unwrap_or(component("good").digest);
+                Event::FailureThresholdExceeded { digest, rejection }.into()
+            }
             6 => Event::Retry.into(),
             _ => self.answer().unwrap_or(Event::Health(Ok(None)).into()),
         }

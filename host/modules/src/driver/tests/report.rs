@@ -125,7 +125,8 @@ fn old_preview_is_not_reported_when_its_revision_is_active_again_without_one() {
     }
     assert_eq!(host.report("m").unwrap().members["preview"]["digest"], json!(hex("c")));
     let rejection = Rejection::new("GuestTrapped", "it traps", RetryPolicy::Later);
-    host.handle("m", Event::FailureThresholdExceeded(rejection));
+    let digest = component("c").digest;
+    host.handle("m", Event::FailureThresholdExceeded { digest, rejection });
     let members = host.report("m").unwrap().members;
     assert_eq!((&members["digest"], members.get("preview")), (&json!(hex("b")), None));
 }

@@ -42,7 +42,7 @@ fn possible_events(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         ),
         (approve(name), "approved"),
         (reject(name), "rejected"),
-        (too_many_failures(), "too many failures"),
+        (too_many_failures(name), "too many failures"),
         (Event::RollbackWindowOver(digest), "rollback window is over"),
         (Event::Retry, "time to try again"),
         (Event::Deleting, "Module is deleted"),
