@@ -62,6 +62,7 @@ pub use rejection::{Rejection, RetryPolicy};
 use rejections::Rejections;
 use revisions::Revisions;
 pub use revisions::{ActiveRevision, DecidedDigests};
+use rollback::DecidedRollback;
 pub use run_failure::RunFailure;
 use spec_state::SpecState;
 
@@ -103,6 +104,8 @@ pub struct Machine {
     progress: CandidateProgress,
     rejections: Rejections,
     approvals: Approvals,
+    /// The active revision is rolled back as soon as that is written.
+    rollback: Option<DecidedRollback>,
     /// Why the loaded candidate may not become active, if another module reconciles its primaries.
     overlap: Option<Rejection>,
     /// Definitions of the active revision that do not exist any more.
@@ -155,8 +158,11 @@ impl Machine {
         self.revisions.persistent(&self.rejections)
     }
 
-    /// The same once the snapshot of a decided candidate is saved.
+    /// The same once all that is decided is written, and the snapshot of a decided candidate saved.
     pub fn decision(&self) -> DecidedDigests {
+        if let Some(machine) = self.rolled_back() {
+            return machine.decision();
+        }
         match &self.candidate {
             Candidate::Committing(loaded) => {
                 self.revisions.decided_for(loaded.digest, &self.rejections)
@@ -271,6 +277,9 @@ impl Machine {
             Event::Committed { digest, result } => self.on_committed(digest, result, &mut effects),
             Event::FailureThresholdExceeded { digest, rejection } => {
                 self.on_failure_threshold_exceeded(digest, &rejection, &mut effects);
+            }
+            Event::RollbackCommitted { digest, result } => {
+                self.on_rollback_committed(digest, result, &mut effects);
             }
             Event::RollbackWindowOver(digest) => {
                 self.on_rollback_window_over(digest, &mut effects);

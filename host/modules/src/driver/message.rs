@@ -122,6 +122,9 @@ pub enum Action<G = Guest> {
         /// The component; `None` if its snapshot is saved already.
         component: Option<Component>,
     },
+    /// Write the [decision](crate::Driver::rollback_decision) to return to this revision; answer
+    /// with [`Event::RollbackCommitted`].
+    CommitRollback(Digest),
     /// Save a snapshot of this, if it is known that there is none; nothing waits for it.
     SaveSnapshot(Component),
     /// Count primaries that fail and did not fail before; answer with

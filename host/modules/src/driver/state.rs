@@ -98,7 +98,12 @@ impl<G: Loaded> ModuleState<G> {
 
     /// The active revision.
     pub(super) fn active(&self) -> Option<&Arc<Revision<G>>> {
-        self.revisions.get(&self.machine.active()?.digest)
+        self.active_of(&self.machine)
+    }
+
+    /// The active revision in another state of the machine.
+    pub(super) fn active_of(&self, machine: &Machine) -> Option<&Arc<Revision<G>>> {
+        self.revisions.get(&machine.active()?.digest)
     }
 
     /// The parameters that the Module gives at present.

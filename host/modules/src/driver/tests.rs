@@ -110,6 +110,7 @@ fn show(action: &Action<Fake>) -> String {
         Action::BeginRollbackWindow { failures_max, time, .. } => {
             format!("begin rollback window of {}s, {failures_max} may fail", time.as_secs())
         }
+        Action::CommitRollback(digest) => format!("commit rollback to {digest:?}"),
         Action::SaveSnapshot(_) => "save snapshot".into(),
         Action::CheckParameters(job) => format!("check {}", job.parameters),
         Action::Teardown(teardown) => format!(

@@ -60,6 +60,13 @@ pub enum Event {
         /// How they fail.
         rejection: Rejection,
     },
+    /// An `Effect::CommitRollback` ended.
+    RollbackCommitted {
+        /// The revision to return to.
+        digest: Digest,
+        /// The result.
+        result: Result<(), Rejection>,
+    },
     /// The rollback window of an `Effect::BeginRollbackWindow` is over.
     RollbackWindowOver(Digest),
     /// The Module appeared or its spec changed.

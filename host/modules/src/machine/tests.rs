@@ -214,7 +214,20 @@ fn event(event: &Event) -> String {
         Event::TornDown(Err(_)) => "not torn down".to_owned(),
         Event::ParametersChecked(Ok(())) => "parameters fit".to_owned(),
         Event::ParametersChecked(Err(_)) => "parameters do not fit".to_owned(),
+        Event::RollbackCommitted { digest, result: Ok(()) } => format!("rollback to {digest:?}"),
+        Event::RollbackCommitted { digest, .. } => format!("no rollback to {digest:?}"),
         Event::RollbackWindowOver(digest) => format!("window of {digest:?} over"),
+    }
+}
+
+/// The event once the decision of an effect is written, if it has one.
+fn written(effect: &Effect) -> Option<Event> {
+    match effect {
+        Effect::Commit(digest) => Some(Event::Committed { digest: *digest, result: Ok(()) }),
+        Effect::CommitRollback(digest) => {
+            Some(Event::RollbackCommitted { digest: *digest, result: Ok(()) })
+        }
+        _ => None,
     }
 }
 
@@ -225,12 +238,12 @@ fn run(machine: &mut Machine, events: impl IntoIterator<Item = Event>) -> Vec<Ro
     while let Some(next) = events.next() {
         let shown = event(&next);
         let mut effects = machine.step(next);
-        if let Some(digest) = effects.iter().find_map(|effect| match effect {
-            Effect::Commit(digest) => Some(*digest),
-            _ => None,
-        }) && !matches!(events.peek(), Some(Event::Committed { .. }))
-        {
-            effects.extend(machine.step(Event::Committed { digest, result: Ok(()) }));
+        let is_answered = matches!(
+            events.peek(),
+            Some(Event::Committed { .. } | Event::RollbackCommitted { .. })
+        );
+        if let Some(written) = effects.iter().find_map(written).filter(|_| !is_answered) {
+            effects.extend(machine.step(written));
         }
         rows.push(Row::of(shown, machine, &effects));
     }

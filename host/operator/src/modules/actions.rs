@@ -43,6 +43,10 @@ impl Supervisor {
             Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
             Action::Preview { digest, candidate } => self.preview(name, digest, &candidate),
             Action::Commit { digest, component } => self.save_snapshot(name, digest, component),
+            Action::CommitRollback(digest) => {
+                let module = name.to_owned();
+                let _ = self.outbox.send(SupervisorEvent::RollbackDecided { module, digest });
+            }
             Action::SaveSnapshot(component) => self.save_missing_snapshot(name, component),
             Action::BeginRollbackWindow { digest, failures_max, time } => {
                 self.begin_rollback_window(name, digest, failures_max, time);

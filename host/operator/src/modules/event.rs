@@ -87,6 +87,13 @@ pub enum SupervisorEvent {
         /// The result.
         result: Result<(), Rejection>,
     },
+    /// The host is to write that it returns to the previous revision of a module.
+    RollbackDecided {
+        /// The module's name.
+        module: String,
+        /// The previous revision.
+        digest: Digest,
+    },
     /// The kinds that a module can read have changed.
     ReadabilityChanged(String),
     /// Objects of kinds that only earlier revisions declared may be gone; the module's name.

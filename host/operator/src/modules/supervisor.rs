@@ -223,6 +223,9 @@ impl Supervisor {
             SupervisorEvent::SnapshotSaved { module, digest, result } => {
                 self.commit(&module, digest, result).await;
             }
+            SupervisorEvent::RollbackDecided { module, digest } => {
+                self.commit_rollback(&module, digest).await;
+            }
             SupervisorEvent::ReadabilityChanged(module) => {
                 self.read_published_schema(&module);
                 self.write_status(&module).await;

@@ -208,7 +208,8 @@ fn no_two_active_revisions_overlap_in_any_order_of_events() {
                 5 | 6 => previewed(revisions[answered], u32::from(roll(4) == 0)),
                 7 | 8 => Event::Committed { digest, result: Ok(()) }.into(),
                 9 => Event::Approval { approve: Some(digest), reject: None }.into(),
-                10 => Event::Retry.into(),
+                10 if roll(2) > 0 => Event::Retry.into(),
+                10 => Event::RollbackCommitted { digest, result: Ok(()) }.into(),
                 _ if roll(4) > 0 => Event::RollbackWindowOver(digest).into(),
                 _ => {
                     let rejection = Rejection::new("Trap", "trapped", RetryPolicy::Later);

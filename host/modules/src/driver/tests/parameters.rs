@@ -114,7 +114,9 @@ fn rollback_uses_parameters_that_fit_the_previous_revision() {
     assert_eq!(parameters(&driver), json!({"size": "x"}));
     let rejection = Rejection::new("GuestTrapped", "trapped", RetryPolicy::Later);
     let digest = component("b").digest;
-    let actions = handle(&mut driver, Event::FailureThresholdExceeded { digest, rejection });
+    driver.handle("m", Event::FailureThresholdExceeded { digest, rejection });
+    let committed = Event::RollbackCommitted { digest: component("a").digest, result: Ok(()) };
+    let actions = handle(&mut driver, committed);
     assert_eq!(parameters(&driver), json!({"size": 1}), "{:?}", actions.iter().map(show));
     assert_eq!(ready(&driver), ("False".into(), "InvalidParameters".into()));
 }

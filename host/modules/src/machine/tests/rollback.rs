@@ -24,7 +24,7 @@ fn a_revision_that_fails_after_the_swap_is_rolled_back() {
             source b          a       loading b     False Loading        Load(b), Report
             loaded b          a       previewing b  False Previewing     Preview(b), Report
             previewed b       b       -             True RevisionActive  Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
-            failures of b     a       rejected b    False RolledBack     Rollback, EndRollbackWindow, Notify(RolledBack), Report
+            failures of b     a       rejected b    False RolledBack     CommitRollback(a), Rollback(a), EndRollbackWindow, Notify(RolledBack), Report
             failures of b     a       rejected b    False RolledBack
             window of b over  a       rejected b    False RolledBack
             spec 2            a       rejected b    False RolledBack     ApplySettings, Report
@@ -55,7 +55,7 @@ fn failures_of_an_earlier_revision_do_not_roll_the_active_one_back() {
             loaded c       b       previewing c  False Previewing     Preview(c), Report
             previewed c    c       -             True RevisionActive  Commit(c), Report, EndRollbackWindow, Swap(c), Notify(RevisionActive), BeginRollbackWindow(c), Report
             failures of b  c       -             True RevisionActive
-            failures of c  b       rejected c    False RolledBack     Rollback, EndRollbackWindow, Notify(RolledBack), Report
+            failures of c  b       rejected c    False RolledBack     CommitRollback(b), Rollback(b), EndRollbackWindow, Notify(RolledBack), Report
         "#]],
     );
 }
@@ -178,4 +178,86 @@ fn host_does_not_roll_back_to_a_revision_that_the_user_rolled_back() {
             failures of a  a       -             True RevisionActive
         "#]],
     );
+}
+
+#[test]
+fn rollback_that_cannot_be_written_is_retried_and_the_active_revision_stays_meanwhile() {
+    let written = |result| Event::RollbackCommitted { digest: digest("a"), result };
+    let unwritten = || written(Err(rejection("NotCommitted", RetryPolicy::Later)));
+    check_active(
+        guarded(1),
+        [
+            source("b"),
+            loaded("b", false),
+            previewed("b", &[]),
+            too_many_failures("b"),
+            unwritten(),
+            too_many_failures("b"),
+            Event::RollbackWindowOver(digest("b")),
+            Event::Retry,
+            unwritten(),
+            Event::Retry,
+            written(Ok(())),
+            written(Ok(())),
+        ],
+        &expect![[r#"
+            event             active  candidate     Ready                effects
+            source b          a       loading b     False Loading        Load(b), Report
+            loaded b          a       previewing b  False Previewing     Preview(b), Report
+            previewed b       b       -             True RevisionActive  Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
+            failures of b     b       -             True RevisionActive  CommitRollback(a)
+            no rollback to a  b       -             True RevisionActive  Notify(NotCommitted), RetryLater
+            failures of b     b       -             True RevisionActive
+            window of b over  b       -             True RevisionActive
+            retry             b       -             True RevisionActive  CommitRollback(a)
+            no rollback to a  b       -             True RevisionActive  RetryLater
+            retry             b       -             True RevisionActive  CommitRollback(a)
+            rollback to a     a       rejected b    False RolledBack     Rollback(a), EndRollbackWindow, Notify(RolledBack), Report
+            rollback to a     a       rejected b    False RolledBack
+        "#]],
+    );
+}
+
+#[test]
+fn decision_for_a_candidate_contains_a_rollback_that_is_decided() {
+    let committed = || Event::Committed { digest: digest("c"), result: Ok(()) };
+    let failed = || Err(rejection("NotCommitted", RetryPolicy::Later));
+    for rollback_is_first in [false, true] {
+        // Given a candidate that is decided, and failures of the active revision.
+        let mut machine = Machine::default();
+        run(&mut machine, [guarded(1), source("a"), loaded("a", false)]);
+        run(&mut machine, [source("b"), loaded("b", false), previewed("b", &[])]);
+        let not_yet = Event::Committed { digest: digest("c"), result: failed() };
+        run(&mut machine, [source("c"), loaded("c", false), previewed("c", &[]), not_yet]);
+        let not_yet = Event::RollbackCommitted { digest: digest("a"), result: failed() };
+        run(&mut machine, [too_many_failures("b"), not_yet]);
+        let decision = machine.decision();
+        assert_eq!(decision.active, Some(digest("c")));
+        assert_eq!(decision.previous, Some(digest("a")));
+
+        // When either decision is written first.
+        if rollback_is_first {
+            let rollback = Event::RollbackCommitted { digest: digest("a"), result: Ok(()) };
+            run(&mut machine, [rollback]);
+            assert_eq!(machine.active().map(|active| active.digest), Some(digest("a")));
+        }
+        run(&mut machine, [committed()]);
+
+        // Then the candidate follows the previous revision, and the failing one is rejected.
+        assert_eq!(machine.persistent_digests(), decision);
+        assert_eq!(machine.rollback_target().map(|target| target.digest), Some(digest("a")));
+        assert!(machine.rejected().any(|(rejected, _)| *rejected == digest("b")));
+    }
+}
+
+#[test]
+fn rollback_is_dropped_when_a_user_rejects_its_target_before_it_is_written() {
+    let mut machine = Machine::default();
+    run(&mut machine, [guarded(1), source("a"), loaded("a", false)]);
+    run(&mut machine, [source("b"), loaded("b", false), previewed("b", &[])]);
+    let written = |result| Event::RollbackCommitted { digest: digest("a"), result };
+    let unwritten = written(Err(rejection("NotCommitted", RetryPolicy::Later)));
+    run(&mut machine, [too_many_failures("b"), unwritten, reject("a"), written(Ok(()))]);
+    assert_eq!(machine.active().map(|active| active.digest), Some(digest("b")));
+    assert!(machine.rolled_back().is_none());
 }

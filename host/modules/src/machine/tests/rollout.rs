@@ -297,7 +297,7 @@ fn approval_counts_once_and_lifts_no_later_rejection_also_after_a_restart() {
             source b                         a       loading b     False Loading        Load(b), Report
             loaded b                         a       previewing b  False Previewing     Preview(b), Report
             previewed b                      b       -             True RevisionActive  Commit(b), Report, EndRollbackWindow, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
-            failures of b                    a       rejected b    False RolledBack     Rollback, EndRollbackWindow, Notify(RolledBack), Report
+            failures of b                    a       rejected b    False RolledBack     CommitRollback(a), Rollback(a), EndRollbackWindow, Notify(RolledBack), Report
             approve Some(b), reject Some(c)  a       rejected b    False RolledBack     Report
         "#]],
     );
