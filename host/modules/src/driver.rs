@@ -88,7 +88,8 @@ impl<G: Loaded> Driver<G> {
         crds.filter_map(|crd| crd.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect()
     }
 
-    /// What the last valid spec of a module lets the host do with definitions.
+    /// What the last valid spec and the present approval of a module let the host do with
+    /// definitions.
     pub fn crd_grant(&self, name: &str) -> CrdGrant {
         self.states.get(name).map(ModuleState::crd_grant).unwrap_or_default()
     }

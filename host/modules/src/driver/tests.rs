@@ -90,7 +90,7 @@ fn show(action: &Action<Fake>) -> String {
                 .iter()
                 .map(|crd| format!("{} granted={}", crd.name, crd.granted))
                 .collect();
-            let adopts = if installation.adoption.is_some() { ", over foreign ones" } else { "" };
+            let adopts = if installation.adopts { ", over foreign ones" } else { "" };
             format!("install {}{adopts}", crds.join(", "))
         }
         Action::Serve(revision) => format!(

@@ -174,7 +174,7 @@ impl Supervisor {
                 client: &client,
                 module: &module,
                 namespaces: &installation.namespaces,
-                adoption: installation.adoption,
+                adopts: installation.adopts,
                 grant: &grant,
                 object_checks: &shared.object_checks,
             };
