@@ -1,0 +1,5 @@
+//! The commands against a simulated API server, in which the test writes what a host would write.
+
+mod approve;
+mod rollback;
+mod server;
