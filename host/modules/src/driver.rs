@@ -142,7 +142,17 @@ impl<G: Loaded> Driver<G> {
     /// Takes an input for the module `name`; returns the actions, in the order in which to carry
     /// them out. An input for a module that is not known (any more) is dropped.
     pub fn handle(&mut self, name: &str, input: impl Into<Input<G>>) -> Vec<Action<G>> {
-        let input = input.into();
+        let before = self.claimed_scopes(name);
+        let mut actions = self.take(name, input.into());
+        let after = self.claimed_scopes(name);
+        if before.iter().any(|scope| !after.contains(scope)) {
+            let refused = self.refused_for(name);
+            actions.extend((!refused.is_empty()).then_some(Action::RetryOverlapping(refused)));
+        }
+        actions
+    }
+
+    fn take(&mut self, name: &str, input: Input<G>) -> Vec<Action<G>> {
         match &input {
             Input::Module(_) | Input::Malformed { .. } | Input::NotAllowed { .. } => {
                 self.states.entry(name.to_owned()).or_insert_with(|| ModuleState::new(name));

@@ -111,6 +111,7 @@ fn show(action: &Action<Fake>) -> String {
             format!("begin rollback window of {}s, {failures_max} may fail", time.as_secs())
         }
         Action::CommitRollback(digest) => format!("commit rollback to {digest:?}"),
+        Action::RetryOverlapping(names) => format!("retry {}", names.join(", ")),
         Action::SaveSnapshot(_) => "save snapshot".into(),
         Action::CheckParameters(job) => format!("check {}", job.parameters),
         Action::Teardown(teardown) => format!(

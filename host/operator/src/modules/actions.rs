@@ -59,6 +59,11 @@ impl Supervisor {
                 let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
             }
             Action::RetryLater => self.retry_later(name),
+            Action::RetryOverlapping(names) => {
+                for name in names {
+                    self.send(&name, Input::RetryOverlapping);
+                }
+            }
             Action::Report(_) => {
                 self.write_status(name).await;
             }
@@ -269,7 +274,5 @@ impl Supervisor {
         self.accounts.forget(name);
         self.shared.stop(name);
         self.count_active();
-        // Modules that overlapped with it may become active now.
-        self.source.relist(&self.outbox);
     }
 }

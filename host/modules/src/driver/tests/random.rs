@@ -212,6 +212,7 @@ impl World {
                 | Action::BeginRollbackWindow { .. }
                 | Action::EndRollbackWindow
                 | Action::ReinstallLater
+                | Action::RetryOverlapping(_)
                 | Action::CheckParameters(_)
                 | Action::SaveSnapshot(_) => {}
             }
