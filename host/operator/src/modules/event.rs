@@ -51,6 +51,8 @@ pub enum SupervisorEvent {
     Refetch(String),
     /// The wait before a module's next retry is over.
     RetryDue(String),
+    /// The health of a module may be reported that changed too often before.
+    HealthDue,
     /// The API server serves kinds otherwise than a module's candidate declares them.
     Mismatched {
         /// The module's name.

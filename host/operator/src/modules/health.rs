@@ -1,12 +1,15 @@
 //! Which modules fail in reconcile. A Module's condition changes only when the first primary fails
-//! for some reason, when the last one recovers, and when a rough count of refused writes changes.
+//! for some reason, when the last one recovers, and when a rough count of refused writes changes;
+//! in the long run no more often than every 15 s.
 
 mod failures;
 mod refused;
+mod report_budget;
 mod run_outcome;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use innkeeper_core::ObjectKey;
 use innkeeper_modules::machine::RunFailure;
@@ -19,6 +22,7 @@ pub use run_outcome::{Failing, RunOutcome};
 
 use crate::queue::ReconcileRequest;
 use failures::{Failures, cause};
+use report_budget::ReportBudget;
 
 /// Whether the runs of a module succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +104,10 @@ struct ModuleHealth {
     /// The primaries with refused writes, each with the reason.
     refused: BTreeMap<ObjectKey, String>,
     reported: Option<RunHealth>,
+    /// How soon another change may be reported.
+    budget: ReportBudget,
+    /// A change waits for that.
+    is_waiting: bool,
     rollback_window: Option<OpenWindow>,
 }
 
@@ -121,7 +129,8 @@ impl Health {
             Some(refused) => module.refused.insert(request.key.clone(), refused),
             None => module.refused.remove(&request.key),
         };
-        if module.reported.as_ref() != Some(&module.runs()) || module.exceeded_window().is_some() {
+        let is_changed = !module.is_waiting && module.reported.as_ref() != Some(&module.runs());
+        if is_changed || module.exceeded_window().is_some() {
             self.notify.notify_one();
         }
     }
@@ -134,6 +143,7 @@ impl Health {
         module.failures.reset(module.rollback_window.is_none());
         module.refused.clear();
         module.reported = None;
+        module.is_waiting = false;
     }
 
     /// Counts, from now on, the failures of primaries that did not fail before the last swap.
@@ -185,15 +195,17 @@ impl Health {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(module);
     }
 
-    /// Returns the changes since the last call, by module.
-    pub fn take_changes(&self) -> Vec<(Arc<str>, HealthChange)> {
+    /// Returns the changes since the last call, by module. A module whose runs change too often has
+    /// none for a while; also returns when to call again, if so.
+    pub fn take_changes(&self, now: Duration) -> (Vec<(Arc<str>, HealthChange)>, Option<Duration>) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changes = Vec::new();
+        let (mut changes, mut due) = (Vec::new(), None);
         for (name, module) in &mut *modules {
-            let runs = module.runs();
-            if module.reported.as_ref() != Some(&runs) {
-                module.reported = Some(runs.clone());
-                changes.push((name.clone(), HealthChange::Runs(runs)));
+            match module.take_runs(now) {
+                Ok(runs) => {
+                    changes.extend(runs.map(|runs| (name.clone(), HealthChange::Runs(runs))));
+                }
+                Err(later) => due = due.into_iter().chain([later]).min(),
             }
             if let Some(RollbackWindow { digest, failures_max, .. }) = module.exceeded_window() {
                 module.rollback_window.iter_mut().for_each(|window| window.is_checking = true);
@@ -204,11 +216,28 @@ impl Health {
                 ));
             }
         }
-        changes
+        (changes, due)
     }
 }
 
 impl ModuleHealth {
+    /// Whether the runs succeed, if that has changed since the last report.
+    ///
+    /// # Errors
+    /// If it was reported too often: from when on it may be reported.
+    fn take_runs(&mut self, now: Duration) -> Result<Option<RunHealth>, Duration> {
+        self.is_waiting = false;
+        let runs = self.runs();
+        match &self.reported {
+            Some(reported) if *reported == runs => return Ok(None),
+            Some(_) => self.budget.spend(now).inspect_err(|_| self.is_waiting = true)?,
+            // The first report of a revision replaces one about another.
+            None => {}
+        }
+        self.reported = Some(runs.clone());
+        Ok(Some(runs))
+    }
+
     /// The rollback window, if more primaries fail than it allows and that is not reported yet.
     fn exceeded_window(&self) -> Option<RollbackWindow> {
         let OpenWindow { allowed, is_checking } = self.rollback_window.as_ref()?;
@@ -229,192 +258,16 @@ impl ModuleHealth {
         };
         // One message stays as long as its cause does, also if another primary fails with it.
         let failing = reported.filter(|one| cause(one) == cause(first)).unwrap_or(first);
-        let primaries = match failing.forbidden {
-            Some(_) => Count::of(alike),
-            None => Count::default(),
+        let primaries = match (&failing.forbidden, &self.reported) {
+            (Some(_), Some(RunHealth::Fail { primaries, .. })) => {
+                Count::after(alike, Some(*primaries))
+            }
+            (Some(_), _) => Count::after(alike, None),
+            (None, _) => Count::default(),
         };
         RunHealth::Fail { failing: failing.clone(), primaries, refused }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use innkeeper_contract::Kind;
-    use innkeeper_modules::machine::reason;
-
-    use super::*;
-    use crate::reconcile::refusal::ForbiddenWrite;
-
-    fn window(failures_max: u32) -> RollbackWindow {
-        RollbackWindow { digest: Digest::of(b"m"), failures_max, many_namespaces: false }
-    }
-
-    fn request(name: &str) -> ReconcileRequest {
-        ReconcileRequest { module: "m".into(), key: ObjectKey::new("n", name) }
-    }
-
-    fn failing(reason: &str, message: &str) -> Failing {
-        Failing { reason: reason.into(), message: message.into(), forbidden: None }
-    }
-
-    fn fails(reason: &str, message: &str) -> RunOutcome {
-        failing(reason, message).into()
-    }
-
-    fn succeeds() -> HealthChange {
-        HealthChange::Runs(RunHealth::Succeed(Refused::default()))
-    }
-
-    #[test]
-    fn health_changes_when_the_first_primary_fails_and_when_the_last_recovers() {
-        let health = Health::default();
-        health.record(&request("a"), RunOutcome::default());
-        assert_eq!(health.take_changes(), [("m".into(), succeeds())]);
-        health.record(&request("a"), fails("Trap", "a"));
-        let fail = RunHealth::Fail {
-            failing: failing("Trap", "a"),
-            primaries: Count::default(),
-            refused: Refused::default(),
-        };
-        assert_eq!(health.take_changes(), [("m".into(), HealthChange::Runs(fail))]);
-        health.record(&request("b"), fails("Trap", "b"));
-        health.record(&request("a"), RunOutcome::default());
-        assert_eq!(health.take_changes(), []);
-        health.record(&request("b"), RunOutcome::default());
-        assert_eq!(health.take_changes(), [("m".into(), succeeds())]);
-    }
-
-    fn too_many(health: &Health) -> Option<usize> {
-        health.take_changes().into_iter().find_map(|(_, health_change)| match health_change {
-            HealthChange::FailureThresholdExceeded { new_failures: fresh, .. } => Some(fresh.len()),
-            HealthChange::Runs(_) => None,
-        })
-    }
-
-    #[test]
-    fn in_the_rollback_window_only_new_failures_are_counted() {
-        let health = Health::default();
-        let trap = || fails("Trap", "t");
-        health.record(&request("a"), trap());
-        health.reset("m");
-        health.begin_rollback_window(&"m".into(), window(1));
-        health.record(&request("a"), trap());
-        health.record(&request("b"), trap());
-        assert_eq!(too_many(&health), None, "one that failed before, and one that may");
-        // Other settings in the meantime change nothing about what failed before.
-        health.reset("m");
-        for name in ["a", "b", "c"] {
-            health.record(&request(name), trap());
-        }
-        assert_eq!(too_many(&health), Some(2));
-        health.record(&request("d"), trap());
-        assert_eq!(too_many(&health), None, "it is reported once");
-        // Two of them fail with the previous revision as well.
-        let excluded = || ["b", "c"].map(|name| request(name).key);
-        health.continue_rollback_window("m", window(1), excluded());
-        assert_eq!(too_many(&health), None);
-        health.record(&request("e"), trap());
-        assert_eq!(too_many(&health), Some(2));
-    }
-
-    #[test]
-    fn check_of_an_earlier_revision_does_not_change_the_window_of_another() {
-        let health = Health::default();
-        let excluded = || [request("a").key];
-        let other = RollbackWindow { digest: Digest::of(b"other"), ..window(0) };
-        health.begin_rollback_window(&"m".into(), window(0));
-        health.record(&request("a"), fails("Trap", "t"));
-        assert_eq!(too_many(&health), Some(1));
-        // Given a window that ended during the check, the check opens it no more.
-        health.end_rollback_window("m");
-        health.continue_rollback_window("m", window(0), []);
-        assert_eq!(too_many(&health), None);
-        // Nor does it exclude failures of the next revision.
-        health.begin_rollback_window(&"m".into(), other);
-        health.continue_rollback_window("m", window(0), excluded());
-        assert_eq!(too_many(&health), Some(1));
-        health.continue_rollback_window("m", other, excluded());
-        assert_eq!(too_many(&health), None);
-    }
-
-    #[test]
-    fn settings_that_change_during_a_check_keep_what_failed_before_the_swap() {
-        let health = Health::default();
-        health.begin_rollback_window(&"m".into(), window(0));
-        health.record(&request("a"), fails("Trap", "t"));
-        assert_eq!(too_many(&health), Some(1));
-        health.reset("m");
-        health.continue_rollback_window("m", window(0), []);
-        health.record(&request("a"), fails("Trap", "t"));
-        assert_eq!(too_many(&health), Some(1));
-    }
-
-    #[test]
-    fn without_a_rollback_window_no_failure_threshold_applies() {
-        let health = Health::default();
-        health.record(&request("a"), RunOutcome::default());
-        health.reset("m");
-        health.begin_rollback_window(&"m".into(), window(0));
-        health.end_rollback_window("m");
-        health.record(&request("a"), fails("Trap", "t"));
-        assert_eq!(too_many(&health), None);
-    }
-
-    /// The condition of the Module after the changes since the last call, if it changes.
-    fn condition(health: &Health) -> Option<Result<Option<String>, RunFailure>> {
-        health.take_changes().into_iter().find_map(|(_, change)| match change {
-            HealthChange::Runs(runs) => Some(runs.report()),
-            HealthChange::FailureThresholdExceeded { .. } => None,
-        })
-    }
-
-    #[test]
-    fn refused_write_is_named_and_leaves_the_module_healthy() {
-        let health = Health::default();
-        health.begin_rollback_window(&"m".into(), window(0));
-        let refused = || RunOutcome { refused: Some("Invalid".to_owned()), failing: None };
-        health.record(&request("a"), RunOutcome::default());
-        assert_eq!(condition(&health), Some(Ok(None)));
-        health.record(&request("a"), refused());
-        let note = condition(&health).unwrap().unwrap().unwrap();
-        assert!(note.starts_with("Writes for 1 primary are refused: n/a (Invalid)"), "{note}");
-        // It causes no rollback, and a repetition is no news.
-        health.record(&request("a"), refused());
-        assert_eq!(health.take_changes(), []);
-        health.record(&request("a"), RunOutcome::default());
-        assert_eq!(condition(&health), Some(Ok(None)));
-    }
-
-    #[test]
-    fn module_that_lacks_a_right_fails_with_the_number_of_primaries_and_in_the_rollback_window() {
-        let health = Health::default();
-        health.begin_rollback_window(&"m".into(), window(0));
-        let write = Arc::new(ForbiddenWrite {
-            kind: Arc::new(Kind::namespaced("v1", "ConfigMap", "configmaps")),
-            namespace: "n".into(),
-            verb: "create".into(),
-        });
-        let lacks = |message: &str| -> RunOutcome {
-            Failing {
-                reason: reason::FORBIDDEN.to_owned(),
-                message: message.to_owned(),
-                forbidden: Some(write.clone()),
-            }
-            .into()
-        };
-        health.record(&request("a"), lacks("x may not create configmaps"));
-        health.record(&request("b"), lacks("x may not create configmaps elsewhere"));
-        // A guest may choose the same reason.
-        health.record(&request("0"), fails("Forbidden", "the guest says so"));
-        let changes = health.take_changes();
-        let [(_, HealthChange::Runs(runs)), (_, exceeded)] = &changes[..] else {
-            panic!("{changes:?}")
-        };
-        let expected =
-            "The API server refuses writes for 2 primaries: x may not create configmaps.";
-        let RunFailure { rejection, lacks_right } = runs.report().unwrap_err();
-        assert_eq!((&*rejection.reason, &*rejection.message), ("Forbidden", expected));
-        assert!(lacks_right);
-        assert!(matches!(exceeded, HealthChange::FailureThresholdExceeded { .. }), "{exceeded:?}");
-    }
-}
+mod tests;

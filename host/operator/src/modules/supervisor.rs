@@ -61,6 +61,8 @@ pub struct Supervisor {
     pub(super) mismatched: BTreeMap<String, BTreeSet<String>>,
     /// The conditions that were reported of each module.
     pub(super) history: BTreeMap<String, ConditionHistory>,
+    /// When the health of a module is reported that changed too often.
+    health_due: Option<Duration>,
 }
 
 /// Permits of tasks.
@@ -138,6 +140,7 @@ impl Supervisor {
             schema_reads: SchemaReads::default(),
             mismatched: BTreeMap::new(),
             history: BTreeMap::new(),
+            health_due: None,
         }
     }
 
@@ -160,11 +163,7 @@ impl Supervisor {
                 // This distinguishes a supervisor that is not woken from one that has nothing to
                 // do.
                 () = shared.env.sleep(WAKE_PERIOD) => {}
-                () = shared.health.notify.notified() => {
-                    for (module, change) in shared.health.take_changes() {
-                        self.take_health_change(&module, change).await;
-                    }
-                }
+                () = shared.health.notify.notified() => self.take_health_changes().await,
             }
         }
     }
@@ -204,6 +203,10 @@ impl Supervisor {
                 }
                 self.handle(&module, Event::Retry).await;
             }
+            SupervisorEvent::HealthDue => {
+                self.health_due = None;
+                self.take_health_changes().await;
+            }
             SupervisorEvent::Refetch(module) => self.read_source(&module),
             SupervisorEvent::Mismatched { module, groups } => {
                 self.mismatched.insert(module, groups);
@@ -238,6 +241,20 @@ impl Supervisor {
                     self.shared.know_modules();
                 }
             }
+        }
+    }
+
+    async fn take_health_changes(&mut self) {
+        let now = self.shared.elapsed();
+        let (changes, due) = self.shared.health.take_changes(now);
+        for (module, change) in changes {
+            self.take_health_change(&module, change).await;
+        }
+        if let Some(due) = due
+            && self.health_due.is_none_or(|pending| due < pending)
+        {
+            self.health_due = Some(due);
+            self.send_event_after(due.saturating_sub(now), SupervisorEvent::HealthDue);
         }
     }
 
