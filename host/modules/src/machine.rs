@@ -20,8 +20,9 @@
 //!
 //! The transitions are in `spec`, `source`, `loading`, `approval`, `activation`, `rollback`,
 //! `adoption`, `reinstallation` and `teardown`, named by what they are about. The state is in
-//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `history`, `adoption_state`
-//! and `missing_crds`; `conditions` says what the Module reports.
+//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `history`,
+//! `decided_rollback`, `adoption_state` and `missing_crds`; `conditions` says what the Module
+//! reports.
 
 mod activation;
 mod adoption;
@@ -30,6 +31,7 @@ mod approval;
 mod approvals;
 mod candidate;
 mod conditions;
+mod decided_rollback;
 mod effect;
 mod event;
 mod history;
@@ -53,6 +55,7 @@ use adoption_state::AdoptionState;
 use approvals::Approvals;
 use candidate::CandidateProgress;
 pub use candidate::{Candidate, HeldCandidate, LoadedCandidate, REJECTED};
+use decided_rollback::DecidedRollback;
 pub use effect::Effect;
 pub use event::{ComponentInfo, Event, Spec};
 pub use history::HISTORY_MAX;
@@ -62,7 +65,6 @@ pub use rejection::{Rejection, RetryPolicy};
 use rejections::Rejections;
 use revisions::Revisions;
 pub use revisions::{ActiveRevision, DecidedDigests};
-use rollback::DecidedRollback;
 pub use run_failure::RunFailure;
 use spec_state::SpecState;
 

@@ -5,18 +5,10 @@
 
 use innkeeper_contract::EventType;
 
+use super::decided_rollback::DecidedRollback;
 use super::rejection::{Rejection, RetryPolicy};
 use super::{Effect, Machine, reason};
 use crate::source::Digest;
-
-/// A rollback of the active revision that is decided; the host writes the decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DecidedRollback {
-    /// Why the active revision is rolled back.
-    rejection: Rejection,
-    /// Why the decision could not be written, if it could not.
-    unwritten: Option<Rejection>,
-}
 
 impl Machine {
     /// More primaries of a revision fail than may: decides to return to the previous one. If

@@ -38,11 +38,11 @@ impl Supervisor {
         self.shared.health.end_rollback_window(name);
     }
 
-    /// Asks for a rollback of the revision `digest` if more than `failures_max` primaries fail that succeed with the
-    /// previous revision. Primaries that fail with both do not count: a user may have broken them
-    /// in the meantime. Nor do primaries for which the previous revision needs the same missing
-    /// right: a rollback would not help. Nor does a right that is missing in one of the namespaces
-    /// with primaries only.
+    /// Asks for a rollback of the revision `digest` if more than `failures_max` primaries fail that
+    /// succeed with the previous revision. Primaries that fail with both do not count: a user may
+    /// have broken them in the meantime. Nor do primaries for which the previous revision needs the
+    /// same missing right: a rollback would not help. Nor does a right that is missing in one of
+    /// the namespaces with primaries only.
     pub(super) fn check_rollback_window(
         &mut self,
         name: &str,
