@@ -11,25 +11,22 @@ pub(super) fn selects(selector: Option<&PrimarySelector>, primary: &Value) -> bo
     let annotation = |key: &str| text(primary["metadata"]["annotations"].get(key));
     let field =
         |path: &str| text(path.split('.').try_fold(primary, |object, name| object.get(name)));
-    let is_equal = |(found, value): (Option<Cow<'_, str>>, &String)| {
-        found.as_ref() == Some(&Cow::Borrowed(value.as_str()))
-    };
+    let is_equal = |found: Option<Cow<'_, str>>, value: &str| found.as_deref() == Some(value);
 
-    selector.match_labels.iter().map(|(key, value)| (label(key), value)).all(is_equal)
-        && selector
-            .match_annotations
-            .iter()
-            .map(|(key, value)| (annotation(key), value))
-            .all(is_equal)
+    selector.match_labels.iter().all(|(key, value)| is_equal(label(key), value))
+        && selector.match_annotations.iter().all(|(key, value)| is_equal(annotation(key), value))
         && selector
             .match_expressions
             .iter()
-            .all(|one| holds(one.operator, &one.values, label(&one.key)))
+            .all(|one| holds(one.operator, &one.values, label(&one.key).as_deref()))
         && selector
             .match_annotation_expressions
             .iter()
-            .all(|one| holds(one.operator, &one.values, annotation(&one.key)))
-        && selector.match_fields.iter().all(|one| holds(one.operator, &one.values, field(&one.key)))
+            .all(|one| holds(one.operator, &one.values, annotation(&one.key).as_deref()))
+        && selector
+            .match_fields
+            .iter()
+            .all(|one| holds(one.operator, &one.values, field(&one.key).as_deref()))
 }
 
 /// Returns the value as a selector compares it: the text, or the JSON of what is no text.
@@ -41,8 +38,8 @@ fn text(value: Option<&Value>) -> Option<Cow<'_, str>> {
     }
 }
 
-fn holds(operator: SelectorOperator, values: &[String], found: Option<Cow<'_, str>>) -> bool {
-    let is_among = found.as_ref().is_some_and(|found| values.iter().any(|one| one == found));
+fn holds(operator: SelectorOperator, values: &[String], found: Option<&str>) -> bool {
+    let is_among = found.is_some_and(|found| values.iter().any(|one| one == found));
     match operator {
         SelectorOperator::In => is_among,
         SelectorOperator::NotIn => !is_among,
