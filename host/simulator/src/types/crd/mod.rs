@@ -3,6 +3,7 @@
 
 pub(crate) mod cel;
 pub(crate) mod cel_expression;
+mod cel_regex;
 pub(crate) mod cel_rule;
 pub(crate) mod conversion;
 pub(crate) mod default;
