@@ -9,4 +9,5 @@ pub(crate) mod conversion;
 pub(crate) mod default;
 pub(crate) mod definition;
 pub(crate) mod prune;
+pub(crate) mod structural;
 pub(crate) mod validate;
