@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource};
+use innkeeper_sdk::{Column, CustomResource, Metadata, kind};
 use serde::{Deserialize, Serialize};
 
 /// An Imo, as this guest reads it and as other guests desire it.
@@ -62,27 +62,7 @@ impl Imo {
     }
 }
 
-impl Resource for Imo {
-    const API_VERSION: &'static str = "imo.example.com/v1alpha1";
-    const KIND: &'static str = "Imo";
-    const PLURAL: &'static str = "imos";
-}
-
-impl Primary for Imo {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
-
-impl Apply for Imo {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+kind!(Primary + Apply for Imo, "imo.example.com/v1alpha1", "imos");
 
 impl CustomResource for Imo {
     type Spec = ImoSpec;

@@ -1,5 +1,5 @@
 use imo::ImoSpec;
-use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource, Rule};
+use innkeeper_sdk::{Column, CustomResource, Metadata, Rule, kind};
 use kuri::KuriSpec;
 use serde::{Deserialize, Serialize};
 
@@ -202,27 +202,7 @@ impl Kabocha {
     }
 }
 
-impl Resource for Kabocha {
-    const API_VERSION: &'static str = "kabocha.example.com/v1alpha1";
-    const KIND: &'static str = "Kabocha";
-    const PLURAL: &'static str = "kabochas";
-}
-
-impl Primary for Kabocha {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
-
-impl Apply for Kabocha {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+kind!(Primary + Apply for Kabocha, "kabocha.example.com/v1alpha1", "kabochas");
 
 impl CustomResource for Kabocha {
     type Spec = KabochaSpec;

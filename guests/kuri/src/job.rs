@@ -1,6 +1,6 @@
 use innkeeper_sdk::kinds::{Container, Job, JobSpec, PodTemplate, RestartPolicy};
 use innkeeper_sdk::serde_json::Value;
-use innkeeper_sdk::{Apply as _, Labels, Resource};
+use innkeeper_sdk::{Apply as _, Labels, kind};
 use serde::Deserialize;
 
 use crate::{KuriResult, KuriRun, KuriSpec};
@@ -11,11 +11,7 @@ use crate::{KuriResult, KuriRun, KuriSpec};
 #[serde(transparent)]
 pub(crate) struct ObservedJob(Value);
 
-impl Resource for ObservedJob {
-    const API_VERSION: &'static str = Job::API_VERSION;
-    const KIND: &'static str = Job::KIND;
-    const PLURAL: &'static str = Job::PLURAL;
-}
+kind!(Resource for ObservedJob = Job::KIND, Job::API_VERSION, Job::PLURAL);
 
 impl ObservedJob {
     /// Returns the time at which the Job was created.

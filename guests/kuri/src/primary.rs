@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Apply, Column, CustomResource, Metadata, Primary, Resource, Rule};
+use innkeeper_sdk::{Column, CustomResource, Metadata, Rule, kind};
 use serde::{Deserialize, Serialize};
 
 use crate::KuriStatus;
@@ -65,27 +65,7 @@ impl Kuri {
     }
 }
 
-impl Resource for Kuri {
-    const API_VERSION: &'static str = "kuri.example.com/v1alpha1";
-    const KIND: &'static str = "Kuri";
-    const PLURAL: &'static str = "kuris";
-}
-
-impl Primary for Kuri {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
-
-impl Apply for Kuri {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+kind!(Primary + Apply for Kuri, "kuri.example.com/v1alpha1", "kuris");
 
 impl CustomResource for Kuri {
     type Spec = KuriSpec;

@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Labels, Resource, one_line};
+use innkeeper_sdk::{Labels, kind, one_line};
 use serde::Deserialize;
 
 /// The longest text of another component that a message quotes, in characters.
@@ -135,17 +135,9 @@ fn quote(text: &str) -> String {
     one_line(text, QUOTE_MAX)
 }
 
-impl Resource for ObservedPod {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Pod";
-    const PLURAL: &'static str = "pods";
-}
+kind!(Resource for ObservedPod = "Pod", "v1", "pods");
 
-impl Resource for ObservedDeployment {
-    const API_VERSION: &'static str = "apps/v1";
-    const KIND: &'static str = "Deployment";
-    const PLURAL: &'static str = "deployments";
-}
+kind!(Resource for ObservedDeployment = "Deployment", "apps/v1", "deployments");
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Column, ColumnType, CustomResource, Metadata, Primary, Resource, Rule};
+use innkeeper_sdk::{Column, ColumnType, CustomResource, Metadata, Rule, kind};
 use serde::{Deserialize, Serialize};
 
 /// A `MaintPage`, as the guest reads it.
@@ -82,17 +82,7 @@ pub enum PublishStatus {
     NotPublished,
 }
 
-impl Resource for MaintPage {
-    const API_VERSION: &'static str = "maintpage.example.com/v1alpha1";
-    const KIND: &'static str = "MaintPage";
-    const PLURAL: &'static str = "maintpages";
-}
-
-impl Primary for MaintPage {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for MaintPage, "maintpage.example.com/v1alpha1", "maintpages");
 
 impl CustomResource for MaintPage {
     type Spec = MaintPageSpec;

@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Column, CustomResource, Metadata, Primary, Resource};
+use innkeeper_sdk::{Column, CustomResource, Metadata, kind};
 use serde::{Deserialize, Serialize};
 
 /// A Podroute, as the guest reads it.
@@ -40,17 +40,7 @@ pub struct PodrouteStatus {
     pub ready_replicas: i32,
 }
 
-impl Resource for Podroute {
-    const API_VERSION: &'static str = "quay.io/v1alpha1";
-    const KIND: &'static str = "Podroute";
-    const PLURAL: &'static str = "podroutes";
-}
-
-impl Primary for Podroute {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for Podroute, "quay.io/v1alpha1", "podroutes");
 
 impl CustomResource for Podroute {
     type Spec = PodrouteSpec;

@@ -1,5 +1,5 @@
 use innkeeper_sdk::kinds::PortRef;
-use innkeeper_sdk::{Apply, Metadata, Resource};
+use innkeeper_sdk::{Metadata, kind};
 use serde::Serialize;
 
 /// An OpenShift Route: exposes a Service outside of the cluster.
@@ -54,18 +54,4 @@ impl Route {
     }
 }
 
-impl Resource for Route {
-    const API_VERSION: &'static str = "route.openshift.io/v1";
-    const KIND: &'static str = "Route";
-    const PLURAL: &'static str = "routes";
-}
-
-impl Apply for Route {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+kind!(Apply for Route, "route.openshift.io/v1", "routes");

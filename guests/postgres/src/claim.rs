@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Context, Labels, Observed, ReadError, Resource};
+use innkeeper_sdk::{Context, Labels, Observed, ReadError, kind};
 use serde::Deserialize;
 
 use crate::PostgreSQL;
@@ -114,8 +114,4 @@ impl Claim {
     }
 }
 
-impl Resource for Claim {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "PersistentVolumeClaim";
-    const PLURAL: &'static str = "persistentvolumeclaims";
-}
+kind!(Resource for Claim = "PersistentVolumeClaim", "v1", "persistentvolumeclaims");

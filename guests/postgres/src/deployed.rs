@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Context, Labels, Observed, Resource, read};
+use innkeeper_sdk::{Context, Labels, Observed, kind, read};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -93,11 +93,7 @@ impl Deployed {
     }
 }
 
-impl Resource for Deployed {
-    const API_VERSION: &'static str = "apps/v1";
-    const KIND: &'static str = "Deployment";
-    const PLURAL: &'static str = "deployments";
-}
+kind!(Resource for Deployed = "Deployment", "apps/v1", "deployments");
 
 /// Returns whether an existing Deployment has the strategy `RollingUpdate`, because the original
 /// operator created it. Its strategy cannot change to `Recreate`.

@@ -1,4 +1,4 @@
-use innkeeper_sdk::{Column, CustomResource, Metadata, Primary, Resource, Rule};
+use innkeeper_sdk::{Column, CustomResource, Metadata, Rule, kind};
 use serde::{Deserialize, Serialize};
 
 use crate::restored_from::{ReportedStatus, RestoredFrom};
@@ -229,17 +229,7 @@ fn ten() -> u32 {
     10
 }
 
-impl Resource for PostgreSQL {
-    const API_VERSION: &'static str = "exp.wheel.jp/v1";
-    const KIND: &'static str = "PostgreSQL";
-    const PLURAL: &'static str = "postgresqls";
-}
-
-impl Primary for PostgreSQL {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for PostgreSQL, "exp.wheel.jp/v1", "postgresqls");
 
 impl CustomResource for PostgreSQL {
     type Spec = PostgreSQLSpec;

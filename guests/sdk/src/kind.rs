@@ -20,11 +20,10 @@
 ///
 /// The second form implements traits for a struct of your own: [`Resource`](crate::Resource), and
 /// any of [`Primary`](crate::Primary) and [`Apply`](crate::Apply) for a struct with a field
-/// `metadata`. The name of the struct is the kind, too: for another name implement the traits by
-/// hand.
+/// `metadata`. The name of the struct is the kind, unless another follows it:
 ///
 /// ```
-/// use innkeeper_sdk::{Metadata, kind};
+/// use innkeeper_sdk::{Metadata, Resource, kind};
 ///
 /// #[derive(serde::Deserialize, serde::Serialize)]
 /// struct Namespace {
@@ -32,6 +31,12 @@
 /// }
 ///
 /// kind!(Primary + Apply for Namespace, "v1", "namespaces", Cluster);
+///
+/// #[derive(serde::Deserialize)]
+/// struct ObservedPod {}
+///
+/// kind!(Resource for ObservedPod = "Pod", "v1", "pods");
+/// assert_eq!(ObservedPod::KIND, "Pod");
 /// ```
 #[macro_export]
 macro_rules! kind {
@@ -54,10 +59,16 @@ macro_rules! kind {
             }
         }
     };
-    ($trait:ident $(+ $more:ident)* for $type:ident, $api_version:expr, $plural:expr $(, $scope:ident)? $(,)?) => {
+    (@name $type:ident) => {
+        ::std::stringify!($type)
+    };
+    (@name $type:ident $kind:expr) => {
+        $kind
+    };
+    ($trait:ident $(+ $more:ident)* for $type:ident $(= $kind:expr)?, $api_version:expr, $plural:expr $(, $scope:ident)? $(,)?) => {
         impl $crate::Resource for $type {
             const API_VERSION: &'static str = $api_version;
-            const KIND: &'static str = ::std::stringify!($type);
+            const KIND: &'static str = $crate::kind!(@name $type $($kind)?);
             const PLURAL: &'static str = $plural;
             $(const SCOPE: $crate::Scope = $crate::Scope::$scope;)?
         }

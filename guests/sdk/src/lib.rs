@@ -7,7 +7,7 @@
 //! ```
 //! use innkeeper_sdk::kinds::ConfigMap;
 //! use innkeeper_sdk::{
-//!     Context, Desired, Describe, Manifest, Metadata, Observed, Outcome, Primary, Reconciler, Resource,
+//!     Context, Desired, Describe, Manifest, Metadata, Observed, Outcome, Reconciler, kind,
 //! };
 //! use serde::Deserialize;
 //!
@@ -23,17 +23,7 @@
 //!     text: String,
 //! }
 //!
-//! impl Resource for Greeting {
-//!     const API_VERSION: &'static str = "example.com/v1";
-//!     const KIND: &'static str = "Greeting";
-//!     const PLURAL: &'static str = "greetings";
-//! }
-//!
-//! impl Primary for Greeting {
-//!     fn metadata(&self) -> &Metadata {
-//!         &self.metadata
-//!     }
-//! }
+//! kind!(Primary for Greeting, "example.com/v1", "greetings");
 //!
 //! // The guest: desired state from observed state.
 //! struct Greeter;

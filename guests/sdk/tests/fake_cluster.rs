@@ -5,7 +5,7 @@ use innkeeper_sdk::kinds::{ConfigMap, Deployment, PersistentVolumeClaim, Pod, Po
 use innkeeper_sdk::testing::FakeCluster;
 use innkeeper_sdk::{
     Apply, Context, Describe, Desired, Labels, Manifest, Metadata, Observed, Outcome, Policy,
-    Primary, Reconciler, Resource,
+    PrimarySelector, Reconciler, SelectorOperator, ValueRequirement, kind,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,17 +32,7 @@ struct Spec {
     unstable: bool,
 }
 
-impl Resource for List {
-    const API_VERSION: &'static str = "example.com/v1";
-    const KIND: &'static str = "List";
-    const PLURAL: &'static str = "lists";
-}
-
-impl Primary for List {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for List, "example.com/v1", "lists");
 
 struct Guest;
 
@@ -56,6 +46,14 @@ impl Reconciler for Guest {
             .owns::<PersistentVolumeClaim>()
             .owns::<Pod>()
             .finalizes("example.com/list")
+            .selects(PrimarySelector {
+                match_annotation_expressions: vec![ValueRequirement {
+                    key: "mode".to_owned(),
+                    operator: SelectorOperator::NotIn,
+                    values: vec!["off".to_owned()],
+                }],
+                ..Default::default()
+            })
             .manifest()
     }
 
@@ -172,4 +170,31 @@ fn deleted_primary_is_removed_after_finalization_and_orphans_stay() {
 #[should_panic(expected = "changed objects in each of 10 rounds")]
 fn settle_panics_when_the_guest_never_settles() {
     cluster(&json!({ "unstable": true })).settle();
+}
+
+#[test]
+fn primary_that_the_manifest_does_not_select_is_left_alone() {
+    let mut cluster = cluster(&json!({ "texts": ["a"] }));
+    cluster.settle();
+    cluster.edit(|list| {
+        list["metadata"]["annotations"] = json!({ "mode": "off" });
+        list["spec"] = json!({ "texts": ["b"] });
+    });
+    cluster.settle().is_not_selected().desires_objects(0);
+    assert!(cluster.has::<ConfigMap>("a") && !cluster.has::<ConfigMap>("b"));
+
+    cluster.edit(|list| list["metadata"]["annotations"] = json!({}));
+    cluster.settle().is_complete();
+    assert!(!cluster.has::<ConfigMap>("a") && cluster.has::<ConfigMap>("b"));
+}
+
+#[test]
+fn primary_that_leaves_the_selection_while_it_is_deleted_goes_without_the_guest() {
+    let mut cluster = cluster(&json!({ "texts": ["a"] }));
+    cluster.settle();
+    cluster.delete();
+    assert!(cluster.has_primary());
+    cluster.edit(|list| list["metadata"]["annotations"] = json!({ "mode": "off" }));
+    cluster.settle().is_not_selected();
+    assert!(!cluster.has_primary() && !cluster.has::<ConfigMap>("a"));
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bench_guest::Bench;
-use innkeeper_sdk::{Apply, Context, Manifest, Metadata, Observed, Outcome, Reconciler, Resource};
+use innkeeper_sdk::{Context, Manifest, Metadata, Observed, Outcome, Reconciler, kind};
 use serde::Serialize;
 
 struct Guest;
@@ -36,20 +36,6 @@ struct Secret {
     string_data: BTreeMap<&'static str, &'static str>,
 }
 
-impl Resource for Secret {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Secret";
-    const PLURAL: &'static str = "secrets";
-}
-
-impl Apply for Secret {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+kind!(Apply for Secret, "v1", "secrets");
 
 innkeeper_sdk::export!(Guest);

@@ -6,6 +6,7 @@ use std::sync::Once;
 
 use anyhow::Context as _;
 use innkeeper_sandbox::{CACHE_BYTES_DEFAULT, CacheError, CacheFolder, CacheKey, CodeCache};
+use tempfile::TempDir;
 
 use crate::out;
 
@@ -45,6 +46,14 @@ pub(crate) fn open() -> anyhow::Result<Option<CodeCache>> {
             }
         })),
     }
+}
+
+/// Opens a cache in an empty folder, which belongs to this command alone.
+///
+/// # Errors
+/// If the folder cannot be used.
+pub(crate) fn open_temporary(folder: &TempDir) -> Result<CodeCache, CacheError> {
+    open_in(folder.path(), CACHE_BYTES_DEFAULT)
 }
 
 fn open_in(folder: &Path, max_bytes: u64) -> Result<CodeCache, CacheError> {

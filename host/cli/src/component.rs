@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use innkeeper_core::foreign;
 use innkeeper_modules::{COMPILE_TIME_MAX, check_manifest, read_component};
-use innkeeper_sandbox::{Compile, Engine, Guest, Limits};
+use innkeeper_sandbox::{CodeCache, Compile, Engine, Guest, Interruption, Limits};
 
 use crate::{code_cache, out};
 
@@ -26,11 +26,24 @@ pub(crate) struct Opened {
 /// If the file cannot be read, is no guest, or has a manifest that the host does not accept; or if
 /// the folder cannot be used.
 pub(crate) fn open(path: &Path) -> anyhow::Result<Opened> {
+    open_with(path, Interruption::Epoch, code_cache::open()?)
+}
+
+/// The same with code that is interrupted in this way, and from this cache.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_with(
+    path: &Path,
+    interruption: Interruption,
+    cache: Option<CodeCache>,
+) -> anyhow::Result<Opened> {
     // The user waits and can interrupt: the longest time that a Module may allow the compiler.
     let limits = Limits { compile_time: COMPILE_TIME_MAX, ..Limits::default() };
     let component = read_component(path, limits.component_bytes)?;
-    let mut engine = Engine::builder().compile(compile()).guests(1).permits(1);
-    if let Some(cache) = code_cache::open()? {
+    let mut engine =
+        Engine::builder().interruption(interruption).compile(compile()).guests(1).permits(1);
+    if let Some(cache) = cache {
         engine = engine.cache(cache);
     }
     let guest = engine

@@ -62,6 +62,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             plural,
         )?,
     };
+    if arguments.cluster_scoped {
+        names.check_cluster_scoped()?;
+    }
     let names = names.with(arguments.language, arguments.cluster_scoped);
     let sdk = match &arguments.sdk {
         _ if names.language != Language::Rust => String::new(),

@@ -9,8 +9,10 @@ use innkeeper_contract::Manifest;
 use innkeeper_core::counted_len;
 use innkeeper_lab::scenario::{Backend, Failure, Outcome, Player, Suite, junit, of_modules};
 use innkeeper_lab::{Api, Guests, Lab, Modules, Setup};
+use innkeeper_sandbox::{CodeCache, Interruption};
 use serde_json::{Value, json};
 
+use crate::component::Opened;
 use crate::logs::{self, LogClock, LogFormat};
 use crate::out::Page;
 use crate::{code_cache, component, objects, out, rbac};
@@ -111,10 +113,10 @@ impl TestModules {
     ///
     /// # Errors
     /// If there is none, or one cannot be used.
-    fn read(arguments: &Arguments) -> anyhow::Result<Self> {
+    fn read(arguments: &Arguments, cache: &CodeCache) -> anyhow::Result<Self> {
         let mut all = Self::default();
         for file in &arguments.guests {
-            let opened = component::open(file)?;
+            let opened = open(file, cache)?;
             let manifest = opened.guest.manifest();
             let name = &manifest.name;
             let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
@@ -131,7 +133,7 @@ impl TestModules {
             None => Some(&default).filter(|default| all.modules.is_empty() && default.is_dir()),
         };
         if let Some(folder) = folder {
-            all.read_folder(folder)?;
+            all.read_folder(folder, cache)?;
         }
         if all.modules.is_empty() {
             bail!(
@@ -142,7 +144,7 @@ impl TestModules {
         Ok(all)
     }
 
-    fn read_folder(&mut self, folder: &Path) -> anyhow::Result<()> {
+    fn read_folder(&mut self, folder: &Path, cache: &CodeCache) -> anyhow::Result<()> {
         let unreadable = || format!("--modules: cannot read {}", folder.display());
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).with_context(unreadable)? {
@@ -170,7 +172,7 @@ impl TestModules {
                 let path = path.canonicalize().with_context(|| {
                     format!("{place}: cannot read the spec.source.file {}", path.display())
                 })?;
-                let opened = component::open(&path)?;
+                let opened = open(&path, cache)?;
                 module["spec"]["source"]["file"] = path.display().to_string().into();
                 self.add(module, opened.guest.manifest());
             }
@@ -189,14 +191,21 @@ impl TestModules {
     }
 }
 
+/// Opens a guest with the code that the lab runs, so that it is compiled once.
+fn open(path: &Path, cache: &CodeCache) -> anyhow::Result<Opened> {
+    component::open_with(path, Interruption::Fuel, Some(cache.clone()))
+}
+
 fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outcome>> {
     let clock = LogClock::default();
     logs::start_at(LogFormat::Text, &arguments.log_filter, &clock)?;
-    let given = TestModules::read(arguments)?;
-    let guests = match code_cache::open()? {
-        Some(cache) => Guests::with_cache(cache)?,
-        None => Guests::new()?,
+    let folder = tempfile::tempdir()?;
+    let cache = match code_cache::open()? {
+        Some(cache) => cache,
+        None => code_cache::open_temporary(&folder)?,
     };
+    let given = TestModules::read(arguments, &cache)?;
+    let guests = Guests::with_cache(cache)?;
     let mut outcomes = Vec::new();
     for case in &suite.cases {
         let mut setup = Setup::new(arguments.seed);

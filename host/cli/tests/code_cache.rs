@@ -72,6 +72,34 @@ fn guest_is_compiled_once_in_the_cache_folder_of_the_user() {
 }
 
 #[test]
+fn test_compiles_a_guest_once_for_virtual_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("code");
+    let case = folder.path().join("case");
+    fs::create_dir(&case).unwrap();
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    fs::write(case.join("00-install.yaml"), map).unwrap();
+    fs::write(case.join("00-assert.yaml"), map).unwrap();
+    let test = |cache: &Path| {
+        let mut command = support::command();
+        command.args(["test", case.to_str().unwrap(), "--guest", &component("podroute")]);
+        let output = command.env("INNKEEPER_CACHE_DIR", cache).output().unwrap();
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    };
+
+    test(&cache);
+    let compiled = entries(&cache);
+    test(&cache);
+
+    assert_eq!(compiled.len(), 1, "{compiled:?}");
+    assert_eq!(entries(&cache), compiled, "the second command compiled the guest again");
+    // The code of other commands is interrupted by the clock, and not by a count of instructions.
+    assert!(inspect(&cache).status.success());
+    assert_eq!(entries(&cache).len(), 2);
+    test(Path::new(""));
+}
+
+#[test]
 fn compiled_guest_is_replaced_when_its_file_was_changed() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("code");

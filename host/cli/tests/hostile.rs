@@ -16,6 +16,9 @@ use support::{Files, innkeeper, text};
 /// text.
 const TERMINAL: &str = "x\ninnkeeper: forged\r\u{7}\u{1b}[2J\u{1b}]52;c;eA==\u{7}\u{1b}]8;;a\u{1b}\\\u{9b}2J\u{9d}0;t\u{9c}\u{202e}\u{2066}\u{200b}\u{85}\u{2028}\u{feff}\u{e0041}y";
 
+/// The longest evaluation of hostile rules, also in a build without optimization on a busy machine.
+const RULES_TIME: std::time::Duration = std::time::Duration::from_mins(1);
+
 const PRIMARY: &str =
     "apiVersion: example.com/v1\nkind: Tiny\nmetadata: {name: first, namespace: web}\n";
 
@@ -23,6 +26,16 @@ fn manifest() -> Value {
     json!({"name": "tiny", "version": "1.0.0",
         "primary": {"apiVersion": "example.com/v1", "kind": "Tiny", "plural": "tinies"},
         "owned": [{"kind": {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}}]})
+}
+
+/// The definition of the primary, with this schema.
+fn definition(schema: &Value) -> Value {
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "tinies.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Tiny", "plural": "tinies"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": schema}}]}})
 }
 
 fn guest(files: &Files, guest: &Tiny) -> String {
@@ -174,6 +187,79 @@ fn warning_of_describe_is_one_harmless_line() {
     assert_eq!(logged.lines().count(), 1, "{logged}");
 }
 
+/// Runs the command with at most 3 GiB of data, of which the sandbox reserves 1.3 GiB.
+fn bounded(arguments: &[&str]) -> std::process::Output {
+    let script = "ulimit -S -d 3145728 && exec \"$@\"";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", script, "sh", env!("CARGO_BIN_EXE_innkeeper")]).args(arguments);
+    shell.env("INNKEEPER_CACHE_DIR", support::CODE_CACHE).output().unwrap()
+}
+
+#[test]
+fn render_evaluates_hostile_rules_in_bounded_time_and_memory() {
+    let ranges = |depth: usize, last: &str| {
+        format!("{}{last}{}", "lists.range(1000).all(x, ".repeat(depth), ")".repeat(depth))
+    };
+    let doubled = (0..15).fold("'aaaaaaaaaaaaaaaa'".to_owned(), |text, _| {
+        format!("[{text}].map(v, v + v + v + v)[0]")
+    });
+    let rules = [
+        "Foo{a: 1}.a == 1".to_owned(),
+        ranges(4, "x >= 0"),
+        format!("size({doubled}) > 0"),
+        format!("1{} > 0", "+1".repeat(8_000)),
+        format!("{}1{} > 0", "(".repeat(8_000), ")".repeat(8_000)),
+        "'%.100000f'.format([1.0]) == ''".to_owned(),
+        "lists.range(9223372036854775807).size() > 0".to_owned(),
+        ranges(2, r"!'a'.matches('(\\pL{50}){50}' + string(x))"),
+        ranges(2, r"'a'.find('(\\w{2}){2}' + string(x)) == 'b'"),
+    ];
+    let files = Files::new();
+    let primary = files.write("primary.yaml", format!("{PRIMARY}spec: {{text: a}}\n"));
+    // Each alone, and the short ones that are read many times.
+    let short = rules.iter().skip(1).filter(|rule| rule.len() < 200);
+    let many = short.cycle().take(300).cloned().collect::<Vec<_>>();
+    for rules in rules.iter().map(|rule| vec![rule.clone()]).chain([many]) {
+        let list: Vec<Value> = rules
+            .iter()
+            .map(|rule| json!({"rule": rule, "messageExpression": rule, "message": "no"}))
+            .collect();
+        let schema = json!({"type": "object", "properties": {"spec": {"type": "object",
+            "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": list}}});
+        let mut manifest = manifest();
+        manifest["crds"] = json!([definition(&schema)]);
+        let tiny = Tiny::default().manifest(&manifest.to_string()).outcome(0, "{\"objects\": []}");
+        let component = guest(&files, &tiny);
+        let started = std::time::Instant::now();
+
+        let output = bounded(&["render", &component, "-f", &primary]);
+
+        let (took, stderr) = (started.elapsed(), is_harmless(&output.stderr));
+        let start = rules[0].chars().take(60).collect::<String>();
+        assert_eq!(output.status.code(), Some(1), "{start}: {stderr}");
+        assert!(stderr.contains("the API server would refuse t"), "{start}: {stderr}");
+        assert!(took < RULES_TIME, "{start}: {took:?}");
+    }
+}
+
+#[test]
+fn render_refuses_a_definition_whose_schema_the_api_server_would_refuse() {
+    let files = Files::new();
+    let primary = files.write("primary.yaml", PRIMARY);
+    let mut manifest = manifest();
+    let spec = json!({"properties": {"text": {"type": "text"}}});
+    manifest["crds"] =
+        json!([definition(&json!({"type": "object", "properties": {"spec": spec}}))]);
+    let tiny = Tiny::default().manifest(&manifest.to_string()).outcome(0, "{\"objects\": []}");
+    let output = innkeeper(&["render", &guest(&files, &tiny), "-f", &primary]);
+    assert_eq!(output.status.code(), Some(1));
+    let path = "spec.versions[0].schema.openAPIV3Schema.properties[spec]";
+    let expected = format!(
+        "innkeeper: the API server would refuse the definition tinies.example.com: {path}.type: Required value: must not be empty for specified object fields; {path}.properties[text].type: Unsupported value: \"text\": supported values: \"array\", \"boolean\", \"integer\", \"number\", \"object\", \"string\"; change the guest's types or its crd.json\n"
+    );
+    assert_eq!(text(&output.stderr), expected);
+}
+
 #[test]
 fn render_takes_a_definition_of_any_depth_and_with_any_names() {
     let files = Files::new();
@@ -182,25 +268,19 @@ fn render_takes_a_definition_of_any_depth_and_with_any_names() {
     for _ in 0..40 {
         deep = json!({"type": "object", "properties": {"a": deep}});
     }
-    let spec = |schema: Value| {
-        json!({"group": "example.com", "scope": "Namespaced",
-            "names": {"kind": "Tiny", "plural": "tinies"},
-            "versions": [{"name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": schema}}]})
-    };
-    let render = |spec: Value| {
+    let render = |schema: Value| {
         let mut manifest = manifest();
-        manifest["crds"] = json!([{"apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition", "metadata": {"name": "tinies.example.com"},
-            "spec": spec}]);
+        manifest["crds"] = json!([definition(&schema)]);
         let tiny = Tiny::default().manifest(&manifest.to_string()).outcome(0, "{\"objects\": []}");
         let output = innkeeper(&["render", &guest(&files, &tiny), "-f", &primary]);
         (output.status.code(), is_harmless(&output.stderr))
     };
-    assert_eq!(render(spec(deep)), (Some(0), String::new()));
-    // Whether a server takes it or not: the output stays harmless.
-    render(spec(json!({"type": "object", "properties": {TERMINAL: {"type": TERMINAL}}})));
-    let (status, stderr) = render(spec(json!({"type": "object", "required": [TERMINAL]})));
+    assert_eq!(render(deep), (Some(0), String::new()));
+    let (status, stderr) =
+        render(json!({"type": "object", "properties": {TERMINAL: {"type": TERMINAL}}}));
+    assert_eq!(status, Some(1));
+    assert!(stderr.contains("the API server would refuse the definition tinies.example.com: "));
+    let (status, stderr) = render(json!({"type": "object", "required": [TERMINAL]}));
     assert_eq!(status, Some(1));
     assert!(stderr.contains("the API server would refuse this Tiny: "), "{stderr}");
 }

@@ -45,6 +45,34 @@ fn inspect_prints_json_when_asked_to() {
     assert_eq!(json["digest"].as_str().unwrap().len(), "sha256:".len() + 64);
 }
 
+/// How far a size in the README may be from that of the component, in percent: a compiler of
+/// another version makes other code.
+const SIZE_PERCENT: u64 = 10;
+
+#[test]
+fn sizes_in_the_readme_of_the_guests_are_those_of_the_components() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guests/README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let mut rows = 0;
+    for line in readme.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, size, zipped] = cells[..] else { continue };
+        let (Ok(size), Ok(zipped)) = (size.parse::<u64>(), zipped.parse::<u64>()) else { continue };
+        let name = name.rsplit('`').nth(1).unwrap();
+        let printed = done(&["inspect", &component(name), "-o", "json"]);
+        let json: Value = serde_json::from_str(&printed).unwrap();
+        for (member, claimed) in [("bytes", size), ("gzipBytes", zipped)] {
+            let found = json[member].as_u64().unwrap() / 1000;
+            assert!(
+                found.abs_diff(claimed) * 100 <= claimed * SIZE_PERCENT,
+                "{name}: guests/README.md says {claimed} KB, but {member} is {found} KB"
+            );
+        }
+        rows += 1;
+    }
+    assert_eq!(rows, 8, "rows of both tables");
+}
+
 #[test]
 fn inspect_prints_the_definitions_that_an_administrator_applies() {
     let guest = component("podroute");

@@ -67,7 +67,7 @@ fn crate_of_a_cluster_scoped_kind_passes_its_tests_builds_and_renders() {
     let decorated = ["--decorates", "v1/Namespace"];
     let files = Files::new();
     let library = fs::read_to_string(new(&files, &decorated).join("src/lib.rs")).unwrap();
-    assert!(library.contains("const SCOPE: Scope = Scope::Cluster;"), "{library}");
+    assert!(library.contains("\"namespaces\", Cluster);"), "{library}");
 }
 
 /// The folder with the tools of a language, which `cargo xtask guests` has installed.

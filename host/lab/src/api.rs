@@ -214,16 +214,7 @@ impl Api {
     /// # Errors
     /// If the server refuses the request, or does not answer.
     pub async fn list(&self, path: &str) -> Result<Vec<Value>, ApiFailure> {
-        let list = self.send("GET", path, Content::Json, &Value::Null).await?;
-        // The items of a list have no kind.
-        let (version, kind) = (&list["apiVersion"], list["kind"].as_str().unwrap_or_default());
-        let kind = kind.strip_suffix("List").unwrap_or(kind);
-        let items = list["items"].as_array().into_iter().flatten().cloned().map(|mut item| {
-            item["apiVersion"] = version.clone();
-            item["kind"] = kind.into();
-            item
-        });
-        Ok(items.collect())
+        Ok(self.list_at(path).await?.1)
     }
 
     /// Lists the objects at a path, with the version of the list.
@@ -233,15 +224,23 @@ impl Api {
     pub async fn list_at(&self, path: &str) -> Result<(String, Vec<Value>), ApiFailure> {
         let list = self.send("GET", path, Content::Json, &Value::Null).await?;
         let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
-        let items = list["items"].as_array().cloned().unwrap_or_default();
-        Ok((version, items))
+        // The items of a list have no kind.
+        let (api_version, kind) = (&list["apiVersion"], list["kind"].as_str().unwrap_or_default());
+        let kind = kind.strip_suffix("List").unwrap_or(kind);
+        let items = list["items"].as_array().into_iter().flatten().cloned().map(|mut item| {
+            item["apiVersion"] = api_version.clone();
+            item["kind"] = kind.into();
+            item
+        });
+        Ok((version, items.collect()))
     }
 
     /// The changes of the objects at a path since a version: types of watch events, and objects. A
     /// real cluster is asked for a second.
     ///
     /// # Errors
-    /// If the server refuses the request, or does not answer.
+    /// If the server refuses the request, or does not answer; with the code 410 if it has dropped
+    /// the changes since that version.
     pub async fn changes(
         &self,
         path: &str,
@@ -256,6 +255,10 @@ impl Api {
         let mut changes = Vec::new();
         for mut event in serde_json::Deserializer::from_str(&body).into_iter::<Value>().flatten() {
             if event["type"] == "ERROR" {
+                // The next watch, from the last of these changes, fails alike.
+                if !changes.is_empty() {
+                    break;
+                }
                 let status = &event["object"];
                 let code = status["code"].as_u64().and_then(|code| code.try_into().ok());
                 let message = status["message"].as_str().unwrap_or_default().to_owned();

@@ -55,5 +55,6 @@ pub use crate::simulator::Simulator;
 pub use crate::state::controller_set::{Controllers, Workload, Workloads};
 pub use crate::state::pod_script::{PodRule, PodScript};
 pub use crate::types::builtin::{BuiltinKind, builtin_kinds};
+pub use crate::types::crd::structural::definition_errors;
 #[doc(hidden)]
 pub use crate::types::kinds::quantity;

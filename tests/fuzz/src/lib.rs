@@ -13,6 +13,7 @@
     reason = "a property fails by a panic"
 )]
 
+pub mod cel;
 pub mod chunks;
 pub mod definition;
 pub mod desired;
@@ -44,7 +45,7 @@ impl Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target { name: "manifest", fuzz_entry: manifest::fuzz_entry, cases: 4_000 },
     Target { name: "desired", fuzz_entry: desired::fuzz_entry, cases: 4_000 },
     Target { name: "failure", fuzz_entry: failure::fuzz_entry, cases: 8_000 },
@@ -52,5 +53,6 @@ pub const TARGETS: [Target; 8] = [
     Target { name: "quantity", fuzz_entry: quantity::fuzz_entry, cases: 20_000 },
     Target { name: "definition", fuzz_entry: definition::fuzz_entry, cases: 2_000 },
     Target { name: "chunks", fuzz_entry: chunks::fuzz_entry, cases: 100 },
+    Target { name: "cel", fuzz_entry: cel::fuzz_entry, cases: 100 },
     Target { name: "kubeconfig", fuzz_entry: kubeconfig::fuzz_entry, cases: 2_000 },
 ];

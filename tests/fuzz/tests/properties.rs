@@ -72,6 +72,7 @@ targets! {
     selectors_keep_their_properties: "selector",
     quantities_keep_their_properties: "quantity",
     definitions_keep_their_properties: "definition",
+    rules_in_cel_keep_their_properties: "cel",
     chunks_keep_their_properties: "chunks",
     kubeconfigs_keep_their_properties: "kubeconfig",
 }

@@ -7,8 +7,7 @@
 use innkeeper_sdk::kinds::{Container, Deployment, PodTemplate, Service};
 use innkeeper_sdk::{
     Apply, ClusterReader, Column, Context, CustomResource, Describe, Desired, LogLevel, Manifest,
-    Metadata, Observed, Outcome, Primary, RawOutcome, ReadError, Reconciler, Resource, labels,
-    read,
+    Metadata, Observed, Outcome, RawOutcome, ReadError, Reconciler, kind, labels, read,
 };
 use serde::{Deserialize, Serialize};
 
@@ -46,17 +45,7 @@ fn one() -> i32 {
     1
 }
 
-impl Resource for Bench {
-    const API_VERSION: &'static str = "bench.innkeeper.dev/v1";
-    const KIND: &'static str = "Bench";
-    const PLURAL: &'static str = "benches";
-}
-
-impl Primary for Bench {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for Bench, "bench.innkeeper.dev/v1", "benches");
 
 impl CustomResource for Bench {
     type Spec = BenchSpec;

@@ -3,6 +3,9 @@
 use innkeeper_sdk::prelude::*;
 use innkeeper_sdk::{kinds, read};
 
+/// The annotation that names the label.
+const ANNOTATION: &str = "pod-name-label";
+
 /// The reconcile logic.
 pub struct Guest;
 
@@ -12,11 +15,12 @@ impl Reconciler for Guest {
     fn describe() -> Manifest {
         Describe::reconciler_of::<read::Pod>("pod-name-label", "1.0.0")
             .merges_into::<kinds::Pod>()
+            .selects_annotation_key(ANNOTATION)
             .manifest()
     }
 
     fn reconcile(_context: &Context, observed: &Observed<read::Pod>) -> Outcome {
-        let Some(key) = observed.primary().metadata.annotations.get("pod-name-label") else {
+        let Some(key) = observed.primary().metadata.annotations.get(ANNOTATION) else {
             return Desired::new().complete();
         };
         let label = kinds::Pod::of_others(observed.name()).label(key, observed.name());

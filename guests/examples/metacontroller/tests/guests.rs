@@ -6,7 +6,8 @@ use innkeeper_sdk::read;
 use innkeeper_sdk::schema::crd_text;
 use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use metacontroller_examples::{
-    config_map_list, daemon_job, global_config_map, indexed_job, namespace_list, service_per_pod,
+    config_map_list, daemon_job, global_config_map, indexed_job, namespace_list, pod_name_label,
+    service_per_pod,
 };
 use serde_json::{Value, json};
 
@@ -37,6 +38,18 @@ fn service_per_pod_fails_with_advice_when_the_ports_are_unreadable() {
     services.is_complete().desires_objects(2);
     services.desires::<Service>("web-1").with("/spec/selector/pod", "web-1");
     services.desires::<Service>("web-1").with("/spec/ports/1/targetPort", 8443);
+}
+
+#[test]
+fn pod_name_label_is_run_only_for_pods_with_the_annotation() {
+    let run = |annotations: Value| {
+        let metadata = json!({ "name": "web", "annotations": annotations });
+        Scenario::<pod_name_label::Guest>::of(json!({ "metadata": metadata })).run()
+    };
+    run(json!({ "pod-name-label": "who" }))
+        .desires::<Pod>("web")
+        .with("/metadata/labels/who", "web");
+    run(json!({ "other": "who" })).is_not_selected();
 }
 
 #[test]

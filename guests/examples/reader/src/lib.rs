@@ -8,8 +8,8 @@ mod memory;
 
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{
-    Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome, Primary,
-    Reconciler, Resource,
+    Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome, Reconciler,
+    Resource, kind,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,17 +64,7 @@ pub struct ReaderStatus {
     pub held: Vec<bool>,
 }
 
-impl Resource for Reader {
-    const API_VERSION: &'static str = "example.innkeeper.dev/v1";
-    const KIND: &'static str = "Reader";
-    const PLURAL: &'static str = "readers";
-}
-
-impl Primary for Reader {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for Reader, "example.innkeeper.dev/v1", "readers");
 
 impl CustomResource for Reader {
     type Spec = ReaderSpec;
@@ -89,11 +79,7 @@ macro_rules! whole {
         #[serde(transparent)]
         struct $name(Value);
 
-        impl Resource for $name {
-            const API_VERSION: &'static str = "v1";
-            const KIND: &'static str = $kind;
-            const PLURAL: &'static str = $plural;
-        }
+        kind!(Resource for $name = $kind, "v1", $plural);
     };
 }
 

@@ -4,7 +4,7 @@
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{
     Apply, Column, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed,
-    Outcome, Primary, Reconciler, Resource,
+    Outcome, Reconciler, kind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,17 +39,7 @@ pub struct SettingsStatus {
     pub config_maps: i32,
 }
 
-impl Resource for Settings {
-    const API_VERSION: &'static str = "example.innkeeper.dev/v1";
-    const KIND: &'static str = "Settings";
-    const PLURAL: &'static str = "settings";
-}
-
-impl Primary for Settings {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for Settings, "example.innkeeper.dev/v1", "settings");
 
 impl CustomResource for Settings {
     type Spec = SettingsSpec;

@@ -6,7 +6,7 @@
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{
     Column, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome,
-    Policy, Primary, Reconciler, Resource,
+    Policy, Reconciler, kind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,17 +40,7 @@ pub struct StackStatus {
     pub layers: u32,
 }
 
-impl Resource for Stack {
-    const API_VERSION: &'static str = "example.innkeeper.dev/v1";
-    const KIND: &'static str = "Stack";
-    const PLURAL: &'static str = "stacks";
-}
-
-impl Primary for Stack {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for Stack, "example.innkeeper.dev/v1", "stacks");
 
 impl CustomResource for Stack {
     type Spec = StackSpec;
@@ -62,11 +52,7 @@ impl CustomResource for Stack {
 #[derive(Deserialize)]
 struct Layer {}
 
-impl Resource for Layer {
-    const API_VERSION: &'static str = ConfigMap::API_VERSION;
-    const KIND: &'static str = ConfigMap::KIND;
-    const PLURAL: &'static str = ConfigMap::PLURAL;
-}
+kind!(Resource for Layer = ConfigMap::KIND, ConfigMap::API_VERSION, ConfigMap::PLURAL);
 
 /// The reconcile logic.
 pub struct Guest;

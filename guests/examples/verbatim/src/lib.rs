@@ -3,8 +3,8 @@
 //! that a manifest can contain.
 
 use innkeeper_sdk::{
-    Apply, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome,
-    Primary, Reconciler, Resource,
+    Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome, Reconciler,
+    kind,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,17 +33,7 @@ pub struct VerbatimSpec {
 #[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
 pub struct VerbatimStatus {}
 
-impl Resource for Verbatim {
-    const API_VERSION: &'static str = "example.innkeeper.dev/v1";
-    const KIND: &'static str = "Verbatim";
-    const PLURAL: &'static str = "verbatims";
-}
-
-impl Primary for Verbatim {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+kind!(Primary for Verbatim, "example.innkeeper.dev/v1", "verbatims");
 
 impl CustomResource for Verbatim {
     type Spec = VerbatimSpec;
@@ -57,21 +47,7 @@ pub struct Deployment {
     spec: Map<String, Value>,
 }
 
-impl Resource for Deployment {
-    const API_VERSION: &'static str = "apps/v1";
-    const KIND: &'static str = "Deployment";
-    const PLURAL: &'static str = "deployments";
-}
-
-impl Apply for Deployment {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+kind!(Apply for Deployment, "apps/v1", "deployments");
 
 /// A Service with the spec of the primary.
 #[derive(Debug, Serialize)]
@@ -80,21 +56,7 @@ pub struct Service {
     spec: Map<String, Value>,
 }
 
-impl Resource for Service {
-    const API_VERSION: &'static str = "v1";
-    const KIND: &'static str = "Service";
-    const PLURAL: &'static str = "services";
-}
-
-impl Apply for Service {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+kind!(Apply for Service, "v1", "services");
 
 /// The reconcile logic.
 pub struct Guest;

@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use innkeeper_contract::DesiredObject;
 use serde_json::{Value, json};
 
+use super::primary_selector::selects;
 use super::{Run, Scenario};
-use crate::{Policy, Readiness, ReadinessState, Reconciler, Resource, Time};
+use crate::{Manifest, Policy, Readiness, ReadinessState, Reconciler, Resource, Time};
 
 /// Maximum number of rounds until the guest settles.
 const ROUNDS_MAX: usize = 10;
@@ -28,13 +29,15 @@ const APPLIED_ANNOTATION: &str = "innkeeper.dev/applied";
 /// with the guest's conditions, remove the finalizer. A desired object replaces the existing one
 /// except for its status and its creation time, and gets the annotation `innkeeper.dev/applied`. A
 /// new `ConfigMap`, `CronJob`, Route, Secret or Service is ready; an object of any other kind is
-/// `InProgress` until the test calls [`becomes_ready`](Self::becomes_ready).
+/// `InProgress` until the test calls [`becomes_ready`](Self::becomes_ready). A primary that the
+/// selector of the manifest leaves out has no finalizer; a round does not call the guest for it and
+/// changes no object.
 pub struct FakeCluster<R> {
     primary: Option<Value>,
     objects: Vec<Stored>,
     parameters: Value,
     now_ms: f64,
-    finalizer: bool,
+    manifest: Manifest,
     guest: PhantomData<R>,
 }
 
@@ -53,7 +56,7 @@ impl<R: Reconciler> FakeCluster<R> {
             objects: Vec::new(),
             parameters: Value::Null,
             now_ms: 0.0,
-            finalizer: R::describe().finalizer.is_some(),
+            manifest: R::describe(),
             guest: PhantomData,
         }
     }
@@ -125,7 +128,7 @@ impl<R: Reconciler> FakeCluster<R> {
     /// owns.
     pub fn delete(&mut self) -> &mut Self {
         self.present()["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        if !self.finalizer {
+        if self.manifest.finalizer.is_none() || !self.is_selected() {
             self.remove_primary();
         }
         self
@@ -154,6 +157,10 @@ impl<R: Reconciler> FakeCluster<R> {
     #[track_caller]
     pub fn round(&mut self) -> (Run, bool) {
         let run = self.scenario().run();
+        let is_deleting = self.present()["metadata"].get("deletionTimestamp").is_some();
+        if is_deleting && !self.is_selected() {
+            self.remove_primary();
+        }
         let Some((complete, desired)) = run.desired() else { return (run, false) };
         let mut changed = false;
         for one in &desired.objects {
@@ -169,8 +176,7 @@ impl<R: Reconciler> FakeCluster<R> {
             }
             self.present()["status"] = status;
         }
-        let deleting = self.present()["metadata"].get("deletionTimestamp").is_some();
-        if desired.finalized && deleting {
+        if desired.finalized && is_deleting {
             self.remove_primary();
         }
         (run, changed)
@@ -188,6 +194,11 @@ impl<R: Reconciler> FakeCluster<R> {
         panic!(
             "the guest does not settle: its outcome changed objects in each of {ROUNDS_MAX} rounds"
         );
+    }
+
+    fn is_selected(&self) -> bool {
+        let selector = self.manifest.selector.as_ref();
+        self.primary.as_ref().is_some_and(|primary| selects(selector, primary))
     }
 
     #[track_caller]

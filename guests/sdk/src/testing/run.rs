@@ -25,6 +25,7 @@ enum End {
     Complete(Desired),
     Partial(Desired),
     Failed(Failure),
+    NotSelected,
 }
 
 impl Run {
@@ -46,9 +47,24 @@ impl Run {
             End::Complete(desired) | End::Partial(desired) => {
                 desired.objects.iter().map(|one| one.object.clone()).collect()
             }
-            End::Failed(_) => Vec::new(),
+            End::Failed(_) | End::NotSelected => Vec::new(),
         };
         Self { end, objects, log }
+    }
+
+    /// Creates the run of a primary that the guest does not select: the host does not call it.
+    pub(super) fn not_selected() -> Self {
+        Self { end: End::NotSelected, objects: Vec::new(), log: Vec::new() }
+    }
+
+    /// Asserts that the host does not call the guest, since the selector of the manifest leaves
+    /// the primary out.
+    #[track_caller]
+    pub fn is_not_selected(&self) -> &Self {
+        match &self.end {
+            End::NotSelected => self,
+            other => panic!("the manifest selects the primary: the run is {}", other.name()),
+        }
     }
 
     /// Asserts that the outcome is complete.
@@ -83,7 +99,7 @@ impl Run {
         match &self.end {
             End::Complete(desired) => Some((true, desired)),
             End::Partial(desired) => Some((false, desired)),
-            End::Failed(_) => None,
+            End::Failed(_) | End::NotSelected => None,
         }
     }
 
@@ -162,6 +178,7 @@ impl Run {
         let status = match &self.end {
             End::Complete(desired) | End::Partial(desired) => desired.status.clone(),
             End::Failed(failure) => failure.status.clone(),
+            End::NotSelected => None,
         };
         status.map_or(Value::Null, Value::Object)
     }
@@ -213,6 +230,7 @@ impl Run {
         match &self.end {
             End::Complete(desired) | End::Partial(desired) => &desired.events,
             End::Failed(failure) => &failure.events,
+            End::NotSelected => &[],
         }
     }
 
@@ -233,6 +251,7 @@ impl Run {
         let requeue = match &self.end {
             End::Complete(desired) | End::Partial(desired) => desired.requeue_after_seconds,
             End::Failed(failure) => failure.requeue_after_seconds,
+            End::NotSelected => None,
         };
         assert_eq!(requeue, Some(seconds), "seconds until the next run");
         self
@@ -243,7 +262,7 @@ impl Run {
     pub fn keeps<K: Resource>(&self, name: &str) -> &Self {
         let keep = match &self.end {
             End::Complete(desired) | End::Partial(desired) => desired.keep.as_slice(),
-            End::Failed(_) => &[],
+            End::Failed(_) | End::NotSelected => &[],
         };
         assert!(
             keep.iter().any(|one| one.kind == K::KIND
@@ -260,7 +279,7 @@ impl Run {
     pub fn does_not_keep<K: Resource>(&self, name: &str) -> &Self {
         let keep = match &self.end {
             End::Complete(desired) | End::Partial(desired) => desired.keep.as_slice(),
-            End::Failed(_) => &[],
+            End::Failed(_) | End::NotSelected => &[],
         };
         assert!(
             !keep.iter().any(|one| one.kind == K::KIND
@@ -294,14 +313,14 @@ impl Run {
     fn entries(&self) -> &[DesiredObject] {
         match &self.end {
             End::Complete(desired) | End::Partial(desired) => &desired.objects,
-            End::Failed(_) => &[],
+            End::Failed(_) | End::NotSelected => &[],
         }
     }
 
     fn finalized(&self) -> bool {
         match &self.end {
             End::Complete(desired) | End::Partial(desired) => desired.finalized,
-            End::Failed(_) => false,
+            End::Failed(_) | End::NotSelected => false,
         }
     }
 
@@ -309,6 +328,7 @@ impl Run {
         match &self.end {
             End::Complete(desired) | End::Partial(desired) => &desired.conditions,
             End::Failed(failure) => &failure.conditions,
+            End::NotSelected => &[],
         }
     }
 
@@ -331,6 +351,9 @@ impl End {
             Self::Complete(_) => "complete".to_owned(),
             Self::Partial(_) => "partial".to_owned(),
             Self::Failed(failure) => format!("failed ({}: {})", failure.reason, failure.message),
+            Self::NotSelected => {
+                "skipped, since the selector of the manifest leaves the primary out".to_owned()
+            }
         }
     }
 }

@@ -2,6 +2,7 @@ use std::marker::PhantomData;
 
 use serde_json::{Value, json};
 
+use super::primary_selector::selects;
 use super::{FakeReader, Run};
 use crate::reconciler::reconcile_text;
 use crate::{Readiness, ReadinessState, Reconciler, Resource, Unapplied};
@@ -150,10 +151,15 @@ impl<R: Reconciler> Scenario<R> {
         self.primary
     }
 
-    /// Runs the guest once.
+    /// Runs the guest once, if the selector of its manifest selects the primary. If not, the run
+    /// [`is_not_selected`](Run::is_not_selected).
     pub fn run(&self) -> Run {
+        let manifest = R::describe();
+        if !selects(manifest.selector.as_ref(), &self.primary) {
+            return Run::not_selected();
+        }
         let outcome = reconcile_text::<R>(&self.reader, &self.document());
-        Run::new(&outcome, &R::describe(), self.reader.logged())
+        Run::new(&outcome, &manifest, self.reader.logged())
     }
 }
 

@@ -93,6 +93,8 @@ pub(super) struct Names {
     group: String,
     version: String,
     is_cluster_scoped: bool,
+    /// Whether this is a kind of Kubernetes whose objects have a namespace.
+    is_known_to_be_namespaced: bool,
     decorates: bool,
     /// The language of the guest.
     pub(super) language: Language,
@@ -131,6 +133,7 @@ impl Names {
             group: group.to_owned(),
             version: VERSION.to_owned(),
             is_cluster_scoped: false,
+            is_known_to_be_namespaced: false,
             decorates: false,
             language: Language::Rust,
         })
@@ -178,10 +181,22 @@ impl Names {
             plural,
             group: group.to_owned(),
             version: version.to_owned(),
-            is_cluster_scoped: builtin.is_some_and(|one| !one.namespaced),
+            is_cluster_scoped: builtin.as_ref().is_some_and(|one| !one.namespaced),
+            is_known_to_be_namespaced: builtin.is_some_and(|one| one.namespaced),
             decorates: true,
             language: Language::Rust,
         })
+    }
+
+    /// Checks that `--cluster-scoped` may be given for the kind.
+    ///
+    /// # Errors
+    /// If it is a kind of Kubernetes whose objects have a namespace.
+    pub(super) fn check_cluster_scoped(&self) -> anyhow::Result<()> {
+        if self.is_known_to_be_namespaced {
+            bail!("--cluster-scoped: each {} has a namespace; leave the flag out", self.kind);
+        }
+        Ok(())
     }
 
     /// The same for a guest in this language, whose kind is cluster-scoped if asked for.
@@ -406,8 +421,12 @@ mod tests {
         assert_eq!((set.plural.as_str(), set.is_cluster_scoped), ("statefulsets", false));
         let namespace = names("v1/Namespace");
         assert_eq!((namespace.plural.as_str(), namespace.is_cluster_scoped), ("namespaces", true));
+        let error = set.check_cluster_scoped().unwrap_err().to_string();
+        assert!(error.contains("each StatefulSet has a namespace"), "{error}");
+        assert!(namespace.check_cluster_scoped().is_ok());
         let policies = names("networking.k8s.io/v1/NetworkPolicy");
         assert_eq!(policies.plural, "networkpolicies");
+        assert!(names("example.com/v1/Proxy").check_cluster_scoped().is_ok());
         let custom = names("example.com/v1/Proxy").with(Language::Rust, true);
         assert_eq!((custom.plural.as_str(), custom.is_cluster_scoped), ("proxies", true));
     }

@@ -1,7 +1,7 @@
 //! The primary as an API server with the guest's definition stores it: pruned, with defaults, and
 //! validated.
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use hyper::body::Bytes;
 use hyper::http::{Request, header};
 use innkeeper_contract::Manifest;
@@ -15,6 +15,9 @@ use crate::out;
 
 /// The path of all CustomResourceDefinitions.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// The most errors of a definition that are shown.
+const SCHEMA_ERRORS_MAX: usize = 5;
 
 /// A simulated API server that has the definition and the primary.
 pub(super) struct Admission {
@@ -50,15 +53,14 @@ impl Admission {
             definition["spec"]["group"] == kind.group()
                 && definition["spec"]["names"]["kind"] == *kind.kind
         };
+        for definition in &manifest.crds {
+            check_schemas(definition)?;
+        }
         let Some(definition) = manifest.crds.iter().find(is_primary) else { return Ok(None) };
         let simulator = Simulator::new(1, now);
         let installed = send(&simulator, "POST", DEFINITIONS, definition);
         if installed.is_refused {
-            bail!(
-                "the API server would refuse the definition {}: {}; change the guest's types or its crd.json",
-                crd_name(definition),
-                installed.message()
-            );
+            return Err(refused(definition, installed.message()));
         }
         simulator.settle();
         let mut all = format!("/apis/{}", kind.api_version);
@@ -125,6 +127,30 @@ impl Admission {
         body["status"] = status.clone();
         send(&self.simulator, "PUT", &warn(&format!("{}/status", self.path)), &body)
     }
+}
+
+/// Checks the schemas of a definition, which the simulated server takes as they are.
+///
+/// # Errors
+/// If a real server would refuse the definition.
+fn check_schemas(definition: &Value) -> anyhow::Result<()> {
+    let errors = innkeeper_simulator::definition_errors(definition);
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let more = errors.len().saturating_sub(SCHEMA_ERRORS_MAX);
+    let mut texts: Vec<String> = errors.into_iter().take(SCHEMA_ERRORS_MAX).collect();
+    if more > 0 {
+        texts.push(format!("and {more} more"));
+    }
+    Err(refused(definition, &texts.join("; ")))
+}
+
+fn refused(definition: &Value, why: &str) -> anyhow::Error {
+    anyhow!(
+        "the API server would refuse the definition {}: {why}; change the guest's types or its crd.json",
+        crd_name(definition)
+    )
 }
 
 impl Response {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use innkeeper_cluster::Env;
+use tokio::time::Instant;
 
 use crate::api::Api;
 use crate::lab::Lab;
@@ -36,6 +37,14 @@ impl Backend {
         match self {
             Self::Lab(lab) => Some(lab),
             Self::Cluster(..) => None,
+        }
+    }
+
+    /// The time of the clock by which the cluster runs.
+    pub(super) fn instant(&self) -> Instant {
+        match self {
+            Self::Lab(lab) => lab.running().env().instant(),
+            Self::Cluster(_, env) => env.instant(),
         }
     }
 

@@ -147,7 +147,8 @@ impl<'a> Player<'a> {
             *passed += self.backend.settle(timeout).await;
             settled = true;
         }
-        let mut waited = Duration::ZERO;
+        // A look takes time too: on a real cluster it watches for a second.
+        let mut deadline = self.backend.instant() + timeout;
         let unmet = loop {
             if let Some(violation) = history.advance().await.map_err(lost)? {
                 return Err(violated(violation));
@@ -160,16 +161,16 @@ impl<'a> Player<'a> {
                 if settled || step.nevers.is_empty() {
                     return Ok(());
                 }
-                *passed += self.backend.settle(timeout).await;
+                let settling = self.backend.settle(timeout).await;
+                deadline += settling;
+                *passed += settling;
                 settled = true;
                 continue;
             };
-            if waited >= timeout {
+            if self.backend.instant() >= deadline {
                 break unmet;
             }
-            let moment = self.backend.wait().await;
-            waited += moment;
-            *passed += moment;
+            *passed += self.backend.wait().await;
         };
         if self.update && unmet.found.is_some() {
             return self.rewrite(step, updated).await.map_err(|why| fail(why, String::new()));
@@ -194,15 +195,13 @@ impl<'a> Player<'a> {
         passed: &mut Duration,
     ) -> Result<(), ApiFailure> {
         let object = self.substituted(&document.value);
-        let mut waited = Duration::ZERO;
+        let deadline = self.backend.instant() + timeout;
         loop {
             match self.backend.api().apply(&object, &self.namespace).await {
                 Err(ApiFailure::NotServed { .. } | ApiFailure::Refused { code: 409 | 404, .. })
-                    if waited < timeout =>
+                    if self.backend.instant() < deadline =>
                 {
-                    let moment = self.backend.wait().await;
-                    waited += moment;
-                    *passed += moment;
+                    *passed += self.backend.wait().await;
                 }
                 other => return other,
             }
@@ -251,7 +250,7 @@ impl<'a> Player<'a> {
                 going.push((path, object["metadata"]["uid"].clone()));
             }
         }
-        let mut waited = Duration::ZERO;
+        let deadline = self.backend.instant() + timeout;
         for (path, uid) in &going {
             // An object of the same name may exist already.
             while api
@@ -260,15 +259,13 @@ impl<'a> Player<'a> {
                 .map_err(|error| error.to_string())?
                 .is_some_and(|object| object["metadata"]["uid"] == *uid)
             {
-                if waited >= timeout {
+                if self.backend.instant() >= deadline {
                     return Err(format!(
                         "{path} still exists {} s after its deletion: a finalizer blocks it",
                         timeout.as_secs()
                     ));
                 }
-                let moment = self.backend.wait().await;
-                waited += moment;
-                *passed += moment;
+                *passed += self.backend.wait().await;
             }
         }
         Ok(())

@@ -393,7 +393,8 @@ impl FieldError {
         }
     }
 
-    fn text(&self) -> String {
+    /// Field and reason, as in the message of the server.
+    pub(crate) fn text(&self) -> String {
         format!("{}: {}", self.field, self.body())
     }
 }

@@ -3,9 +3,9 @@
 use innkeeper_sdk::kinds::ConfigMap;
 use innkeeper_sdk::{
 @namespaced@    Column, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed, Outcome,
-@namespaced@    Primary, Reconciler, Resource,
+@namespaced@    Reconciler, kind,
 @cluster@    Apply, Column, Context, CustomResource, Describe, Desired, Manifest, Metadata, Observed,
-@cluster@    Outcome, Primary, Reconciler, Resource, Scope,
+@cluster@    Outcome, Reconciler, kind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,18 +39,8 @@ pub struct @kind@Status {
     pub config_map: String,
 }
 
-impl Resource for @kind@ {
-    const API_VERSION: &'static str = "@group@/v1alpha1";
-    const KIND: &'static str = "@kind@";
-    const PLURAL: &'static str = "@plural@";
-@cluster@    const SCOPE: Scope = Scope::Cluster;
-}
-
-impl Primary for @kind@ {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
+@namespaced@kind!(Primary for @kind@, "@group@/v1alpha1", "@plural@");
+@cluster@kind!(Primary for @kind@, "@group@/v1alpha1", "@plural@", Cluster);
 
 impl CustomResource for @kind@ {
     type Spec = @kind@Spec;

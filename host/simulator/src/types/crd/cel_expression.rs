@@ -13,6 +13,8 @@ use kube_cel::cel::common::ast::{
 use kube_cel::cel::objects::Key;
 use kube_cel::cel::{Context, ExecutionError, FunctionContext, Program, Value as Cel};
 
+use crate::types::crd::cel_regex;
+
 /// The maximum length of an expression in bytes.
 const LENGTH_MAX: usize = 16 << 10;
 /// The maximum depth of an expression: its evaluation recurses.
@@ -32,8 +34,13 @@ const COST: &str = "@cost";
 const SQUARE: &str = "@square";
 /// The function that counts its second argument, a number, and evaluates the first.
 const STEP: &str = "@step";
+/// The function that evaluates its first argument, the text of `format`, and checks its precisions.
+const FORMAT: &str = "@format";
+/// The maximum precision of a number in `format`. The library panics at those of more than 16 bits.
+const PRECISION_MAX: usize = 1_000;
 /// The message of Kubernetes.
 const TOO_EXPENSIVE: &str = "operation cancelled: actual cost limit exceeded";
+const TOO_PRECISE: &str = "the precision of a number is too large";
 const FAILED: &str = "the evaluator of expressions panicked";
 
 /// Functions whose cost, or result, may be the product of their arguments. Those of `sets` too.
@@ -118,6 +125,15 @@ pub(crate) fn context() -> Context<'static> {
         })
     });
     let budget = Arc::clone(&rest);
+    context.add_function(FORMAT, move |call: &FunctionContext<'_, '_>| {
+        evaluate(call, |value| match value {
+            Cel::String(text) if has_long_precision(text) => {
+                Err(ExecutionError::function_error(COST, TOO_PRECISE))
+            }
+            value => spend(&budget, size(value)),
+        })
+    });
+    let budget = Arc::clone(&rest);
     context.add_function(STEP, move |call: &FunctionContext<'_, '_>| {
         if let Some(Expr::Literal(LiteralValue::Int(nodes))) = call.args.get(1).map(|one| &one.expr)
         {
@@ -129,6 +145,8 @@ pub(crate) fn context() -> Context<'static> {
             Ok(value)
         })
     });
+    let budget = Arc::clone(&rest);
+    cel_regex::add_functions(&mut context, move |cost| spend(&budget, cost));
     context.add_function("lists.range", move |count: i64| {
         spend(&rest, u64::try_from(count).unwrap_or_default())?;
         Ok(Cel::List(Arc::new((0..count).map(Cel::Int).collect())))
@@ -168,6 +186,14 @@ fn spend(rest: &AtomicU64, cost: u64) -> Result<(), ExecutionError> {
         Some(left) if left > 0 => Ok(()),
         _ => Err(ExecutionError::function_error(COST, TOO_EXPENSIVE)),
     }
+}
+
+/// Whether a text for `format` has a precision (`%.2f`) beyond the maximum.
+fn has_long_precision(text: &str) -> bool {
+    text.split("%.").skip(1).any(|rest| {
+        let end = rest.find(|one: char| !one.is_ascii_digit()).unwrap_or(rest.len());
+        end > 0 && rest[..end].parse().map_or(true, |precision: usize| precision > PRECISION_MAX)
+    })
 }
 
 fn size(value: &Cel) -> u64 {
@@ -279,6 +305,10 @@ fn limit_call(call: &mut CallExpr, depth: usize) -> Result<i64, String> {
             *input = cost(SQUARE, inner, None);
         }
     }
+    if let Some(target) = call.target.as_deref_mut().filter(|_| call.func_name == "format") {
+        let inner = std::mem::take(target);
+        *target = cost(FORMAT, inner, None);
+    }
     Ok(nodes)
 }
 
@@ -389,6 +419,8 @@ mod tests {
             format!("size({})", doubled("'aaaaaaaaaaaaaaaa'", "v.replace('a', v)")),
             format!("lists.range(20000).map(x, {long}).join({long})"),
             "lists.range(100000).map(x, x).size() > 0".to_owned(),
+            r"lists.range(1000).all(x, !'a'.matches('(\\w{4}){4}' + string(x)))".to_owned(),
+            format!("lists.range(1000).all(x, {long}.find('(a|aa)*b{{0,9}}c') == '')"),
             "[lists.range(1000000)].all(format, lists.range(1000).all(x, format.size() > 0))"
                 .to_owned(),
         ];
@@ -400,7 +432,24 @@ mod tests {
 
     #[test]
     fn evaluation_fails_when_the_library_panics() {
-        assert_eq!(evaluated("'%.100000f'.format([1.0])").unwrap_err(), FAILED);
+        let mut context = context();
+        context.add_function("panics", |_: &FunctionContext<'_, '_>| -> Result<Cel, _> {
+            panic!("as a function of the library may")
+        });
+        let error = CelExpression::compile("panics() == 1").unwrap().execute(&context);
+        assert_eq!(cost_message(&error.unwrap_err()), Some(FAILED));
+    }
+
+    #[test]
+    fn format_is_refused_when_a_precision_is_long() {
+        for text in [
+            "'%.100000f'.format([1.0])",
+            "['%.1f %.99999999999999999999f'].map(x, x.format([1.0, 1.0]))",
+            "('%.' + string(65536) + 'e').format([1.0])",
+        ] {
+            assert_eq!(evaluated(text).unwrap_err(), TOO_PRECISE, "{text}");
+        }
+        assert_eq!(evaluated("'%.2f'.format([1.0]) == '1.00'"), Ok(Cel::Bool(true)));
     }
 
     #[test]
@@ -417,6 +466,9 @@ mod tests {
             "lists.range(1000).map(x, 'a text of some length').size() == 1000",
             "lists.range(1000).filter(x, x % 2 == 0).all(x, x < 1000)",
             "sets.contains([1, 2], [2])",
+            r"lists.range(1000).all(x, string(x).matches('^[0-9]{1,9}$') && matches('a', '^\\w{1,63}$'))",
+            "'a1b22'.find('[0-9]+') == '1' && 'a1b22'.findAll('[0-9]+') == ['1', '22']",
+            "'a1b22'.findAll('[0-9]+', 1) == ['1'] && 'a1'.findAll('[0-9]', -1) == ['1']",
             "sets.intersects(lists.range(1000), [999])",
             "lists.range(1000).distinct().size() == 1000",
             "'a,b'.split(',').map(x, x + '!').join(';') == 'a!;b!'",

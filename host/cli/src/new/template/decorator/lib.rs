@@ -1,10 +1,8 @@
 //! @name@: each `@kind@` with the annotation `@name@/label` gets the label `@name@` with its value.
 
 use innkeeper_sdk::{
-@namespaced@    Apply, Context, Describe, Desired, Manifest, Metadata, Observed, Outcome, Policy, Primary,
-@namespaced@    Reconciler, Resource,
-@cluster@    Apply, Context, Describe, Desired, Manifest, Metadata, Observed, Outcome, Policy, Primary,
-@cluster@    Reconciler, Resource, Scope,
+    Apply, Context, Describe, Desired, Manifest, Metadata, Observed, Outcome, Policy, Reconciler,
+    kind, names,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,28 +19,8 @@ pub struct @kind@ {
     pub metadata: Metadata,
 }
 
-impl Resource for @kind@ {
-    const API_VERSION: &'static str = "@api_version@";
-    const KIND: &'static str = "@kind@";
-    const PLURAL: &'static str = "@plural@";
-@cluster@    const SCOPE: Scope = Scope::Cluster;
-}
-
-impl Primary for @kind@ {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-}
-
-impl Apply for @kind@ {
-    fn metadata(&self) -> &Metadata {
-        &self.metadata
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        &mut self.metadata
-    }
-}
+@namespaced@kind!(Primary + Apply for @kind@, "@api_version@", "@plural@");
+@cluster@kind!(Primary + Apply for @kind@, "@api_version@", "@plural@", Cluster);
 
 /// The reconcile logic.
 pub struct Guest;
@@ -64,6 +42,11 @@ impl Reconciler for Guest {
         let Some(value) = observed.primary().metadata.annotations.get(ANNOTATION) else {
             return Desired::new().complete();
         };
+        if !names::is_label_value(value) {
+            let message =
+                format!("the annotation {ANNOTATION} is not the value of a label: {value:?}");
+            return Outcome::failed_permanently("InvalidAnnotation", message);
+        }
         let merged = @kind@ {
             metadata: Metadata::named(observed.name()),
         };

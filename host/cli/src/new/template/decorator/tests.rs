@@ -21,6 +21,13 @@ fn label_has_the_value_of_the_annotation() {
 }
 
 #[test]
+fn run_fails_when_the_annotation_is_not_the_value_of_a_label() {
+    given(&json!({ ANNOTATION: "not a label" }))
+        .run()
+        .failed_because("InvalidAnnotation");
+}
+
+#[test]
 fn object_without_the_annotation_is_not_touched() {
     given(&json!({})).run().is_complete().desires_objects(0);
 }

@@ -1,6 +1,7 @@
 @reconciler@// Each @kind@ becomes a ConfigMap with its text.
 @decorator@// Each @kind@ with the annotation @name@/label gets the label @name@ with its value.
-import { complete } from './innkeeper.js';
+@reconciler@import { complete } from './innkeeper.js';
+@decorator@import { complete, failed } from './innkeeper.js';
 @reconciler@import { CRD } from './crd.js';
 
 export const KIND = {
@@ -12,6 +13,9 @@ export const KIND = {
 
 @reconciler@const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' };
 @reconciler@
+@decorator@// At most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends.
+@decorator@const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
+@decorator@
 /** Returns the `manifest` document. */
 export function describe() {
   return {
@@ -38,6 +42,10 @@ export function reconcile({ object }) {
 @decorator@  const label = annotations['@name@/label'];
 @decorator@  if (label === undefined) {
 @decorator@    return complete();
+@decorator@  }
+@decorator@  if (!LABEL_VALUE.test(label)) {
+@decorator@    const message = `the annotation @name@/label is not the value of a label: ${label}`;
+@decorator@    return failed('InvalidAnnotation', message, { permanent: true });
 @decorator@  }
 @decorator@  const { apiVersion, kind } = KIND;
 @decorator@  const merged = { apiVersion, kind, metadata: { name, labels: { '@name@': label } } };

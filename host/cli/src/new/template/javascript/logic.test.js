@@ -54,6 +54,15 @@ test('manifest conforms to the schema', () => {
 @decorator@  assert.deepEqual(policy, ['merge']);
 @decorator@});
 @decorator@
+@decorator@test('run fails when the annotation is not the value of a label', () => {
+@decorator@  for (const label of ['not a label', 'a\n', '-a', 'a'.repeat(64)]) {
+@decorator@    const annotations = { '@name@/label': label };
+@decorator@    const { tag, document } = run({ metadata: { name: 'first', annotations } });
+@decorator@    assert.equal(tag, 'failed');
+@decorator@    assert.equal(document.reason, 'InvalidAnnotation');
+@decorator@  }
+@decorator@});
+@decorator@
 @decorator@test('object without the annotation is not touched', () => {
 @decorator@  const { document } = run({ metadata: { name: 'first' } });
 @decorator@  assert.deepEqual(document, {});

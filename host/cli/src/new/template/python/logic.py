@@ -1,8 +1,11 @@
 @reconciler@"""Each @kind@ becomes a ConfigMap with its text."""
 @decorator@"""Each @kind@ with the annotation @name@/label gets the label @name@ with its value."""
 
+@decorator@import re
+@decorator@
 @reconciler@from crd import CRD
-from innkeeper import complete
+@reconciler@from innkeeper import complete
+@decorator@from innkeeper import complete, failed
 
 KIND = {
     "apiVersion": "@api_version@",
@@ -11,6 +14,9 @@ KIND = {
 @cluster@    "scope": "Cluster",
 }
 @reconciler@CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}
+
+@decorator@# At most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends.
+@decorator@LABEL_VALUE = re.compile("([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 
 
 def describe():
@@ -44,6 +50,9 @@ def reconcile(observed):
 @decorator@    label = metadata.get("annotations", {}).get("@name@/label")
 @decorator@    if label is None:
 @decorator@        return complete()
+@decorator@    if not LABEL_VALUE.fullmatch(label):
+@decorator@        message = f"the annotation @name@/label is not the value of a label: {label}"
+@decorator@        return failed("InvalidAnnotation", message, permanent=True)
 @decorator@    merged = {
 @decorator@        "apiVersion": KIND["apiVersion"],
 @decorator@        "kind": KIND["kind"],

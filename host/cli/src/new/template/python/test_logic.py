@@ -55,6 +55,12 @@ class Guest(unittest.TestCase):
 @decorator@        self.assertEqual(merged["object"]["metadata"]["labels"], {"@name@": "web"})
 @decorator@        self.assertEqual(merged["policy"], ["merge"])
 @decorator@
+@decorator@    def test_run_fails_when_the_annotation_is_not_the_value_of_a_label(self):
+@decorator@        for label in ("not a label", "a\n", "-a", "a" * 64):
+@decorator@            metadata = {"name": "first", "annotations": {"@name@/label": label}}
+@decorator@            tag, failure = run(metadata=metadata)
+@decorator@            self.assertEqual((tag, failure["reason"]), ("failed", "InvalidAnnotation"))
+@decorator@
 @decorator@    def test_object_without_the_annotation_is_not_touched(self):
 @decorator@        self.assertEqual(run(metadata={"name": "first"}), ("complete", {}))
 
