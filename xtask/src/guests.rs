@@ -22,6 +22,9 @@ use crate::progress::say;
 /// What a ConfigMap can hold (1 MiB, its keys and metadata included).
 const CONFIG_MAP_BYTES: u64 = 1024 * 1024;
 
+/// The SDKs of other languages, of which no component of Rust has anything.
+const OTHER_SDKS: [&str; 3] = ["sdk-go", "sdk-py", "sdk-ts"];
+
 /// A guest that has been built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Component {
@@ -63,7 +66,9 @@ pub(crate) fn build_with(
 ) -> Result<Vec<Component>> {
     let guests = root.join("guests");
     let all = discover(&guests)?;
-    let others: Vec<&Path> = all.iter().filter_map(Source::other_folder).collect();
+    let sdks = OTHER_SDKS.map(|sdk| guests.join(sdk));
+    let scripts = all.iter().filter_map(Source::other_folder);
+    let others: Vec<&Path> = scripts.chain(sdks.iter().map(PathBuf::as_path)).collect();
     let wanted = select(&all, names)?;
     let out = guests.join("target/components");
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
