@@ -111,8 +111,8 @@ pub(crate) fn build_with(
         .collect()
 }
 
-/// The checks of the guests that need no wasm: format, lints and tests of the workspace, and the
-/// tests of guests in other languages.
+/// The checks of the guests that need no wasm: format, lints and tests of the workspace, and types
+/// and tests of the SDKs and guests in other languages.
 ///
 /// # Errors
 /// If there is no toolchain, or the guests cannot be listed.
@@ -128,8 +128,12 @@ pub(crate) fn checks(root: &Path) -> Result<Vec<Command>> {
         command.current_dir(root.join("guests"));
         command
     });
-    let others = languages::discover(&root.join("guests"))?;
-    rust.into_iter().map(Ok).chain(others.iter().map(|script| script.tests(root))).collect()
+    let mut checks = Vec::from(rust);
+    checks.extend(languages::sdk_checks(root)?);
+    for script in languages::discover(&root.join("guests"))? {
+        checks.extend(script.checks(root)?);
+    }
+    Ok(checks)
 }
 
 /// Runs the guests' tests so that they write what they would otherwise compare: CRDs and

@@ -34,6 +34,7 @@ impl Language {
             Self::Python => &[
                 "python3 -m venv .venv",
                 ".venv/bin/pip install --require-hashes -r requirements.txt",
+                ".venv/bin/mypy .",
                 ".venv/bin/python -m unittest",
                 ".venv/bin/componentize-py --wit-path wit/guest.wit --world reconciler-guest componentize --stub-wasi guest --output @component@",
             ],

@@ -299,16 +299,24 @@ fn check_kind(kind: &str, decorates: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the code of the template uses this name.
+/// Whether the code of the template uses this name, in any language.
 fn is_in_template(name: &str, decorates: bool) -> bool {
     let is_rust =
         |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "rs");
-    let files = files(Language::Rust, decorates);
-    let sources = files.iter().filter(|(path, _)| is_rust(path));
-    sources.flat_map(|(_, text)| text.lines()).any(|line| {
-        let code = line.split("//").next().unwrap_or_default();
+    let has_name = |code: &str| {
         code.split(|c: char| !c.is_alphanumeric() && c != '@').any(|word| word == name)
-    })
+    };
+    let rust = files(Language::Rust, decorates);
+    let sources = rust.iter().filter(|(path, _)| is_rust(path));
+    let mut rust = sources
+        .flat_map(|(_, text)| text.lines())
+        .map(|line| line.split("//").next().unwrap_or_default());
+    let python = files(Language::Python, decorates);
+    let logic = python.iter().filter(|(path, _)| *path == "logic.py");
+    let mut imports = logic
+        .flat_map(|(_, text)| text.lines())
+        .filter_map(|line| line.split_once("from innkeeper import").map(|(_, names)| names));
+    rust.any(has_name) || imports.any(has_name)
 }
 
 fn check_group(group: &str) -> anyhow::Result<()> {
@@ -367,6 +375,7 @@ mod tests {
             ("ConfigMap", "another type ConfigMap"),
             ("Guest", "another type Guest"),
             ("Self", "another type Self"),
+            ("Kind", "another type Kind"),
         ] {
             let error = refused("hello", kind, "example.com");
             assert!(error.contains(why), "{kind}: {error}");

@@ -17,14 +17,18 @@ pub(super) fn files(language: Language, decorates: bool) -> Vec<(&'static str, &
         (Language::Javascript, false) => (JAVASCRIPT, &[("crd.js", CRD_JS)]),
         (Language::Javascript, true) => (JAVASCRIPT, &[]),
     };
-    let others: Files = if language == Language::Rust { &[] } else { CONTRACT };
+    let others = match language {
+        Language::Rust => Vec::new(),
+        Language::Python => [&[WIT], PYTHON_SDK].concat(),
+        Language::Javascript => [&[WIT], CONTRACT].concat(),
+    };
     let sample = if decorates {
         include_str!("template/decorator/sample.yaml")
     } else {
         include_str!("template/sample.yaml")
     };
     let common = [("module.yaml", include_str!("template/module.yaml")), ("sample.yaml", sample)];
-    [logic, definition, others, &common].concat()
+    [logic, definition, &others, &common].concat()
 }
 
 const RUST: Files = &[
@@ -57,14 +61,48 @@ const PYTHON: Files = &[
     (".gitignore", "/.venv\n__pycache__\n*.wasm\n"),
     ("README.md", include_str!("template/script-readme.md")),
     ("guest.py", example!("quota-py/guest.py")),
-    ("innkeeper.py", example!("quota-py/innkeeper.py")),
     ("logic.py", include_str!("template/python/logic.py")),
+    ("mypy.ini", example!("quota-py/mypy.ini")),
     ("requirements.txt", example!("quota-py/requirements.txt")),
     ("test_logic.py", include_str!("template/python/test_logic.py")),
 ];
 
+/// The SDK for Python, as a package next to the guest.
+macro_rules! python_sdk {
+    ($($path:literal),* $(,)?) => {
+        &[$((
+            concat!("innkeeper/", $path),
+            include_str!(concat!("../../../../guests/sdk-py/src/innkeeper/", $path)),
+        )),*]
+    };
+}
+
+const PYTHON_SDK: Files = python_sdk![
+    "__init__.py",
+    "component.py",
+    "condition.py",
+    "context.py",
+    "decode.py",
+    "describe.py",
+    "desired.py",
+    "documents.py",
+    "errors.py",
+    "guest.py",
+    "kind.py",
+    "observed.py",
+    "py.typed",
+    "run.py",
+    "schema/desired.json",
+    "schema/failure.json",
+    "schema/manifest.json",
+    "schema/observed-list.json",
+    "schema/observed-object.json",
+    "schema/observed.json",
+    "testing.py",
+];
+
 const CRD_PY: &str = concat!(
-    "\"\"\"The CustomResourceDefinition of a @kind@.\"\"\"\n\nimport json\n\nCRD = json.loads(\n    \"\"\"\n",
+    "\"\"\"The CustomResourceDefinition of a @kind@.\"\"\"\n\nimport json\nfrom typing import Any\n\nCRD: dict[str, Any] = json.loads(\n    \"\"\"\n",
     include_str!("template/crd.json"),
     "\"\"\"\n)\n"
 );
@@ -88,10 +126,9 @@ const CRD_JS: &str = concat!(
 );
 
 /// The names in the files of the examples, and the ones that take their place.
-pub(super) const RENAMED: [(&str, &str, &str); 10] = [
-    ("guest.py", "import quota", "import logic"),
-    ("guest.py", "quota.describe()", "logic.describe()"),
-    ("guest.py", "quota.reconcile", "logic.reconcile"),
+pub(super) const RENAMED: [(&str, &str, &str); 9] = [
+    ("guest.py", "from quota import Quota", "from logic import @kind@Guest"),
+    ("guest.py", "export(Quota)", "export(@kind@Guest)"),
     ("guest.js", "import * as labels from './labels.js'", "import * as logic from './logic.js'"),
     ("guest.js", "exported(labels, write)", "exported(logic, write)"),
     ("build.mjs", "'../../../wit/guest.wit'", "'wit/guest.wit'"),
@@ -101,9 +138,11 @@ pub(super) const RENAMED: [(&str, &str, &str); 10] = [
     ("package-lock.json", "labels-js", "@name@"),
 ];
 
-/// The contract, for the tools and the tests of the guest.
+/// The contract, for the tools of the guest.
+const WIT: (&str, &str) = ("wit/guest.wit", include_str!("../../../../wit/guest.wit"));
+
+/// The schemas of the contract, for the tests of the guest.
 const CONTRACT: Files = &[
-    ("wit/guest.wit", include_str!("../../../../wit/guest.wit")),
     ("wit/schema/desired.json", include_str!("../../../../wit/schema/desired.json")),
     ("wit/schema/failure.json", include_str!("../../../../wit/schema/failure.json")),
     ("wit/schema/manifest.json", include_str!("../../../../wit/schema/manifest.json")),

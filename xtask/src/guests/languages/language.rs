@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+/// The sources of the SDK for Python, below the root.
+pub(super) const PYTHON_SDK: &str = "guests/sdk-py/src";
+
 /// A language. A file in the guest's folder identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
@@ -16,6 +19,11 @@ impl Language {
             Self::Python => &["requirements.txt"],
             Self::JavaScript => &["package.json", "package-lock.json"],
         }
+    }
+
+    /// The folder with the sources of its SDK, below the root.
+    pub(super) fn sdk_sources(self) -> Option<&'static str> {
+        (self == Self::Python).then_some(PYTHON_SDK)
     }
 
     /// The language of the guest in a folder, if it is one of these.
