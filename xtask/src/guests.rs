@@ -398,6 +398,7 @@ mod tests {
         let others: Vec<_> = sources.iter().filter_map(Source::other_folder).collect();
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/labels-js")));
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/quota-py")));
+        assert!(others.iter().any(|folder| folder.ends_with("guests/examples/pages-ts")));
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn passes_its_tests_and_builds(language: &str, link: &str, target: &Path, build:
         symlink(target, folder.join(link)).unwrap();
         let lines = offline(&folder);
         let is_check = |line: &&String| {
-            [" test", "unittest", "bin/mypy"].iter().any(|check| line.contains(check))
+            [" test", "run check", "unittest", "bin/mypy"].iter().any(|check| line.contains(check))
         };
         let checks: Vec<&String> = lines.iter().filter(is_check).collect();
         assert!(!checks.is_empty(), "{lines:?}");
@@ -119,4 +119,10 @@ fn guest_in_python_passes_its_tests_and_builds() {
 fn guest_in_javascript_passes_its_tests_and_builds() {
     let tools = tools("node_modules/@bytecodealliance").join("node_modules");
     passes_its_tests_and_builds("javascript", "node_modules", &tools, "npm run build");
+}
+
+#[test]
+fn guest_in_typescript_passes_its_tests_and_builds() {
+    let tools = tools("node_modules/typescript").join("node_modules");
+    passes_its_tests_and_builds("typescript", "node_modules", &tools, "npm run build");
 }

@@ -2,8 +2,8 @@
 //!
 //! A file identifies the language of a folder of `guests/examples`: `requirements.txt` is Python,
 //! whose module `guest` is the guest; `package.json` is JavaScript, whose `build.mjs` makes the
-//! component. The tools come from the package registry of the language, with the versions and
-//! checksums of `requirements.txt` and `package-lock.json`.
+//! component; with `tsconfig.json` it is TypeScript. The tools come from the package registry of
+//! the language, with the versions and checksums of `requirements.txt` and `package-lock.json`.
 
 mod language;
 mod sdk;
@@ -15,18 +15,11 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use self::language::{Language, PYTHON_SDK};
+use self::language::{Language, PYTHON_SDK, UNITTEST, WIT};
 pub(super) use self::sdk::checks as sdk_checks;
 use self::tools::Tools;
 use super::inputs;
 use crate::command;
-
-/// The contract of the components.
-const WIT: &str = "wit/guest.wit";
-
-/// Runs Python's tests like `python -m unittest -v`, but prints to standard output.
-const UNITTEST: &str = "import sys, unittest; \
-    unittest.main(None, testRunner=unittest.TextTestRunner(sys.stdout, verbosity=2))";
 
 /// A guest in another language.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +59,7 @@ impl Script {
     pub(super) fn digest(&self, root: &Path) -> Result<String> {
         let mut files = workshop::sources(&self.folder)?;
         files.push(root.join(WIT));
-        if let Some(sdk) = self.language.sdk_sources() {
+        if let Some(sdk) = self.language.sdk() {
             files.extend(workshop::sources(&root.join(sdk))?);
         }
         inputs::digest_of(root, &[include_bytes!("languages.rs")], files)
@@ -85,9 +78,7 @@ impl Script {
         let wit = root.join(WIT);
         let mut build = match self.language {
             Language::Python => {
-                // A copy, since the interpreter writes next to the modules that it imports.
-                let sdk = root.join("target/guests/sdk-py/src");
-                workshop::copy(&root.join(PYTHON_SDK), &sdk)?;
+                let sdk = sdk::copy(root, self.language, &tools)?;
                 let mut build = tools.program("componentize-py");
                 build.args(["--quiet", "--world", "reconciler-guest", "--wit-path"]).arg(wit);
                 build.args(["componentize", "--stub-wasi", "--python-path"]);
@@ -95,7 +86,8 @@ impl Script {
                 build.args(["guest", "--output"]).arg(&made);
                 build
             }
-            Language::JavaScript => {
+            Language::JavaScript | Language::TypeScript => {
+                sdk::copy(root, self.language, &tools)?;
                 let mut build = Command::new("node");
                 build.arg("build.mjs").arg(wit).arg(&made);
                 build
@@ -127,6 +119,10 @@ impl Script {
                 let mut tests = Command::new("node");
                 tests.args(["--test", "--test-reporter=tap"]);
                 vec![tests]
+            }
+            Language::TypeScript => {
+                sdk::copy(root, self.language, &tools)?;
+                sdk::typescript_checks(&tools)
             }
         };
         let workshop = self.workshop(root, &tools)?;
@@ -179,13 +175,19 @@ mod tests {
             ("examples/b/requirements.txt", ""),
             ("examples/a/package.json", "{}"),
             ("examples/c/Cargo.toml", ""),
+            ("examples/d/package.json", "{}"),
+            ("examples/d/tsconfig.json", "{}"),
         ]);
         let found: Vec<_> = discover(root.path())
             .unwrap()
             .into_iter()
             .map(|script| (script.name, script.language))
             .collect();
-        let expected = [("a".to_owned(), Language::JavaScript), ("b".to_owned(), Language::Python)];
+        let expected = [
+            ("a".to_owned(), Language::JavaScript),
+            ("b".to_owned(), Language::Python),
+            ("d".to_owned(), Language::TypeScript),
+        ];
         assert_eq!(found, expected);
     }
 

@@ -227,6 +227,7 @@ impl Names {
                 "reconciler" => !self.decorates,
                 "python" => self.language == Language::Python,
                 "javascript" => self.language == Language::Javascript,
+                "typescript" => self.language == Language::Typescript,
                 _ => return None,
             })
         };
@@ -311,11 +312,11 @@ fn is_in_template(name: &str, decorates: bool) -> bool {
     let mut rust = sources
         .flat_map(|(_, text)| text.lines())
         .map(|line| line.split("//").next().unwrap_or_default());
-    let python = files(Language::Python, decorates);
-    let logic = python.iter().filter(|(path, _)| *path == "logic.py");
+    let others = [Language::Python, Language::Typescript].map(|other| files(other, decorates));
+    let logic = others.iter().flatten().filter(|(path, _)| path.contains("logic."));
     let mut imports = logic
         .flat_map(|(_, text)| text.lines())
-        .filter_map(|line| line.split_once("from innkeeper import").map(|(_, names)| names));
+        .filter(|line| line.contains("import ") && line.contains("innkeeper"));
     rust.any(has_name) || imports.any(has_name)
 }
 
@@ -376,6 +377,7 @@ mod tests {
             ("Guest", "another type Guest"),
             ("Self", "another type Self"),
             ("Kind", "another type Kind"),
+            ("KubeObject", "another type KubeObject"),
         ] {
             let error = refused("hello", kind, "example.com");
             assert!(error.contains(why), "{kind}: {error}");

@@ -16,11 +16,14 @@ pub(super) fn files(language: Language, decorates: bool) -> Vec<(&'static str, &
         (Language::Python, true) => (PYTHON, &[]),
         (Language::Javascript, false) => (JAVASCRIPT, &[("crd.js", CRD_JS)]),
         (Language::Javascript, true) => (JAVASCRIPT, &[]),
+        (Language::Typescript, false) => (TYPESCRIPT, &[("src/crd.ts", CRD_JS)]),
+        (Language::Typescript, true) => (TYPESCRIPT, &[]),
     };
     let others = match language {
         Language::Rust => Vec::new(),
         Language::Python => [&[WIT], PYTHON_SDK].concat(),
         Language::Javascript => [&[WIT], CONTRACT].concat(),
+        Language::Typescript => [&[WIT], TYPESCRIPT_SDK].concat(),
     };
     let sample = if decorates {
         include_str!("template/decorator/sample.yaml")
@@ -67,17 +70,18 @@ const PYTHON: Files = &[
     ("test_logic.py", include_str!("template/python/test_logic.py")),
 ];
 
-/// The SDK for Python, as a package next to the guest.
-macro_rules! python_sdk {
-    ($($path:literal),* $(,)?) => {
+/// Files of an SDK, in the folder `innkeeper` of the guest.
+macro_rules! sdk {
+    ($folder:literal: $($path:literal),* $(,)?) => {
         &[$((
             concat!("innkeeper/", $path),
-            include_str!(concat!("../../../../guests/sdk-py/src/innkeeper/", $path)),
+            include_str!(concat!("../../../../guests/", $folder, "/", $path)),
         )),*]
     };
 }
 
-const PYTHON_SDK: Files = python_sdk![
+const PYTHON_SDK: Files = sdk![
+    "sdk-py/src/innkeeper":
     "__init__.py",
     "component.py",
     "condition.py",
@@ -119,6 +123,43 @@ const JAVASCRIPT: Files = &[
     ("package.json", example!("labels-js/package.json")),
 ];
 
+const TYPESCRIPT: Files = &[
+    (".gitignore", "/node_modules\n/build\n*.wasm\n"),
+    ("README.md", include_str!("template/script-readme.md")),
+    ("build.mjs", example!("pages-ts/build.mjs")),
+    ("package-lock.json", example!("pages-ts/package-lock.json")),
+    ("package.json", example!("pages-ts/package.json")),
+    ("src/guest.ts", example!("pages-ts/src/guest.ts")),
+    ("src/logic.ts", include_str!("template/typescript/logic.ts")),
+    ("test.mjs", example!("pages-ts/test.mjs")),
+    ("test/logic.test.ts", include_str!("template/typescript/logic.test.ts")),
+    ("tsconfig.json", example!("pages-ts/tsconfig.json")),
+];
+
+const TYPESCRIPT_SDK: Files = sdk![
+    "sdk-ts":
+    "schema/desired.json",
+    "schema/failure.json",
+    "schema/manifest.json",
+    "schema/observed-list.json",
+    "schema/observed-object.json",
+    "schema/observed.json",
+    "src/component.ts",
+    "src/condition.ts",
+    "src/context.ts",
+    "src/describe.ts",
+    "src/desired.ts",
+    "src/documents.ts",
+    "src/errors.ts",
+    "src/guest.ts",
+    "src/index.ts",
+    "src/kind.ts",
+    "src/observed.ts",
+    "src/run.ts",
+    "src/testing.ts",
+    "src/wit.d.ts",
+];
+
 const CRD_JS: &str = concat!(
     "// The CustomResourceDefinition of a @kind@.\nexport const CRD = ",
     include_str!("template/crd.json"),
@@ -126,7 +167,7 @@ const CRD_JS: &str = concat!(
 );
 
 /// The names in the files of the examples, and the ones that take their place.
-pub(super) const RENAMED: [(&str, &str, &str); 9] = [
+pub(super) const RENAMED: [(&str, &str, &str); 16] = [
     ("guest.py", "from quota import Quota", "from logic import @kind@Guest"),
     ("guest.py", "export(Quota)", "export(@kind@Guest)"),
     ("guest.js", "import * as labels from './labels.js'", "import * as logic from './logic.js'"),
@@ -136,6 +177,13 @@ pub(super) const RENAMED: [(&str, &str, &str); 9] = [
     ("package.json", "Labels on every Namespace: a guest in JavaScript", "A guest in JavaScript"),
     ("package.json", "labels-js", "@name@"),
     ("package-lock.json", "labels-js", "@name@"),
+    ("src/guest.ts", "import { pages } from './pages.js'", "import { guest } from './logic.js'"),
+    ("src/guest.ts", "exported(pages)", "exported(guest)"),
+    ("build.mjs", "pages-ts", "@name@"),
+    ("package.json", "A ConfigMap for every Page: a guest in TypeScript", "A guest in TypeScript"),
+    ("package.json", "pages-ts", "@name@"),
+    ("package-lock.json", "pages-ts", "@name@"),
+    ("tsconfig.json", "../../sdk-ts/src/", "./innkeeper/src/"),
 ];
 
 /// The contract, for the tools of the guest.

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::language::{Language, PYTHON_SDK};
+use super::language::{Language, PYTHON_SDK, TYPESCRIPT_SDK, UNITTEST, WIT};
 use super::tools::Tools;
-use super::{UNITTEST, WIT};
+use super::workshop;
 use crate::command;
 
 /// The commands that check the types of the SDKs and run their tests.
@@ -15,6 +15,45 @@ use crate::command;
 /// # Errors
 /// If the tools are missing, or the bindings of the contract cannot be generated.
 pub(crate) fn checks(root: &Path) -> Result<Vec<Command>> {
+    let mut checks = python_checks(root)?;
+    let tools = Tools::here(Language::TypeScript, &root.join("guests/examples/pages-ts"))
+        .context("the SDK for TypeScript in guests/sdk-ts needs these tools")?;
+    let folder = copy(root, Language::TypeScript, &tools)?;
+    let mut typescript = typescript_checks(&tools);
+    for check in &mut typescript {
+        check.current_dir(&folder);
+    }
+    checks.extend(typescript);
+    Ok(checks)
+}
+
+/// Copies the SDK of a language, if it has one, to where builds and tests of guests find it: the
+/// interpreters write next to what they import, and node finds modules by their folder.
+///
+/// # Errors
+/// If a file cannot be copied.
+pub(super) fn copy(root: &Path, language: Language, tools: &Tools) -> Result<PathBuf> {
+    // From a copy of a guest, the paths to it are those from the guest.
+    let (from, to) = match language {
+        Language::Python => (PYTHON_SDK, "target/sdk-py/src"),
+        Language::TypeScript => (TYPESCRIPT_SDK, "target/sdk-ts"),
+        Language::JavaScript => return Ok(PathBuf::new()),
+    };
+    let to = root.join(to);
+    workshop::copy(&root.join(from), &to)?;
+    tools.link_into(&to)?;
+    Ok(to)
+}
+
+/// The commands that check the types of a folder in TypeScript and run its tests.
+pub(super) fn typescript_checks(tools: &Tools) -> Vec<Command> {
+    let types = tools.program("tsc");
+    let mut tests = Command::new("node");
+    tests.args(["test.mjs", "--test-reporter=tap"]);
+    vec![types, tests]
+}
+
+fn python_checks(root: &Path) -> Result<Vec<Command>> {
     let folder = root.join("guests/sdk-py");
     let tools = Tools::here(Language::Python, &folder)
         .context("the SDK for Python in guests/sdk-py needs these tools")?;

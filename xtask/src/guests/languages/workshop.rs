@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use super::inputs;
 
 /// Folders of tools in a folder of sources, which have no sources.
-const LEFT_BY_TOOLS: [&str; 4] = ["node_modules", "__pycache__", ".venv", ".mypy_cache"];
+const LEFT_BY_TOOLS: [&str; 5] = ["node_modules", "__pycache__", ".venv", ".mypy_cache", "build"];
 
 /// The sources in a folder.
 ///
