@@ -1,8 +1,14 @@
-// node test.mjs [OPTIONS OF NODE]: bundles test/*.test.ts and runs them. Node 20 runs no TypeScript.
+// node test.mjs [OPTIONS OF NODE]: bundles test/*.test.ts and runs them, with the modules of
+// test/host in place of the imports of a component. Node 20 runs no TypeScript.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { build } from 'esbuild';
 
+const host = ['cluster', 'clock', 'log'].map((name) => [
+  `innkeeper:guest/${name}@0.1.0`,
+  resolve(`test/host/${name}.ts`),
+]);
 const tests = readdirSync('test').filter((name) => name.endsWith('.test.ts'));
 const { metafile } = await build({
   entryPoints: tests.map((name) => `test/${name}`),
@@ -12,6 +18,7 @@ const { metafile } = await build({
   target: 'node20',
   sourcemap: 'inline',
   tsconfig: 'tsconfig.json',
+  alias: Object.fromEntries(host),
   outdir: 'build/test',
   metafile: true,
 });

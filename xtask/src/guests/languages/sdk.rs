@@ -60,17 +60,17 @@ fn python_checks(root: &Path) -> Result<Vec<Command>> {
     let sources = root.join(PYTHON_SDK);
     let made = root.join("target/guests/sdk-py");
     let bindings = bindings(root, &tools, &made)?;
+    let path = std::env::join_paths([&sources, &bindings])?;
     let types = |files: &[&str]| {
         let mut types = tools.program("mypy");
         types.arg("--cache-dir").arg(made.join("mypy")).args(files).current_dir(&folder);
-        let path = std::env::join_paths([&sources, &bindings])?;
-        types.env("MYPYPATH", path);
-        anyhow::Ok(types)
+        types.env("MYPYPATH", &path);
+        types
     };
     let mut tests = tools.program("python");
-    tests.args(["-B", "-c", UNITTEST]).env("PYTHONPATH", &sources);
+    tests.args(["-B", "-c", UNITTEST]).env("PYTHONPATH", &path);
     tests.current_dir(folder.join("tests"));
-    Ok(vec![types(&["--package", "innkeeper"])?, types(&["tests"])?, tests])
+    Ok(vec![types(&["--package", "innkeeper"]), types(&["tests"]), tests])
 }
 
 /// Generates what componentize-py would import, for the types of the imports and exports.
