@@ -51,14 +51,19 @@ const DocumentsVersion = \"{version}\"
 
 fn field(member: &Member, types: &[Type], any: &str) -> String {
     let Member { name, doc, values, is_required } = member;
-    let mut go = type_of(values, any);
-    // Only a pointer is left out: an empty struct would be written.
-    let is_object = matches!(values, Values::Named(named) if types
-        .iter()
-        .any(|one| one.name == *named && matches!(one.shape, Shape::Members(_))));
-    if !is_required && is_object {
-        go = format!("*{go}");
-    }
+    let shape = |named: &str| types.iter().find(|one| one.name == named).map(|one| &one.shape);
+    let is_optional_object =
+        |named: &str| !is_required && matches!(shape(named), Some(Shape::Members(_)));
+    let is_any = |named: &str| matches!(shape(named), Some(Shape::Alias(Values::Union(_))));
+    let go = match values {
+        // Only a pointer is left out: an empty struct would be written.
+        Values::Named(named) if is_optional_object(named) => format!("*{named}"),
+        Values::Nullable(inner) => match &**inner {
+            Values::Named(named) if is_any(named) => named.clone(),
+            _ => type_of(values, any),
+        },
+        _ => type_of(values, any),
+    };
     let option = if *is_required { "" } else { ",omitempty" };
     format!("{}\t{} {go} `json:\"{name}{option}\"`\n", comment(doc, "\t"), camel(name))
 }

@@ -135,7 +135,7 @@ class DesiredDocument(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Labels."""
 
-    limit: NotRequired[Limit]
+    limit: NotRequired[Limit | None]
     """At most this
     number."""
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value};
 
-/// Keywords that limit values or describe the schema; no type follows from them.
+/// Keywords that limit values or describe the schema; no type follows from them, nor from those of
+/// other programs, which begin with `x-`.
 const IGNORED: [&str; 15] = [
     "$id",
     "$schema",
@@ -253,7 +254,7 @@ fn check_keywords(schema: &Map<String, Value>, known: &[&str]) -> Result<()> {
     let lost = schema
         .keys()
         .map(String::as_str)
-        .find(|key| !known.contains(key) && !IGNORED.contains(key));
+        .find(|key| !known.contains(key) && !IGNORED.contains(key) && !key.starts_with("x-"));
     match lost {
         None => Ok(()),
         Some(keyword) => bail!(
@@ -277,7 +278,7 @@ pub(super) mod tests {
                 "apiVersion": { "description": "The version.", "type": "string" },
                 "kind": { "description": "The kind.", "$ref": "#/$defs/Kind" },
                 "labels": { "description": "Labels.", "type": "object", "additionalProperties": { "type": "string" } },
-                "limit": { "description": "At most this\nnumber.", "$ref": "#/$defs/Limit" },
+                "limit": { "description": "At most this\nnumber.", "anyOf": [{ "$ref": "#/$defs/Limit" }, { "type": "null" }] },
                 "objects": { "description": "Objects.", "type": "array", "items": true },
                 "seconds": { "description": "Seconds.", "type": ["integer", "null"], "minimum": 0 },
                 "status": { "description": "The status.", "type": ["object", "null"], "additionalProperties": true },
@@ -287,7 +288,7 @@ pub(super) mod tests {
                     { "description": "One Pod.", "type": "string", "const": "one-pod" },
                     { "description": "Another.", "type": "string", "const": "Other" },
                 ] },
-                "Limit": { "description": "A limit.", "anyOf": [{ "type": "integer" }, { "type": "string" }] },
+                "Limit": { "description": "A limit.", "anyOf": [{ "type": "integer" }, { "type": "string" }], "x-other": 1 },
             },
         });
         read(&BTreeMap::from([("desired.json".to_owned(), schema.to_string())])).unwrap()
@@ -349,7 +350,7 @@ pub(super) mod tests {
                 Values::Text,
                 Values::Named("Kind".into()),
                 Values::Map(Box::new(Values::Text)),
-                Values::Named("Limit".into()),
+                Values::Nullable(Box::new(Values::Named("Limit".into()))),
                 Values::List(Box::new(Values::Any)),
                 Values::Nullable(Box::new(Values::Integer)),
                 Values::Nullable(Box::new(Values::AnyObject)),

@@ -97,7 +97,7 @@ export interface DesiredDocument {
    * At most this
    * number.
    */
-  limit?: Limit;
+  limit?: Limit | null;
   /** Objects. */
   objects?: unknown[];
   /** Seconds. */
