@@ -22,6 +22,9 @@ use crate::progress::say;
 /// What a ConfigMap can hold (1 MiB, its keys and metadata included).
 const CONFIG_MAP_BYTES: u64 = 1024 * 1024;
 
+/// The SDKs of other languages, of which no component of Rust has anything.
+const OTHER_SDKS: [&str; 3] = ["sdk-go", "sdk-py", "sdk-ts"];
+
 /// A guest that has been built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Component {
@@ -63,7 +66,9 @@ pub(crate) fn build_with(
 ) -> Result<Vec<Component>> {
     let guests = root.join("guests");
     let all = discover(&guests)?;
-    let others: Vec<&Path> = all.iter().filter_map(Source::other_folder).collect();
+    let sdks = OTHER_SDKS.map(|sdk| guests.join(sdk));
+    let scripts = all.iter().filter_map(Source::other_folder);
+    let others: Vec<&Path> = scripts.chain(sdks.iter().map(PathBuf::as_path)).collect();
     let wanted = select(&all, names)?;
     let out = guests.join("target/components");
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
@@ -106,8 +111,8 @@ pub(crate) fn build_with(
         .collect()
 }
 
-/// The checks of the guests that need no wasm: format, lints and tests of the workspace, and the
-/// tests of guests in other languages.
+/// The checks of the guests that need no wasm: format, lints and tests of the workspace, and types
+/// and tests of the SDKs and guests in other languages.
 ///
 /// # Errors
 /// If there is no toolchain, or the guests cannot be listed.
@@ -123,8 +128,12 @@ pub(crate) fn checks(root: &Path) -> Result<Vec<Command>> {
         command.current_dir(root.join("guests"));
         command
     });
-    let others = languages::discover(&root.join("guests"))?;
-    rust.into_iter().map(Ok).chain(others.iter().map(|script| script.tests(root))).collect()
+    let mut checks = Vec::from(rust);
+    checks.extend(languages::sdk_checks(root)?);
+    for script in languages::discover(&root.join("guests"))? {
+        checks.extend(script.checks(root)?);
+    }
+    Ok(checks)
 }
 
 /// Runs the guests' tests so that they write what they would otherwise compare: CRDs and
@@ -389,6 +398,7 @@ mod tests {
         let others: Vec<_> = sources.iter().filter_map(Source::other_folder).collect();
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/labels-js")));
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/quota-py")));
+        assert!(others.iter().any(|folder| folder.ends_with("guests/examples/pages-ts")));
     }
 
     #[test]

@@ -100,7 +100,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Write wit/schema/*.json from the types of the contract
+    /// Write wit/schema/*.json from the types of the contract, and from them the types of the SDKs
+    /// of other languages
     Schema {
         /// Change no file; fail if one differs
         #[arg(long)]

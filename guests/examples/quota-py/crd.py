@@ -1,11 +1,14 @@
 """The CustomResourceDefinition of a Budget."""
 
+from __future__ import annotations
+
+from typing import Any
+
 GROUP = "example.innkeeper.dev"
-KIND = {"apiVersion": f"{GROUP}/v1", "kind": "Budget", "plural": "budgets"}
 
-QUANTITIES = {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}}
+QUANTITIES: dict[str, Any] = {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": True}}
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "type": "object",
     "required": ["size"],
     "properties": {
@@ -23,7 +26,7 @@ SPEC = {
     },
 }
 
-CONDITION = {
+CONDITION: dict[str, Any] = {
     "type": "object",
     "required": ["type", "status"],
     "properties": {
@@ -36,7 +39,7 @@ CONDITION = {
     },
 }
 
-STATUS = {
+STATUS: dict[str, Any] = {
     "type": "object",
     "properties": {
         "observedGeneration": {"type": "integer", "format": "int64"},
@@ -52,14 +55,14 @@ STATUS = {
 }
 
 
-def _column(name, path):
+def _column(name: str, path: str) -> dict[str, str]:
     return {"name": name, "type": "string", "jsonPath": path}
 
 
-CRD = {
+CRD: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"{KIND['plural']}.{GROUP}"},
+    "metadata": {"name": f"budgets.{GROUP}"},
     "spec": {
         "group": GROUP,
         "scope": "Namespaced",

@@ -364,3 +364,9 @@ fn javascript_guest_renders_its_golden_file() {
     expect_file!["../../../guests/examples/labels-js/golden.yaml"]
         .assert_eq(&rendered_sample("labels-js", "labels: {team: a, tier: web}"));
 }
+
+#[test]
+fn typescript_guest_renders_its_golden_file() {
+    expect_file!["../../../guests/examples/pages-ts/golden.yaml"]
+        .assert_eq(&rendered_sample("pages-ts", "footer: The end"));
+}

@@ -93,9 +93,14 @@ fn passes_its_tests_and_builds(language: &str, link: &str, target: &Path, build:
         let folder = new(&files, &[kind, &["--language", language][..]].concat());
         symlink(target, folder.join(link)).unwrap();
         let lines = offline(&folder);
-        let is_test = |line: &&String| line.contains(" test") || line.contains("unittest");
-        let test = lines.iter().find(is_test).unwrap();
-        shell(&folder, test);
+        let is_check = |line: &&String| {
+            [" test", "run check", "unittest", "bin/mypy"].iter().any(|check| line.contains(check))
+        };
+        let checks: Vec<&String> = lines.iter().filter(is_check).collect();
+        assert!(!checks.is_empty(), "{lines:?}");
+        for check in checks {
+            shell(&folder, check);
+        }
         if index == 0 {
             shell(&folder, lines.iter().find(|line| line.contains(build)).unwrap());
             let component = fs::read(folder.join("hello.wasm")).unwrap();
@@ -106,7 +111,7 @@ fn passes_its_tests_and_builds(language: &str, link: &str, target: &Path, build:
 
 #[test]
 fn guest_in_python_passes_its_tests_and_builds() {
-    let tools = tools("bin/componentize-py");
+    let tools = tools("bin/mypy");
     passes_its_tests_and_builds("python", ".venv", &tools, "componentize-py");
 }
 
@@ -114,4 +119,10 @@ fn guest_in_python_passes_its_tests_and_builds() {
 fn guest_in_javascript_passes_its_tests_and_builds() {
     let tools = tools("node_modules/@bytecodealliance").join("node_modules");
     passes_its_tests_and_builds("javascript", "node_modules", &tools, "npm run build");
+}
+
+#[test]
+fn guest_in_typescript_passes_its_tests_and_builds() {
+    let tools = tools("node_modules/typescript").join("node_modules");
+    passes_its_tests_and_builds("typescript", "node_modules", &tools, "npm run build");
 }

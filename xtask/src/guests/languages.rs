@@ -2,32 +2,24 @@
 //!
 //! A file identifies the language of a folder of `guests/examples`: `requirements.txt` is Python,
 //! whose module `guest` is the guest; `package.json` is JavaScript, whose `build.mjs` makes the
-//! component. The tools come from the package registry of the language, with the versions and
-//! checksums of `requirements.txt` and `package-lock.json`.
+//! component; with `tsconfig.json` it is TypeScript. The tools come from the package registry of
+//! the language, with the versions and checksums of `requirements.txt` and `package-lock.json`.
 
 mod language;
+mod sdk;
 mod tools;
+mod workshop;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use self::language::Language;
+use self::language::{Language, PYTHON_SDK, UNITTEST, WIT};
+pub(super) use self::sdk::checks as sdk_checks;
 use self::tools::Tools;
 use super::inputs;
 use crate::command;
-
-/// The contract of the components.
-const WIT: &str = "wit/guest.wit";
-
-/// Folders of tools in a guest's folder, which have no sources.
-const LEFT_BY_TOOLS: [&str; 3] = ["node_modules", "__pycache__", ".venv"];
-
-/// Runs Python's tests like `python -m unittest -v`, but prints to standard output.
-const UNITTEST: &str = "import sys, unittest; \
-    unittest.main(None, testRunner=unittest.TextTestRunner(sys.stdout, verbosity=2))";
 
 /// A guest in another language.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,13 +52,16 @@ pub(super) fn discover(guests: &Path) -> Result<Vec<Script>> {
 }
 
 impl Script {
-    /// The digest of all inputs of the component: sources, contract, and the list of tools.
+    /// The digest of all inputs of the component: sources, SDK, contract, and the list of tools.
     ///
     /// # Errors
     /// If an input cannot be read.
     pub(super) fn digest(&self, root: &Path) -> Result<String> {
-        let mut files = self.sources()?;
+        let mut files = workshop::sources(&self.folder)?;
         files.push(root.join(WIT));
+        if let Some(sdk) = self.language.sdk() {
+            files.extend(workshop::sources(&root.join(sdk))?);
+        }
         inputs::digest_of(root, &[include_bytes!("languages.rs")], files)
     }
 
@@ -83,12 +78,16 @@ impl Script {
         let wit = root.join(WIT);
         let mut build = match self.language {
             Language::Python => {
+                let sdk = sdk::copy(root, self.language, &tools)?;
                 let mut build = tools.program("componentize-py");
                 build.args(["--quiet", "--world", "reconciler-guest", "--wit-path"]).arg(wit);
-                build.args(["componentize", "--stub-wasi", "guest", "--output"]).arg(&made);
+                build.args(["componentize", "--stub-wasi", "--python-path"]);
+                build.arg(sdk).args(["--python-path", "."]);
+                build.args(["guest", "--output"]).arg(&made);
                 build
             }
-            Language::JavaScript => {
+            Language::JavaScript | Language::TypeScript => {
+                sdk::copy(root, self.language, &tools)?;
                 let mut build = Command::new("node");
                 build.arg("build.mjs").arg(wit).arg(&made);
                 build
@@ -101,26 +100,36 @@ impl Script {
         innkeeper_toolchain::componentize::write(component, &bytes)
     }
 
-    /// The command that runs its tests.
+    /// The commands that check its types and run its tests.
     ///
     /// # Errors
     /// If the tools are missing, or the sources cannot be copied.
-    pub(super) fn tests(&self, root: &Path) -> Result<Command> {
+    pub(super) fn checks(&self, root: &Path) -> Result<Vec<Command>> {
         let tools = self.tools()?;
-        let mut tests = match self.language {
+        let mut checks = match self.language {
             Language::Python => {
+                let sdk = root.join(PYTHON_SDK);
+                let mut types = tools.program("mypy");
+                types.arg(".").env("MYPYPATH", &sdk);
                 let mut tests = tools.program("python");
-                tests.args(["-B", "-c", UNITTEST]);
-                tests
+                tests.args(["-B", "-c", UNITTEST]).env("PYTHONPATH", sdk);
+                vec![types, tests]
             }
             Language::JavaScript => {
                 let mut tests = Command::new("node");
                 tests.args(["--test", "--test-reporter=tap"]);
-                tests
+                vec![tests]
+            }
+            Language::TypeScript => {
+                sdk::copy(root, self.language, &tools)?;
+                sdk::typescript_checks(&tools)
             }
         };
-        tests.current_dir(self.workshop(root, &tools)?);
-        Ok(tests)
+        let workshop = self.workshop(root, &tools)?;
+        for check in &mut checks {
+            check.current_dir(&workshop);
+        }
+        Ok(checks)
     }
 
     fn tools(&self) -> Result<Tools> {
@@ -132,47 +141,14 @@ impl Script {
         })
     }
 
-    /// Copies the sources to a folder next to the tools, so that builds leave no files in the
-    /// sources. The copy has the same depth below the root, so that paths like `../../..` still
-    /// work.
+    /// A copy of the sources, with the tools. It has the same depth below the root, so that paths
+    /// like `../../..` still work.
     fn workshop(&self, root: &Path, tools: &Tools) -> Result<PathBuf> {
         let workshop = root.join("target/guests").join(&self.name);
-        let mut copies = BTreeSet::new();
-        for file in self.sources()? {
-            let copy = workshop.join(file.strip_prefix(&self.folder)?);
-            let content =
-                std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-            // Another process may be reading a file that has not changed.
-            if std::fs::read(&copy).ok().as_ref() != Some(&content) {
-                let write = || {
-                    std::fs::create_dir_all(copy.parent().unwrap_or(&workshop))?;
-                    std::fs::write(&copy, &content)
-                };
-                write().with_context(|| format!("cannot write {}", copy.display()))?;
-            }
-            copies.insert(copy);
-        }
-        let mut old = Vec::new();
-        inputs::collect(&workshop, &LEFT_BY_TOOLS, &mut old)?;
-        for file in old.iter().filter(|file| !copies.contains(*file) && is_source(file)) {
-            std::fs::remove_file(file)
-                .with_context(|| format!("cannot remove {}", file.display()))?;
-        }
+        workshop::copy(&self.folder, &workshop)?;
         tools.link_into(&workshop)?;
         Ok(workshop)
     }
-
-    fn sources(&self) -> Result<Vec<PathBuf>> {
-        let mut files = Vec::new();
-        inputs::collect(&self.folder, &LEFT_BY_TOOLS, &mut files)?;
-        files.retain(|file| is_source(file));
-        Ok(files)
-    }
-}
-
-/// Whether a file is a source, and no component that somebody built.
-fn is_source(file: &Path) -> bool {
-    file.extension().is_none_or(|extension| extension != "wasm")
 }
 
 #[cfg(test)]
@@ -199,19 +175,26 @@ mod tests {
             ("examples/b/requirements.txt", ""),
             ("examples/a/package.json", "{}"),
             ("examples/c/Cargo.toml", ""),
+            ("examples/d/package.json", "{}"),
+            ("examples/d/tsconfig.json", "{}"),
         ]);
         let found: Vec<_> = discover(root.path())
             .unwrap()
             .into_iter()
             .map(|script| (script.name, script.language))
             .collect();
-        let expected = [("a".to_owned(), Language::JavaScript), ("b".to_owned(), Language::Python)];
+        let expected = [
+            ("a".to_owned(), Language::JavaScript),
+            ("b".to_owned(), Language::Python),
+            ("d".to_owned(), Language::TypeScript),
+        ];
         assert_eq!(found, expected);
     }
 
     #[test]
-    fn digest_covers_sources_and_contract_and_ignores_files_of_tools() {
-        let root = with_files(&[(WIT, "package"), ("one/guest.py", "1")]);
+    fn digest_covers_sources_sdk_and_contract_and_ignores_files_of_tools() {
+        let sdk = format!("{PYTHON_SDK}/x.py");
+        let root = with_files(&[(WIT, "package"), ("one/guest.py", "1"), (&sdk, "1")]);
         let one = script(root.path());
         let before = one.digest(root.path()).unwrap();
         for left in
@@ -226,7 +209,10 @@ mod tests {
         let changed = one.digest(root.path()).unwrap();
         assert_ne!(changed, before);
         std::fs::write(root.path().join(WIT), "package b").unwrap();
-        assert_ne!(one.digest(root.path()).unwrap(), changed);
+        let with_contract = one.digest(root.path()).unwrap();
+        assert_ne!(with_contract, changed);
+        std::fs::write(root.path().join(PYTHON_SDK).join("x.py"), "2").unwrap();
+        assert_ne!(one.digest(root.path()).unwrap(), with_contract);
     }
 
     #[test]

@@ -6,10 +6,12 @@ pub(crate) enum Language {
     /// A crate with the SDK.
     #[default]
     Rust,
-    /// A module, and componentize-py.
+    /// A module with the SDK, and componentize-py.
     Python,
     /// A module, and componentize-js.
     Javascript,
+    /// Modules with the SDK, and componentize-js.
+    Typescript,
 }
 
 impl Language {
@@ -19,6 +21,7 @@ impl Language {
             Self::Rust => "Rust",
             Self::Python => "Python",
             Self::Javascript => "JavaScript",
+            Self::Typescript => "TypeScript",
         }
     }
 
@@ -34,10 +37,12 @@ impl Language {
             Self::Python => &[
                 "python3 -m venv .venv",
                 ".venv/bin/pip install --require-hashes -r requirements.txt",
+                ".venv/bin/mypy .",
                 ".venv/bin/python -m unittest",
                 ".venv/bin/componentize-py --wit-path wit/guest.wit --world reconciler-guest componentize --stub-wasi guest --output @component@",
             ],
             Self::Javascript => &["npm ci", "npm test", "npm run build"],
+            Self::Typescript => &["npm ci", "npm run check", "npm test", "npm run build"],
         }
     }
 }

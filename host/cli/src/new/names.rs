@@ -242,6 +242,7 @@ impl Names {
                 "reconciler" => !self.decorates,
                 "python" => self.language == Language::Python,
                 "javascript" => self.language == Language::Javascript,
+                "typescript" => self.language == Language::Typescript,
                 _ => return None,
             })
         };
@@ -314,16 +315,24 @@ fn check_kind(kind: &str, decorates: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the code of the template uses this name.
+/// Whether the code of the template uses this name, in any language.
 fn is_in_template(name: &str, decorates: bool) -> bool {
     let is_rust =
         |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "rs");
-    let files = files(Language::Rust, decorates);
-    let sources = files.iter().filter(|(path, _)| is_rust(path));
-    sources.flat_map(|(_, text)| text.lines()).any(|line| {
-        let code = line.split("//").next().unwrap_or_default();
+    let has_name = |code: &str| {
         code.split(|c: char| !c.is_alphanumeric() && c != '@').any(|word| word == name)
-    })
+    };
+    let rust = files(Language::Rust, decorates);
+    let sources = rust.iter().filter(|(path, _)| is_rust(path));
+    let mut rust = sources
+        .flat_map(|(_, text)| text.lines())
+        .map(|line| line.split("//").next().unwrap_or_default());
+    let others = [Language::Python, Language::Typescript].map(|other| files(other, decorates));
+    let logic = others.iter().flatten().filter(|(path, _)| path.contains("logic."));
+    let mut imports = logic
+        .flat_map(|(_, text)| text.lines())
+        .filter(|line| line.contains("import ") && line.contains("innkeeper"));
+    rust.any(has_name) || imports.any(has_name)
 }
 
 fn check_group(group: &str) -> anyhow::Result<()> {
@@ -382,6 +391,8 @@ mod tests {
             ("ConfigMap", "another type ConfigMap"),
             ("Guest", "another type Guest"),
             ("Self", "another type Self"),
+            ("Kind", "another type Kind"),
+            ("KubeObject", "another type KubeObject"),
         ] {
             let error = refused("hello", kind, "example.com");
             assert!(error.contains(why), "{kind}: {error}");

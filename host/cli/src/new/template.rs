@@ -16,15 +16,22 @@ pub(super) fn files(language: Language, decorates: bool) -> Vec<(&'static str, &
         (Language::Python, true) => (PYTHON, &[]),
         (Language::Javascript, false) => (JAVASCRIPT, &[("crd.js", CRD_JS)]),
         (Language::Javascript, true) => (JAVASCRIPT, &[]),
+        (Language::Typescript, false) => (TYPESCRIPT, &[("src/crd.ts", CRD_JS)]),
+        (Language::Typescript, true) => (TYPESCRIPT, &[]),
     };
-    let others: Files = if language == Language::Rust { &[] } else { CONTRACT };
+    let others = match language {
+        Language::Rust => Vec::new(),
+        Language::Python => [&[WIT], PYTHON_SDK].concat(),
+        Language::Javascript => [&[WIT], CONTRACT].concat(),
+        Language::Typescript => [&[WIT], TYPESCRIPT_SDK].concat(),
+    };
     let sample = if decorates {
         include_str!("template/decorator/sample.yaml")
     } else {
         include_str!("template/sample.yaml")
     };
     let common = [("module.yaml", include_str!("template/module.yaml")), ("sample.yaml", sample)];
-    [logic, definition, others, &common].concat()
+    [logic, definition, &others, &common].concat()
 }
 
 const RUST: Files = &[
@@ -57,14 +64,49 @@ const PYTHON: Files = &[
     (".gitignore", "/.venv\n__pycache__\n*.wasm\n"),
     ("README.md", include_str!("template/script-readme.md")),
     ("guest.py", example!("quota-py/guest.py")),
-    ("innkeeper.py", example!("quota-py/innkeeper.py")),
     ("logic.py", include_str!("template/python/logic.py")),
+    ("mypy.ini", example!("quota-py/mypy.ini")),
     ("requirements.txt", example!("quota-py/requirements.txt")),
     ("test_logic.py", include_str!("template/python/test_logic.py")),
 ];
 
+/// Files of an SDK, in the folder `innkeeper` of the guest.
+macro_rules! sdk {
+    ($folder:literal: $($path:literal),* $(,)?) => {
+        &[$((
+            concat!("innkeeper/", $path),
+            include_str!(concat!("../../../../guests/", $folder, "/", $path)),
+        )),*]
+    };
+}
+
+const PYTHON_SDK: Files = sdk![
+    "sdk-py/src/innkeeper":
+    "__init__.py",
+    "component.py",
+    "condition.py",
+    "context.py",
+    "decode.py",
+    "describe.py",
+    "desired.py",
+    "documents.py",
+    "errors.py",
+    "guest.py",
+    "kind.py",
+    "observed.py",
+    "py.typed",
+    "run.py",
+    "schema/desired.json",
+    "schema/failure.json",
+    "schema/manifest.json",
+    "schema/observed-list.json",
+    "schema/observed-object.json",
+    "schema/observed.json",
+    "testing.py",
+];
+
 const CRD_PY: &str = concat!(
-    "\"\"\"The CustomResourceDefinition of a @kind@.\"\"\"\n\nimport json\n\nCRD = json.loads(\n    \"\"\"\n",
+    "\"\"\"The CustomResourceDefinition of a @kind@.\"\"\"\n\nimport json\nfrom typing import Any\n\nCRD: dict[str, Any] = json.loads(\n    \"\"\"\n",
     include_str!("template/crd.json"),
     "\"\"\"\n)\n"
 );
@@ -81,6 +123,43 @@ const JAVASCRIPT: Files = &[
     ("package.json", example!("labels-js/package.json")),
 ];
 
+const TYPESCRIPT: Files = &[
+    (".gitignore", "/node_modules\n/build\n*.wasm\n"),
+    ("README.md", include_str!("template/script-readme.md")),
+    ("build.mjs", example!("pages-ts/build.mjs")),
+    ("package-lock.json", example!("pages-ts/package-lock.json")),
+    ("package.json", example!("pages-ts/package.json")),
+    ("src/guest.ts", example!("pages-ts/src/guest.ts")),
+    ("src/logic.ts", include_str!("template/typescript/logic.ts")),
+    ("test.mjs", example!("pages-ts/test.mjs")),
+    ("test/logic.test.ts", include_str!("template/typescript/logic.test.ts")),
+    ("tsconfig.json", example!("pages-ts/tsconfig.json")),
+];
+
+const TYPESCRIPT_SDK: Files = sdk![
+    "sdk-ts":
+    "schema/desired.json",
+    "schema/failure.json",
+    "schema/manifest.json",
+    "schema/observed-list.json",
+    "schema/observed-object.json",
+    "schema/observed.json",
+    "src/component.ts",
+    "src/condition.ts",
+    "src/context.ts",
+    "src/describe.ts",
+    "src/desired.ts",
+    "src/documents.ts",
+    "src/errors.ts",
+    "src/guest.ts",
+    "src/index.ts",
+    "src/kind.ts",
+    "src/observed.ts",
+    "src/run.ts",
+    "src/testing.ts",
+    "src/wit.d.ts",
+];
+
 const CRD_JS: &str = concat!(
     "// The CustomResourceDefinition of a @kind@.\nexport const CRD = ",
     include_str!("template/crd.json"),
@@ -88,10 +167,9 @@ const CRD_JS: &str = concat!(
 );
 
 /// The names in the files of the examples, and the ones that take their place.
-pub(super) const RENAMED: [(&str, &str, &str); 10] = [
-    ("guest.py", "import quota", "import logic"),
-    ("guest.py", "quota.describe()", "logic.describe()"),
-    ("guest.py", "quota.reconcile", "logic.reconcile"),
+pub(super) const RENAMED: [(&str, &str, &str); 16] = [
+    ("guest.py", "from quota import Quota", "from logic import @kind@Guest"),
+    ("guest.py", "export(Quota)", "export(@kind@Guest)"),
     ("guest.js", "import * as labels from './labels.js'", "import * as logic from './logic.js'"),
     ("guest.js", "exported(labels, write)", "exported(logic, write)"),
     ("build.mjs", "'../../../wit/guest.wit'", "'wit/guest.wit'"),
@@ -99,11 +177,20 @@ pub(super) const RENAMED: [(&str, &str, &str); 10] = [
     ("package.json", "Labels on every Namespace: a guest in JavaScript", "A guest in JavaScript"),
     ("package.json", "labels-js", "@name@"),
     ("package-lock.json", "labels-js", "@name@"),
+    ("src/guest.ts", "import { pages } from './pages.js'", "import { guest } from './logic.js'"),
+    ("src/guest.ts", "exported(pages)", "exported(guest)"),
+    ("build.mjs", "pages-ts", "@name@"),
+    ("package.json", "A ConfigMap for every Page: a guest in TypeScript", "A guest in TypeScript"),
+    ("package.json", "pages-ts", "@name@"),
+    ("package-lock.json", "pages-ts", "@name@"),
+    ("tsconfig.json", "../../sdk-ts/src/", "./innkeeper/src/"),
 ];
 
-/// The contract, for the tools and the tests of the guest.
+/// The contract, for the tools of the guest.
+const WIT: (&str, &str) = ("wit/guest.wit", include_str!("../../../../wit/guest.wit"));
+
+/// The schemas of the contract, for the tests of the guest.
 const CONTRACT: Files = &[
-    ("wit/guest.wit", include_str!("../../../../wit/guest.wit")),
     ("wit/schema/desired.json", include_str!("../../../../wit/schema/desired.json")),
     ("wit/schema/failure.json", include_str!("../../../../wit/schema/failure.json")),
     ("wit/schema/manifest.json", include_str!("../../../../wit/schema/manifest.json")),

@@ -65,7 +65,11 @@ impl Tools {
 
     /// A program of the tools.
     pub(super) fn program(&self, name: &str) -> Command {
-        Command::new(self.folder.join("bin").join(name))
+        let folder = match self.language {
+            Language::Python => "bin",
+            Language::JavaScript | Language::TypeScript => "node_modules/.bin",
+        };
+        Command::new(self.folder.join(folder).join(name))
     }
 
     /// Links the modules into a folder, so that programs there find them.
@@ -112,8 +116,8 @@ impl Tools {
                         .arg(guest.join(self.language.requirements()[0])),
                 )?;
             }
-            Language::JavaScript => {
-                say("guests: installing JavaScript's tools (about 190 MB, once)");
+            Language::JavaScript | Language::TypeScript => {
+                say("guests: installing JavaScript's tools (about 200 MB, once)");
                 for name in self.language.requirements() {
                     std::fs::copy(guest.join(name), folder.join(name))
                         .with_context(|| format!("cannot copy {name} to {}", folder.display()))?;
@@ -143,7 +147,7 @@ fn interpreter(language: Language) -> Result<String> {
             let required = "python3, 3.10 or later with venv and pip (on Debian: `apt-get install python3-venv`)";
             (ask(Command::new("python3").args(["-c", print])), PYTHON, required)
         }
-        Language::JavaScript => {
+        Language::JavaScript | Language::TypeScript => {
             let print = "`${process.versions.node} ${process.platform} ${process.arch}`";
             let required =
                 "node, 20 or later, and npm (of the system's packages, or of its own site)";

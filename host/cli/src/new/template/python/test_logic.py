@@ -1,68 +1,37 @@
-"""Calls the guest with JSON texts, as the host does, and validates its documents."""
+"""Runs the guest with JSON texts, as the host does. The SDK validates all documents."""
 
-import json
+from __future__ import annotations
+
 import unittest
-from pathlib import Path
 
-import fastjsonschema
+from innkeeper.testing import run
 
-import innkeeper
-import logic
-
-SCHEMAS = Path(__file__).resolve().parent / "wit/schema"
+@reconciler@from logic import CONFIG_MAP, @kind@Guest
+@decorator@from logic import PRIMARY, @kind@Guest
 
 
-def conforms(schema, document):
-    read = json.loads((SCHEMAS / f"{schema}.json").read_text())
-    # The keywords of these schemas mean the same in draft 7.
-    read["$schema"] = "http://json-schema.org/draft-07/schema#"
-    fastjsonschema.compile(read)(document)
-
-
-def run(**object):
-    head = {"apiVersion": logic.KIND["apiVersion"], "kind": logic.KIND["kind"]}
-    observed = {
-        "object": {**head, **object},
-        "owned": [],
-        "unapplied": [],
-        "unserved": [],
-        "deleting": False,
-    }
-    conforms("observed", observed)
-    tag, text = innkeeper.run(logic.reconcile, json.dumps(observed), lambda level, line: None)
-    document = json.loads(text)
-    conforms("failure" if tag == "failed" else "desired", document)
-    return tag, document
-
-
-class Guest(unittest.TestCase):
-    def test_manifest_conforms_to_the_schema(self):
-        conforms("manifest", logic.describe())
-
-@reconciler@    def test_config_map_has_the_name_and_the_text(self):
+class Reconcile(unittest.TestCase):
+@reconciler@    def test_config_map_has_the_name_and_the_text(self) -> None:
 @namespaced_reconciler@        spec = {"text": "Good day"}
 @cluster_reconciler@        spec = {"text": "Good day", "namespace": "default"}
-@reconciler@        tag, desired = run(metadata={"name": "first"}, spec=spec)
-@reconciler@        self.assertEqual(tag, "complete")
-@reconciler@        config_map = desired["objects"][0]["object"]
-@reconciler@        self.assertEqual(config_map["metadata"]["name"], "first")
+@reconciler@        result = run(@kind@Guest, object={"metadata": {"name": "first"}, "spec": spec}).complete()
+@reconciler@        config_map = result.object(CONFIG_MAP, "first")
 @reconciler@        self.assertEqual(config_map["data"], {"text": "Good day"})
-@decorator@    def test_label_has_the_value_of_the_annotation(self):
+@decorator@    def test_label_has_the_value_of_the_annotation(self) -> None:
 @decorator@        metadata = {"name": "first", "annotations": {"@name@/label": "web"}}
-@decorator@        tag, desired = run(metadata=metadata)
-@decorator@        self.assertEqual(tag, "complete")
-@decorator@        merged = desired["objects"][0]
-@decorator@        self.assertEqual(merged["object"]["metadata"]["labels"], {"@name@": "web"})
-@decorator@        self.assertEqual(merged["policy"], ["merge"])
+@decorator@        result = run(@kind@Guest, object={"metadata": metadata}).complete()
+@decorator@        merged = result.object(PRIMARY, "first")
+@decorator@        self.assertEqual(merged["metadata"]["labels"], {"@name@": "web"})
+@decorator@        self.assertEqual(result.policies(PRIMARY, "first"), ["merge"])
 @decorator@
-@decorator@    def test_run_fails_when_the_annotation_is_not_the_value_of_a_label(self):
+@decorator@    def test_run_fails_when_the_annotation_is_not_the_value_of_a_label(self) -> None:
 @decorator@        for label in ("not a label", "a\n", "-a", "a" * 64):
 @decorator@            metadata = {"name": "first", "annotations": {"@name@/label": label}}
-@decorator@            tag, failure = run(metadata=metadata)
-@decorator@            self.assertEqual((tag, failure["reason"]), ("failed", "InvalidAnnotation"))
+@decorator@            run(@kind@Guest, object={"metadata": metadata}).failed("InvalidAnnotation")
 @decorator@
-@decorator@    def test_object_without_the_annotation_is_not_touched(self):
-@decorator@        self.assertEqual(run(metadata={"name": "first"}), ("complete", {}))
+@decorator@    def test_object_without_the_annotation_is_not_touched(self) -> None:
+@decorator@        result = run(@kind@Guest, object={"metadata": {"name": "first"}}).complete()
+@decorator@        self.assertEqual(result.document, {})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,21 @@
+// Write Innkeeper guests in TypeScript. docs/languages.md shows how.
+
+export * as condition from './condition.js';
+export { Context } from './context.js';
+export { describe, Describe } from './describe.js';
+export { complete, Desired, failed, Failed, partial } from './desired.js';
+export type { Outcome } from './desired.js';
+export * as documents from './documents.js';
+export {
+  BadInput,
+  Forbidden,
+  InvalidRead,
+  NotFound,
+  NotServed,
+  ReadError,
+  Undeclared,
+} from './errors.js';
+export type { Guest } from './guest.js';
+export { Kind, kind } from './kind.js';
+export type { DesiredKubeObject, Fields, KubeObject, Metadata } from './kind.js';
+export { Observed, ObservedObject } from './observed.js';

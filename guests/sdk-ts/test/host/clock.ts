@@ -1,0 +1,2 @@
+// The clock of a component in tests.
+export const nowMs = () => 0;
