@@ -2,14 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_contract::{Desired, Policy, StatusCheck, UpdateGroup};
+use innkeeper_contract::{Policy, StatusCheck, UpdateGroup};
 
 use super::error::InvalidDesired;
 use crate::{foreign, guest_status, names};
-
-/// Why the host refuses update groups.
-const NOT_SUPPORTED: &str =
-    "update groups are not supported yet; leave out updateGroups and updateGroup";
 
 /// The most update groups of a document.
 const GROUPS_MAX: usize = 32;
@@ -30,22 +26,7 @@ const QUOTED_BYTES_MAX: usize = 63;
 ///
 /// # Errors
 /// Returns the first violation of the contract.
-pub(super) fn read(desired: &Desired) -> Result<Vec<UpdateGroup>, InvalidDesired> {
-    let groups = checked(&desired.update_groups)?;
-    if groups.is_empty() && desired.objects.iter().all(|object| object.update_group.is_none()) {
-        return Ok(groups);
-    }
-    Err(InvalidDesired::Malformed {
-        what: "updateGroups".to_owned(),
-        problem: NOT_SUPPORTED.to_owned(),
-    })
-}
-
-/// Checks the update groups of a document.
-///
-/// # Errors
-/// Returns the first violation of the contract.
-fn checked(groups: &[UpdateGroup]) -> Result<Vec<UpdateGroup>, InvalidDesired> {
+pub(super) fn read(groups: &[UpdateGroup]) -> Result<Vec<UpdateGroup>, InvalidDesired> {
     if groups.len() > GROUPS_MAX {
         return Err(InvalidDesired::Malformed {
             what: "updateGroups".to_owned(),
@@ -148,7 +129,7 @@ mod tests {
     use super::*;
 
     fn check(groups: &Value) -> Result<Vec<UpdateGroup>, InvalidDesired> {
-        checked(&from_value::<Vec<UpdateGroup>>(groups.clone()).unwrap())
+        read(&from_value::<Vec<UpdateGroup>>(groups.clone()).unwrap())
     }
 
     fn refused(group: &Value, expected: &Expect) {
