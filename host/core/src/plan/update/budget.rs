@@ -22,9 +22,9 @@ pub(super) enum Decision {
 
 /// Decides which outdated objects the host updates.
 ///
-/// A rolling method bounds how many objects are on their way at a time. Outdated objects that do not
-/// serve go first: so the number of objects that do not serve has the same bound, and the fix of a
-/// bad change gets through although nothing serves.
+/// A rolling method bounds how many objects are on their way at a time. Outdated objects that do
+/// not serve go first: so the number of objects that do not serve has the same bound, and the fix
+/// of a bad change gets through although nothing serves.
 pub(super) fn decide(group: &UpdateGroup, members: &[Member<'_>]) -> Decision {
     if group.method == UpdateMethod::OnDelete {
         return Decision::OnDelete;
