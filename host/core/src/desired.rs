@@ -58,7 +58,7 @@ impl DesiredState {
         }
         guest_status::check(desired.status.as_ref(), &desired.conditions, &desired.events)
             .map_err(|problem| InvalidDesired::MalformedStatus { problem })?;
-        let update_groups = update_groups::read(desired)?;
+        let update_groups = update_groups::read(&desired.update_groups)?;
         let mut objects = Vec::with_capacity(desired.objects.len());
         let mut names = BTreeSet::new();
         for (position, object) in desired.objects.iter().enumerate() {

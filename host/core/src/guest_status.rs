@@ -112,7 +112,7 @@ pub fn is_reason(text: &str) -> bool {
 
 /// Whether Kubernetes accepts a text as the type of a condition: a name, with or without a DNS name
 /// and a slash before it. The limit is on the whole text.
-fn is_type(text: &str) -> bool {
+pub(crate) fn is_type(text: &str) -> bool {
     let (prefix, name) = text.split_once('/').map_or((None, text), |(a, b)| (Some(a), b));
     let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     text.len() <= TYPE_BYTES_MAX

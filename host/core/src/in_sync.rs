@@ -24,6 +24,7 @@
 
 mod comparison;
 mod digest;
+mod host_fields;
 mod last_applied;
 
 use serde_json::Value;
@@ -36,6 +37,7 @@ use comparison::Comparison;
 pub use crate::well_known::APPLIED_ANNOTATION;
 pub use comparison::matches;
 pub use digest::{digest, merge_annotation, set_digest, set_merge_digest};
+pub use host_fields::same_but_for_host_fields;
 pub use last_applied::LastApplied;
 
 /// Whether applying a desired object would change nothing, as far as the object itself shows: its

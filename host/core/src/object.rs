@@ -108,6 +108,16 @@ impl Object {
             .map(|entry| &*entry.fields)
     }
 
+    /// The time of the last server-side apply by a manager of the host that changed the object, in
+    /// seconds of Unix time; `None` if there is none, or its time cannot be read.
+    pub fn applied_at(&self, manager: &Manager) -> Option<i64> {
+        self.entries
+            .iter()
+            .find(|entry| entry.is_apply() && entry.manager == *manager)
+            .map(|entry| entry.time)
+            .filter(|time| *time > 0)
+    }
+
     /// The value of an annotation; `None` if the object does not have it.
     pub fn annotation(&self, name: &str) -> Option<String> {
         #[derive(Deserialize)]
@@ -168,8 +178,19 @@ mod tests {
             Some(r#"{"f:spec":{"f:replicas":{}}}"#)
         );
         assert_eq!(object.applied_by(&Manager::primary("podroute", "u1")), None);
+        let applied_at = object.applied_at(&Manager::primary("podroute", "u0"));
+        assert_eq!(applied_at, Some(1_767_225_600));
         assert_eq!(object.other_managers[0].name.as_ref(), "kubectl");
         assert_eq!(object.other_managers[0].subresource.as_ref(), "status");
+    }
+
+    #[test]
+    fn unreadable_time_of_a_managed_fields_entry_is_none() {
+        for time in [r#""time":"yesterday","#, r#""time":null,"#, ""] {
+            let text = DEPLOYMENT.replacen(r#""time":"2026-01-01T00:00:00Z","#, time, 1);
+            let object = decode(&text, None).unwrap();
+            assert_eq!(object.applied_at(&Manager::primary("podroute", "u0")), None, "{time}");
+        }
     }
 
     #[test]

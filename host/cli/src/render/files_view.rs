@@ -122,6 +122,7 @@ impl FilesView {
                     manager: owner.manager.clone(),
                     operation: Operation::Apply,
                     subresource: "".into(),
+                    time: 0,
                     fields: "{}".into(),
                 }]);
             }

@@ -311,21 +311,12 @@ fn examples_of_the_reference_are_accepted() {
     let mut desired: Desired =
         serde_json::from_str(include_str!("../../../../xtask/src/reference/examples/desired.json"))
             .unwrap();
-    without_update_groups(&mut desired);
     without_value_sources(&mut desired);
     let kind = Arc::new(manifest.primary.clone());
     let primary = ObjectRef::new(kind, ObjectKey::new("shop", "front"));
     let primary = Primary::new("website", primary, "u1");
     let desired = DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
     assert_eq!(desired.objects.len(), 3);
-}
-
-/// Removes the update groups, which the host does not support yet.
-fn without_update_groups(desired: &mut Desired) {
-    desired.update_groups.clear();
-    for object in &mut desired.objects {
-        object.update_group = None;
-    }
 }
 
 /// Removes the value sources, which the host does not support yet.
@@ -336,27 +327,34 @@ fn without_value_sources(desired: &mut Desired) {
 }
 
 #[test]
-fn update_groups_and_value_sources_are_refused_as_unsupported() {
-    let service = |member: &str, value: Value| json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, member: value}]);
+fn value_sources_are_refused_as_unsupported() {
     let source = json!([{"kind": "ConfigMap", "name": "b"}]);
-    for (objects, expected) in [
-        (
-            service("updateGroup", json!("pods")),
-            "update groups are not supported yet; leave out updateGroups and updateGroup",
-        ),
-        (
-            service("valuesFrom", source),
-            "value sources are not supported yet; leave out valuesFrom",
-        ),
-    ] {
-        let refusal = read(objects, false).unwrap_err();
-        assert_eq!(refusal.reason(), "MalformedObject");
-        assert!(refusal.to_string().ends_with(expected), "{refusal}");
-    }
-    let group = json!({"updateGroups": [{"name": "pods", "method": "InPlace"}]});
-    let desired: Desired = serde_json::from_value(group).unwrap();
-    let refusal = DesiredState::read(&desired, &manifest(), &primary(), Grants::default());
-    assert_eq!(refusal.unwrap_err().reason(), "MalformedObject");
+    let objects = json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, "valuesFrom": source}]);
+    let refusal = read(objects, false).unwrap_err();
+    assert_eq!(refusal.reason(), "MalformedObject");
+    let expected = "value sources are not supported yet; leave out valuesFrom";
+    assert!(refusal.to_string().ends_with(expected), "{refusal}");
+}
+
+#[test]
+fn object_is_in_the_update_group_that_it_names() {
+    let document = |group: &str| {
+        json!({"updateGroups": [{"name": "pods", "method": "RollingRecreate"}], "objects": [
+            {"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, "updateGroup": group},
+            {"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "b"}}}]})
+    };
+    let read = |group: &str| {
+        let desired: Desired = serde_json::from_value(document(group)).unwrap();
+        DesiredState::read(&desired, &manifest(), &primary(), Grants::default())
+    };
+    let desired_state = read("pods").unwrap();
+    let groups: Vec<_> =
+        desired_state.objects.iter().map(|one| one.update_group.as_deref()).collect();
+    assert_eq!(groups, [Some("pods"), None]);
+    assert_eq!(desired_state.update_groups.len(), 1);
+    let refusal = read("others").unwrap_err();
+    assert_eq!(refusal.reason(), "MalformedObject");
+    assert!(refusal.to_string().ends_with("updateGroup \"others\" is not in updateGroups"));
 }
 
 #[test]

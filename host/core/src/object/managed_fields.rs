@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -25,6 +26,9 @@ pub struct Entry {
     pub operation: Operation,
     /// The subresource (`status`), or empty for the object itself.
     pub subresource: Box<str>,
+    /// The time of the last write that changed the object, in seconds of Unix time; 0 if it is
+    /// missing or cannot be read.
+    pub time: i64,
     /// The `fieldsV1` document, as the server wrote it.
     pub fields: Box<str>,
 }
@@ -80,6 +84,7 @@ pub(super) fn read(fields: &RawValue) -> Result<Managers, serde_json::Error> {
                 manager,
                 operation: entry.operation,
                 subresource: entry.subresource,
+                time: entry.time.as_deref().map_or(0, seconds),
                 fields: entry.fields.map_or("{}", RawValue::get).into(),
             });
         } else {
@@ -92,4 +97,9 @@ pub(super) fn read(fields: &RawValue) -> Result<Managers, serde_json::Error> {
     }
     others.sort();
     Ok((entries.into(), others.into()))
+}
+
+/// Reads an RFC 3339 time, in seconds of Unix time; 0 if it is none.
+fn seconds(time: &str) -> i64 {
+    time.parse().map_or(0, Timestamp::as_second)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::Expect;
-use innkeeper_contract::{Desired, Kind, Manifest};
+use innkeeper_contract::{Desired, Kind, Manifest, UpdateGroup};
 use innkeeper_core::desired::DesiredState;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
@@ -26,6 +26,7 @@ pub(crate) struct Case {
     pub(crate) readable: bool,
     pub(crate) adopt: bool,
     pub(crate) deleting: bool,
+    pub(crate) now: i64,
 }
 
 pub(crate) const NOW: i64 = 1_800_000_000;
@@ -55,6 +56,7 @@ fn case_of(primary: ObjectRef, uid: &str, objects: &Value) -> Case {
             {"kind": {"apiVersion": "apps/v1", "kind": "Deployment", "plural": "deployments"}},
             {"kind": {"apiVersion": "v1", "kind": "Service", "plural": "services"}},
             {"kind": {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}},
+            {"kind": {"apiVersion": "v1", "kind": "Pod", "plural": "pods"}},
             {"kind": {"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces", "scope": "Cluster"}},
             {"kind": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "plural": "clusterroles", "scope": "Cluster"}},
             {"kind": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "plural": "persistentvolumeclaims"}},
@@ -78,6 +80,7 @@ fn case_of(primary: ObjectRef, uid: &str, objects: &Value) -> Case {
         readable: true,
         adopt: false,
         deleting: false,
+        now: NOW,
     }
 }
 
@@ -125,6 +128,16 @@ impl Case {
         Arc::new(
             self.manifest.owned.iter().find(|owned| owned.kind.kind == kind).unwrap().kind.clone(),
         )
+    }
+
+    /// Puts all desired objects into an update group.
+    pub(crate) fn group(mut self, group: &Value) -> Self {
+        let group: UpdateGroup = serde_json::from_value(group.clone()).unwrap();
+        for object in &mut self.desired_state.objects {
+            object.update_group = Some(group.name.clone());
+        }
+        self.desired_state.update_groups = vec![group];
+        self
     }
 
     /// Adds a live object.
@@ -198,7 +211,7 @@ impl Case {
             readable: self.readable,
             adopt: self.adopt,
             deleting: self.deleting,
-            now: Timestamp::from_second(NOW).unwrap(),
+            now: Timestamp::from_second(self.now).unwrap(),
         })
     }
 

@@ -7,6 +7,8 @@ mod conflicts;
 mod consent;
 mod merging;
 mod outliving;
+mod update_model;
+mod updates;
 
 use std::sync::Arc;
 

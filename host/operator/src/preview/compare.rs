@@ -129,9 +129,7 @@ impl<'a> Before<'a> {
         let before = self.actions.get(&step.object_ref).copied();
         let (change, is_same) = match &step.action {
             Action::Create => (PlannedChange::Create, matches!(before, Some(Action::Create))),
-            Action::Recreate { .. } => {
-                (PlannedChange::Recreate, matches!(before, Some(Action::Recreate { .. })))
-            }
+            action if recreates(action) => (PlannedChange::Recreate, before.is_some_and(recreates)),
             action if is_delete(action) => (PlannedChange::Delete, before.is_some_and(is_delete)),
             // The object stays, without the merged fields.
             Action::Unmerge { .. } => {
@@ -139,9 +137,12 @@ impl<'a> Before<'a> {
                 let fields = vec![".".to_owned()];
                 return (!is_same).then_some((PlannedChange::Change, fields));
             }
-            Action::Apply { .. } | Action::Adopt { .. } | Action::Merge { .. } => {
+            Action::Apply { .. }
+            | Action::Adopt { .. }
+            | Action::Merge { .. }
+            | Action::Skip(SkipReason::UpdatePending { .. }) => {
                 let fields = match (object, self.desired.get(&step.object_ref)) {
-                    (Some(new), Some(old)) => {
+                    (Some(new), Some(old)) if !is_on_delete(before) => {
                         diff::changed_fields(&old.body, &new.body, FIELDS_MAX)
                     }
                     _ => vec![".".to_owned()],
@@ -149,7 +150,7 @@ impl<'a> Before<'a> {
                 // If both desire the same, the active revision is about to apply it too.
                 return (!fields.is_empty()).then_some((PlannedChange::Change, fields));
             }
-            Action::Delete { .. } | Action::Skip(_) => return None,
+            Action::Recreate { .. } | Action::Delete { .. } | Action::Skip(_) => return None,
         };
         (!is_same).then(|| (change, Vec::new()))
     }
@@ -171,6 +172,19 @@ fn is_delete(action: &Action) -> bool {
     matches!(action, Action::Delete { .. } | Action::Skip(SkipReason::PrunePending))
 }
 
+/// Whether the active revision leaves the object as it is until somebody deletes it.
+fn is_on_delete(before: Option<&Action>) -> bool {
+    matches!(before, Some(Action::Skip(SkipReason::UpdateOnDelete)))
+}
+
+/// Whether an action recreates its object, at once or in its turn.
+fn recreates(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Recreate { .. } | Action::Skip(SkipReason::UpdatePending { recreates: true })
+    )
+}
+
 /// Whether an action needs a verb of RBAC. Each write needs all others, such as `impersonate`.
 fn needs_verb(action: &Action, verb: &str) -> bool {
     let applies = matches!(
@@ -180,9 +194,10 @@ fn needs_verb(action: &Action, verb: &str) -> bool {
             | Action::Adopt { .. }
             | Action::Merge { .. }
             | Action::Unmerge { .. }
+            | Action::Skip(SkipReason::UpdatePending { .. })
     );
     // A recreate is a delete, and a create in the next round.
-    let recreates = matches!(action, Action::Recreate { .. });
+    let recreates = recreates(action);
     let deletes = recreates || is_delete(action);
     match verb {
         "create" => recreates || *action == Action::Create,

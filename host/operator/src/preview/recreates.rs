@@ -11,7 +11,7 @@ use innkeeper_cluster::{ApiError, Env, Lookup};
 use innkeeper_contract::Policy;
 use innkeeper_core::desired::DesiredObject;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{self, Action};
+use innkeeper_core::plan::{self, Action, SkipReason};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use tokio::time::Instant;
 
@@ -60,15 +60,23 @@ impl<'a> Recreates<'a> {
         if let Lookup::Found(primary) = snapshot.get(&candidate.primary, primary) {
             let owner = candidate.owner(&primary);
             for step in &mut plan.steps {
-                let Action::Apply { uid, .. } = &step.action else { continue };
+                let is_pending = match &step.action {
+                    Action::Apply { .. } => false,
+                    Action::Skip(SkipReason::UpdatePending { recreates: false }) => true,
+                    _ => continue,
+                };
                 let object = step.desired_index.and_then(|index| desired.objects.get(index));
                 let live = snapshot.get(&step.object_ref.kind, &step.object_ref.key);
                 let (Some(object), Lookup::Found(live)) = (object, live) else { continue };
                 let old = old.and_then(|old| old.desired(&step.object_ref));
                 if may_recreate(object, old, &owner, &live)
-                    && self.is_recreate(candidate, &owner, (object, old), uid).await
+                    && self.is_recreate(candidate, &owner, (object, old), &live.uid).await
                 {
-                    step.action = Action::Recreate { uid: uid.clone(), confirm: false };
+                    step.action = if is_pending {
+                        Action::Skip(SkipReason::UpdatePending { recreates: true })
+                    } else {
+                        Action::Recreate { uid: live.uid.clone(), confirm: false }
+                    };
                 }
             }
         }

@@ -117,6 +117,9 @@ pub fn apply(
     }
     report.status_input.problems.0.append(&mut report.unseen);
     report.status_input.adopted = adopted;
+    report.status_input.updates.clone_from(&evaluated.plan.updates);
+    let look_again = evaluated.plan.updates.iter().filter_map(|update| update.look_again);
+    report.requeue = report.requeue.into_iter().chain(look_again).min();
     if limited {
         return Next::LaterTurn;
     }

@@ -17,6 +17,7 @@ use innkeeper_core::{Manager, Object, ObjectRef};
 use jiff::Timestamp;
 
 use crate::modules::granted_secrets::GrantedSecrets;
+use crate::reconcile::confirm::{Confirmed, confirm};
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Problems};
@@ -137,6 +138,9 @@ impl Apply<'_> {
                 applied.problems.0.extend(problem.map(|one| self.granted.mask_problem(one)));
                 Next::Continue
             }
+            (Action::Recreate { uid, confirm: true }, Some(desired)) => {
+                self.recreate(uid, desired, (step, state), applied).await
+            }
             (Action::Delete { uid } | Action::Recreate { uid, .. }, _) => {
                 self.delete(object_ref, uid, state, applied).await
             }
@@ -144,6 +148,31 @@ impl Apply<'_> {
             (_, Some(desired)) => self.write(step, desired, state, applied).await,
             // Every step that writes a desired object has its index.
             (_, None) => Next::Continue,
+        }
+    }
+
+    /// Deletes an object that an update group recreates, if an apply would change it. Else applies
+    /// it, so that it has its digest.
+    async fn recreate(
+        &self,
+        uid: &str,
+        desired: &DesiredObject,
+        (step, state): (&Step, &mut PrimaryState),
+        applied: &mut Applied,
+    ) -> Next {
+        let object_ref = &step.object_ref;
+        match confirm(&self.context, self.owner, desired, uid).await {
+            Ok(Confirmed::Recreate) => self.delete(object_ref, uid, state, applied).await,
+            Ok(Confirmed::Apply) => {
+                let action = Action::Apply { uid: uid.into(), reason: ApplyReason::Changed };
+                let step = Step { action, ..step.clone() };
+                self.write(&step, desired, state, applied).await
+            }
+            Ok(Confirmed::PlanAgain) => {
+                applied.rerun = true;
+                Next::Continue
+            }
+            Err(error) => self.failed(object_ref, desired.digest(), &error, state, applied),
         }
     }
 

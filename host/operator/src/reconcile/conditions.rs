@@ -7,6 +7,7 @@ use innkeeper_core::{foreign, guest_status, readiness, run_result};
 
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::status_input::StatusInput;
+use crate::reconcile::update_condition;
 
 /// The host's condition: whether every desired object is applied.
 pub const SYNCED: &str = "Synced";
@@ -57,18 +58,15 @@ fn synced(status_input: &StatusInput) -> Condition {
         };
         return make(granted, type_, ConditionStatus::False, "Paused", &message);
     }
-    match status_input.problems.reason() {
-        Some(reason) => {
-            make(granted, type_, ConditionStatus::False, reason, &status_input.problems.message())
-        }
-        None => make(
-            granted,
-            type_,
-            ConditionStatus::True,
-            "Applied",
-            "Every desired object is applied.",
-        ),
+    if let Some(reason) = status_input.problems.reason() {
+        let message = status_input.problems.message();
+        return make(granted, type_, ConditionStatus::False, reason, &message);
     }
+    if let Some(updates) = status_input.unfinished_updates() {
+        return make(granted, type_, ConditionStatus::False, updates.reason, &updates.message);
+    }
+    let message = update_condition::applied(&status_input.updates);
+    make(granted, type_, ConditionStatus::True, "Applied", &message)
 }
 
 fn ready(status_input: &StatusInput) -> Condition {

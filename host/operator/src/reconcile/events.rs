@@ -25,7 +25,9 @@ pub async fn publish(
             message: format!("Adopted {object_ref}, which had no owner."),
         })
         .collect();
-    let reason = status_input.problems.reason().unwrap_or_default();
+    let updates = status_input.unfinished_updates();
+    let of_updates = updates.as_ref().map(|updates| updates.reason);
+    let reason = status_input.problems.reason().or(of_updates).unwrap_or_default();
     if state.reported.is_none() {
         // A host that has just started repeats no Event: the live condition has the last reason.
         state.reported = reported_reason(primary);
@@ -38,10 +40,17 @@ pub async fn publish(
             reason: "Applied".to_owned(),
             message: "Every desired object is applied.".to_owned(),
         }),
-        _ => events.push(Event {
-            type_: EventType::Warning,
-            reason: reason.to_owned(),
-            message: status_input.problems.message(),
+        _ => events.push(match &updates {
+            Some(updates) => Event {
+                type_: if updates.is_failure() { EventType::Warning } else { EventType::Normal },
+                reason: reason.to_owned(),
+                message: updates.message.clone(),
+            },
+            None => Event {
+                type_: EventType::Warning,
+                reason: reason.to_owned(),
+                message: status_input.problems.message(),
+            },
         }),
     }
     state.reported = Some(reason.to_owned());

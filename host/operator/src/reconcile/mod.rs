@@ -9,14 +9,15 @@
 //! | snapshot | [`primary_snapshot`], [`finalizers`] |
 //! | observe | [`observe`] |
 //! | run, plan | [`permit`], [`evaluate`](crate::evaluate) |
-//! | apply | [`apply`], [`skipped`], [`write_error`] |
+//! | apply | [`apply`], [`confirm`], [`skipped`], [`write_error`] |
 //! | between steps and rounds | [`after`], [`round`], [`turn`], [`unfinished`] |
-//! | report | [`report`] writes; [`conditions`] and [`events`] say what |
+//! | report | [`report`] writes; [`conditions`], [`update_condition`] and [`events`] say what |
 //! | data | [`context`], [`primary_state`], [`problem`], [`refusal`], [`stats`], [`status_input`] |
 
 pub mod after;
 pub mod apply;
 pub mod conditions;
+pub mod confirm;
 pub mod context;
 pub mod events;
 pub mod finalizers;
@@ -33,6 +34,7 @@ pub mod stats;
 pub mod status_input;
 pub mod turn;
 pub mod unfinished;
+pub mod update_condition;
 pub mod write_error;
 
 use std::ops::ControlFlow;
@@ -48,7 +50,7 @@ use self::primary_snapshot::{PrimarySnapshot, read_granted_secrets};
 use self::primary_state::PrimaryState;
 use self::round::{Next, RoundEnd, RoundReport};
 use self::stats::ReconcileStats;
-use self::turn::Turn;
+use self::turn::{Interruption, Turn};
 use crate::modules::health::RunOutcome;
 use crate::queue::trigger::{Trigger, Triggers};
 use crate::queue::{ReconcileRequest, ReconcileResult};
@@ -112,9 +114,16 @@ async fn reconcile_in_rounds(
             continue;
         }
         counts.count(&turn.changed, report.status_input.up_to_date);
-        return match next {
-            Next::LaterTurn => turn.interrupt(&context, *report, state, counts).await,
-            Next::Round | Next::Report => turn.finish(&context, *report, next, state, counts).await,
+        let interruption = match next {
+            Next::LaterTurn => Some(Interruption::WriteRate),
+            Next::Round if turn.advances_update(&report) => Some(Interruption::Update),
+            Next::Round | Next::Report => None,
+        };
+        return match interruption {
+            Some(interruption) => {
+                turn.interrupt(&context, *report, interruption, state, counts).await
+            }
+            None => turn.finish(&context, *report, next, state, counts).await,
         };
     }
 }

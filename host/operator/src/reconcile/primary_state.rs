@@ -24,7 +24,7 @@ pub struct PrimaryState {
     /// The reason of the last reported `Synced` condition; empty if it was True, `None` if this
     /// host has reported none.
     pub reported: Option<String>,
-    /// The rounds of a reconcile that the write rate interrupted.
+    /// The rounds of a reconcile that the write rate or a long update interrupted.
     pub unfinished: Unfinished,
     /// The round that the write rate interrupted.
     pub unfinished_round: UnfinishedRound,

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_contract::{Condition, Event};
+use innkeeper_core::plan::UpdateProgress;
 use innkeeper_core::{LastRun, Object, ObjectRef};
 use serde_json::{Map, Value};
 
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::problem::Problems;
 use crate::reconcile::stats::ObjectChange;
+use crate::reconcile::update_condition;
 
 /// What the rounds of a reconcile found. The last round counts, but for `adopted`, `changed` and
 /// `events`, which are of all rounds.
@@ -27,6 +29,8 @@ pub struct StatusInput {
     pub paused: Option<Vec<String>>,
     /// The objects that the primary owns.
     pub owned: Vec<(ObjectRef, Arc<Object>)>,
+    /// How far the updates of the update groups are.
+    pub updates: Vec<UpdateProgress>,
     /// Optional kinds that the API server does not serve.
     pub unserved: Vec<String>,
     /// Objects that the primary adopted.
@@ -42,6 +46,16 @@ pub struct StatusInput {
 }
 
 impl StatusInput {
+    /// The updates that are not done, if they are why the primary is not synced: a problem comes
+    /// first.
+    pub fn unfinished_updates(&self) -> Option<update_condition::Unfinished> {
+        if self.problems.is_empty() {
+            update_condition::Unfinished::of(&self.updates)
+        } else {
+            None
+        }
+    }
+
     /// The figures of the reconcile for the status.
     pub fn last_run(&self) -> LastRun {
         LastRun {

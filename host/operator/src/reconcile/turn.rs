@@ -17,6 +17,7 @@ use crate::reconcile::report::{self, StatusRefusal};
 use crate::reconcile::round::{Next, RoundReport};
 use crate::reconcile::stats::{ObjectChange, ReconcileStats};
 use crate::reconcile::unfinished::{Unfinished, UnfinishedRound};
+use crate::reconcile::update_condition;
 
 /// The most rounds of a reconcile; one that needs more does not converge.
 pub const ROUNDS_MAX: u32 = 10;
@@ -27,7 +28,16 @@ const RATE_LIMITED: &str = "WriteRateLimited";
 /// How often the host reports the status of a primary whose writes take many turns.
 const UNFINISHED_REPORT: Duration = Duration::from_secs(10);
 
-/// A turn, and the turns before it that the write rate interrupted.
+/// Why a turn ends before the reconcile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interruption {
+    /// The write rate allows no more writes now.
+    WriteRate,
+    /// The update of a group needs more rounds than a turn has.
+    Update,
+}
+
+/// A turn, and the turns before it that were interrupted.
 pub struct Turn {
     /// The uid of the primary; empty before the first round of a new one.
     uid: Box<str>,
@@ -38,7 +48,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Begins a turn, which continues what the write rate interrupted.
+    /// Begins a turn, which continues an interrupted one.
     pub fn resume(state: &mut PrimaryState) -> Self {
         let rounds = std::mem::take(&mut state.unfinished);
         Self { uid: state.uid.clone(), rounds, changed: BTreeMap::new() }
@@ -50,6 +60,11 @@ impl Turn {
             // Another primary of the same name: nothing of the former one counts for it.
             self.uid.clone_from(&report.primary.uid);
             self.rounds = Unfinished::default();
+        }
+        let generation = report.primary.generation;
+        let updated = update_condition::updated(&report.status_input.updates);
+        if self.rounds.updated_max.is_none_or(|(of, _)| of != generation) {
+            self.rounds.updated_max = Some((generation, updated));
         }
         let round = &mut report.status_input;
         self.rounds.count += u32::from(next != Next::LaterTurn);
@@ -70,30 +85,54 @@ impl Turn {
         self.rounds.count >= ROUNDS_MAX
     }
 
-    /// Ends a turn that the write rate stopped: keeps its rounds for the next turn, and reports now
+    /// Whether more objects of update groups are updated than at the end of any turn before. An
+    /// update has at most as many such turns as objects; a guest that desires something else in
+    /// each round has none.
+    pub fn advances_update(&mut self, report: &RoundReport) -> bool {
+        let updated = update_condition::updated(&report.status_input.updates);
+        match &mut self.rounds.updated_max {
+            Some((_, max)) if updated > *max => {
+                *max = updated;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends a turn before the reconcile ends: keeps its rounds for the next turn, and reports now
     /// and then.
     pub async fn interrupt(
         self,
         context: &Context<'_>,
         mut report: RoundReport,
+        interruption: Interruption,
         state: &mut PrimaryState,
         counts: &mut ReconcileStats,
     ) -> ReconcileResult {
         state.unfinished = self.rounds;
+        let reason = match interruption {
+            Interruption::WriteRate => {
+                report.status_input.problems.push(rate_limited());
+                RATE_LIMITED
+            }
+            Interruption::Update => {
+                state.unfinished.count = 0;
+                update_condition::UPDATING
+            }
+        };
         let now = context.shared.elapsed();
         let is_due = state
             .unfinished
             .reported
             .is_none_or(|reported| now.saturating_sub(reported) >= UNFINISHED_REPORT);
         if is_due {
-            report.status_input.problems.push(rate_limited());
             report.status_input.changed.clone_from(&state.unfinished.changed);
             state.unfinished.reported = Some(now);
             // A failed write is logged; the end of the reconcile reports again.
             let _ = write(context, &report, state, counts).await;
         }
         // The recorded outcome stays: the end of the reconcile tells whether writes fail.
-        RATE_LIMITED.clone_into(&mut counts.problem);
+        reason.clone_into(&mut counts.problem);
         ReconcileResult::Continue
     }
 

@@ -1,4 +1,4 @@
-//! What the host keeps of a reconcile that the write rate interrupted.
+//! What the host keeps of a reconcile that the write rate or a long update interrupted.
 //!
 //! Such a reconcile continues in later turns, each with a plan of its own. A round is one pass over
 //! the plan in one or more turns, and attempts each object once: so an object that the API server
@@ -27,6 +27,9 @@ pub struct Unfinished {
     pub events: Vec<Event>,
     /// When the status was reported last.
     pub reported: Option<Duration>,
+    /// The generation of the primary, and the most objects of its update groups that have been
+    /// updated at the end of a turn for it.
+    pub updated_max: Option<(i64, usize)>,
 }
 
 /// What earlier turns have done of the round that has not ended.

@@ -20,3 +20,4 @@ mod schedule;
 mod selection;
 mod support;
 mod teardown;
+mod updates;

@@ -347,6 +347,40 @@ fn candidate_that_would_recreate_an_object_is_held() {
 }
 
 #[test]
+fn candidate_that_would_recreate_the_objects_of_a_group_is_held_with_all_of_them() {
+    block_on(async {
+        // Given a guest with 12 objects in a group that recreates them.
+        let desiring = |value: &str| {
+            let objects: Vec<Value> = (0..12)
+                .map(|number| json!({"object": config_map(&format!("m{number}"), value), "updateGroup": "maps"}))
+                .collect();
+            let groups = json!([{"name": "maps", "method": "RollingRecreate"}]);
+            let document = json!({"objects": objects, "updateGroups": groups});
+            Script::new().when("\"kind\":\"Script\"", &document)
+        };
+        let stage = Setup::new(desiring("1")).start().await;
+        stage.create("one", &json!({})).await;
+        stage.until_primary("one", "Synced", "True", "Applied").await;
+        stage.settle().await;
+        stage.writes();
+
+        // When a candidate would change all of them, then it is held, and nothing was written.
+        stage.push(&desiring("2")).await;
+        stage.until_module("Held", "True", "WouldDelete").await;
+        let candidate = stage.module().await["status"]["candidate"].clone();
+        assert_eq!(candidate["deletes"], 12, "{candidate}");
+        assert_eq!(stage.writes(), [""; 0]);
+
+        // When it is approved, then all are recreated.
+        approve(&stage).await;
+        stage.pass(60).await;
+        stage.until_primary("one", "Synced", "True", "Applied").await;
+        let lines = stage.writes();
+        assert_eq!(lines.iter().filter(|line| line.starts_with("delete")).count(), 12);
+    });
+}
+
+#[test]
 fn change_that_no_dry_run_can_check_counts_as_a_recreate() {
     block_on(async {
         // Given a module with an object that its guest lets the host recreate, on an API server

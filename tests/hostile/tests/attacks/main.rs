@@ -30,5 +30,6 @@ mod selection;
 mod stored_objects;
 mod things;
 mod third_look;
+mod updates;
 mod versions;
 mod write_rate;

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use innkeeper_contract::UpdateMethod;
+use innkeeper_contract::{UpdateGroup, UpdateMethod};
 
+use super::budget::Decision;
+use super::health::Health;
+use super::member::{Member, MemberState};
 use crate::ObjectRef;
 
 /// How far the update of a group is.
@@ -28,7 +31,7 @@ pub struct UpdateProgress {
 /// What the update of a group does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpdateState {
-    /// Nothing: all objects are updated and available.
+    /// Nothing: all objects are updated. Whether they are available is no matter of the update.
     Done,
     /// It updates objects in this round.
     Updating,
@@ -40,4 +43,78 @@ pub enum UpdateState {
     Paused,
     /// So many objects change when somebody deletes them.
     OnDelete(usize),
+}
+
+/// Returns the progress of a group, of which the host does this in this round.
+pub(super) fn of(
+    group: &UpdateGroup,
+    members: &[Member<'_>],
+    decision: Decision,
+) -> UpdateProgress {
+    let is_available =
+        |member: &&Member<'_>| matches!(member.state, MemberState::Current(Health::Available));
+    let is_update_left = members.iter().any(Member::is_outdated);
+    UpdateProgress {
+        group: group.name.clone(),
+        method: group.method,
+        total: members.len(),
+        updated: members.iter().filter(|member| member.is_current()).count(),
+        available: members.iter().filter(is_available).count(),
+        look_again: look_again(members).filter(|_| is_update_left && !group.paused),
+        state: state(group, members, decision),
+    }
+}
+
+fn state(group: &UpdateGroup, members: &[Member<'_>], decision: Decision) -> UpdateState {
+    let outdated = members.iter().filter(|member| member.is_outdated()).count();
+    if outdated > 0 {
+        match decision {
+            Decision::Stop(object_ref, problem) => return UpdateState::Failed(object_ref, problem),
+            Decision::Pause => return UpdateState::Paused,
+            Decision::OnDelete => return UpdateState::OnDelete(outdated),
+            Decision::Update(chosen) if !chosen.is_empty() => return UpdateState::Updating,
+            Decision::Update(_) => {}
+        }
+    }
+    if !group.method.is_rolling() && !group.method.recreates() {
+        return UpdateState::Done;
+    }
+    members
+        .iter()
+        .find_map(|member| {
+            let reason = reason_to_wait(member, outdated > 0)?;
+            Some(UpdateState::Waiting(member.object_ref.clone(), reason))
+        })
+        .unwrap_or(UpdateState::Done)
+}
+
+/// Why the update waits for a member, if it does. It waits for availability only as long as others
+/// are to be updated: an updated object that serves no more is a matter of its readiness.
+fn reason_to_wait(member: &Member<'_>, is_update_left: bool) -> Option<String> {
+    match &member.state {
+        MemberState::Missing => Some("it does not exist yet".to_owned()),
+        MemberState::Adopting => Some("it is being adopted".to_owned()),
+        MemberState::Terminating => Some("it is being deleted".to_owned()),
+        MemberState::Current(Health::Waiting(problem, _) | Health::Failed(problem))
+            if is_update_left =>
+        {
+            Some(problem.clone())
+        }
+        MemberState::Outdated { .. } if member.is_protected => {
+            Some("the host may not recreate it".to_owned())
+        }
+        MemberState::Outdated { .. }
+        | MemberState::Current(_)
+        | MemberState::Rejected(_)
+        | MemberState::Unknown(_) => None,
+    }
+}
+
+/// After which time the health of a member may change although the object does not.
+fn look_again(members: &[Member<'_>]) -> Option<Duration> {
+    let times = members.iter().filter_map(|member| match &member.state {
+        MemberState::Current(Health::Waiting(_, time)) => *time,
+        _ => None,
+    });
+    times.min()
 }
