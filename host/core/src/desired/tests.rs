@@ -4,9 +4,11 @@ use expect_test::{Expect, expect};
 
 use std::sync::Arc;
 
+use innkeeper_contract::ValueSourceKind;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::value_source::{TargetNamespaces, ValueSourceGrant};
 use crate::well_known::RETAINED_FOR_LABEL;
 use crate::{ObjectKey, ObjectRef, in_sync};
 
@@ -312,11 +314,17 @@ fn examples_of_the_reference_are_accepted() {
         serde_json::from_str(include_str!("../../../../xtask/src/reference/examples/desired.json"))
             .unwrap();
     without_update_groups(&mut desired);
-    without_value_sources(&mut desired);
+    let grant = ValueSourceGrant {
+        kind: ValueSourceKind::Secret,
+        key: ObjectKey::new("central", "registry"),
+        keys: None,
+        to_namespaces: TargetNamespaces::All,
+    };
+    let grants = Grants { value_sources: &[grant], ..Grants::default() };
     let kind = Arc::new(manifest.primary.clone());
     let primary = ObjectRef::new(kind, ObjectKey::new("shop", "front"));
     let primary = Primary::new("website", primary, "u1");
-    let desired = DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
+    let desired = DesiredState::read(&desired, &manifest, &primary, grants).unwrap();
     assert_eq!(desired.objects.len(), 3);
 }
 
@@ -328,31 +336,13 @@ fn without_update_groups(desired: &mut Desired) {
     }
 }
 
-/// Removes the value sources, which the host does not support yet.
-fn without_value_sources(desired: &mut Desired) {
-    for object in &mut desired.objects {
-        object.values_from.clear();
-    }
-}
-
 #[test]
-fn update_groups_and_value_sources_are_refused_as_unsupported() {
-    let service = |member: &str, value: Value| json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, member: value}]);
-    let source = json!([{"kind": "ConfigMap", "name": "b"}]);
-    for (objects, expected) in [
-        (
-            service("updateGroup", json!("pods")),
-            "update groups are not supported yet; leave out updateGroups and updateGroup",
-        ),
-        (
-            service("valuesFrom", source),
-            "value sources are not supported yet; leave out valuesFrom",
-        ),
-    ] {
-        let refusal = read(objects, false).unwrap_err();
-        assert_eq!(refusal.reason(), "MalformedObject");
-        assert!(refusal.to_string().ends_with(expected), "{refusal}");
-    }
+fn update_groups_are_refused_as_unsupported() {
+    let objects = json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, "updateGroup": "pods"}]);
+    let refusal = read(objects, false).unwrap_err();
+    assert_eq!(refusal.reason(), "MalformedObject");
+    let expected = "update groups are not supported yet; leave out updateGroups and updateGroup";
+    assert!(refusal.to_string().ends_with(expected), "{refusal}");
     let group = json!({"updateGroups": [{"name": "pods", "method": "InPlace"}]});
     let desired: Desired = serde_json::from_value(group).unwrap();
     let refusal = DesiredState::read(&desired, &manifest(), &primary(), Grants::default());

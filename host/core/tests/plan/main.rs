@@ -7,6 +7,7 @@ mod conflicts;
 mod consent;
 mod merging;
 mod outliving;
+mod values;
 
 use std::sync::Arc;
 

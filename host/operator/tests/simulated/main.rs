@@ -19,3 +19,4 @@ mod schedule;
 mod selection;
 mod support;
 mod teardown;
+mod value_sources;

@@ -30,5 +30,6 @@ mod selection;
 mod stored_objects;
 mod things;
 mod third_look;
+mod value_sources;
 mod versions;
 mod write_rate;
