@@ -10,7 +10,7 @@ use crate::host_names::Grants;
 use crate::host_objects;
 use crate::ownership::Primary;
 use crate::value_source::{self, KEYS_MAX, SOURCES_MAX, ValueSourceGrant};
-use crate::{ObjectRef, foreign, names};
+use crate::{ObjectRef, foreign, names, object};
 
 /// How many bytes of an invalid name or key a message quotes.
 const QUOTED_BYTES_MAX: usize = 253;
@@ -43,11 +43,11 @@ pub(super) fn read(
     sources: &[ValueSource],
     target: &Target<'_>,
 ) -> Result<Vec<ValueSource>, InvalidDesired> {
-    if sources.is_empty() {
-        return Ok(Vec::new());
-    }
     let what = || target.object_ref.to_string();
     let malformed = |problem: String| InvalidDesired::Malformed { what: what(), problem };
+    if sources.is_empty() {
+        return target.check_merge().map(|()| Vec::new()).map_err(malformed);
+    }
     target.check().map_err(malformed)?;
     if sources.len() > SOURCES_MAX {
         return Err(malformed(format!(
@@ -80,6 +80,25 @@ pub(super) fn keys_of(object: &Value) -> BTreeSet<String> {
 }
 
 impl Target<'_> {
+    /// Checks that the answer to a merge confirms no guess of a copied value: the API server
+    /// accepts a value that another manager holds only if it is the same.
+    fn check_merge(&self) -> Result<(), String> {
+        let grants_secrets =
+            || self.grants.value_sources.iter().any(|one| one.kind == ValueSourceKind::Secret);
+        let is_merge = self.policy.contains(&Policy::Merge)
+            && object::holds_secrets(&self.object_ref.kind)
+            && grants_secrets();
+        let member = ["data", "stringData", "immutable"]
+            .into_iter()
+            .find(|member| is_merge && self.object.get(member).is_some());
+        match member {
+            Some(member) => Err(format!(
+                "a guest whose Module grants Secrets as value sources does not merge {member} into a Secret, since the API server's answer would confirm a guess; leave it out"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Checks that the host may copy values into the object at all.
     fn check(&self) -> Result<(), String> {
         let is_of = |kind| *self.object_ref.kind == value_source::kind_of(kind);
@@ -108,6 +127,10 @@ impl Target<'_> {
                 "valuesFrom excludes an update group that recreates; give the group the method InPlace, RollingInPlace or OnDelete"
                     .to_owned(),
             );
+        }
+        if self.object.get("immutable").is_some_and(|immutable| !immutable.is_null()) {
+            return Err("valuesFrom excludes immutable, since the object must follow its sources"
+                .to_owned());
         }
         for member in VALUES {
             if self

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use innkeeper_contract::ValueSource;
 
 use super::skip_reason::SkipReason;
-use super::state::Lookup;
+use super::state::{Lookup, Rejected};
 use super::step::Action;
-use crate::ObjectRef;
 use crate::desired::{
     CachedSource, DesiredObject, DesiredState, MissingValuesProblem, value_source_ref,
 };
+use crate::object::holds_secrets;
+use crate::{Object, ObjectRef};
 
 /// Puts placeholders for the values of value sources into the bodies of desired objects. `lookup`
 /// gives an object of the view; each source is looked up once.
@@ -37,6 +38,23 @@ pub fn place_values(desired: &mut DesiredState, lookup: &mut dyn FnMut(&ObjectRe
     for desired_object in &mut desired.objects {
         desired_object.place_values(&mut read);
     }
+}
+
+/// The members of a Secret by which the answer to a merge can confirm a guess of a value.
+const GUESSES: [&str; 3] = ["data", "stringData", "immutable"];
+
+/// Why the host does not merge into a copy: the API server accepts a value that another manager
+/// holds only if it is the same, so its answer would confirm a guess.
+pub(super) fn merge_into_copy(desired_object: &DesiredObject, live: &Object) -> Option<Rejected> {
+    let member = GUESSES.into_iter().find(|member| desired_object.body.get(member).is_some())?;
+    (holds_secrets(&desired_object.object_ref.kind) && live.has_copied_values()).then(|| Rejected {
+        digest: desired_object.digest().to_owned(),
+        reason: "ValuesCopied".to_owned(),
+        message: format!(
+            "the host copied values into it, so that no guest merges {member} into it; have the guest leave {member} out"
+        ),
+        immutable: false,
+    })
 }
 
 /// What the host does with an object whose values are missing: it writes nothing, and an existing

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{Reply, Script, Setup, Stage, block_on, complete, primary_path, refusal};
+use crate::support::{
+    Reply, Script, Sent, Setup, Stage, block_on, complete, primary_path, refusal,
+};
 
 /// Two values of the source, in base64.
 const FIRST: &str = "Zmlyc3QtdmFsdWU=";
@@ -94,7 +96,7 @@ fn copy_follows_its_source_and_costs_one_read_and_one_write_for_each_change() {
         let of_secrets: Vec<String> = sent
             .iter()
             .filter(|one| one.path.contains("/secrets") && !one.query.contains("watch"))
-            .map(|one| one.line())
+            .map(Sent::line)
             .collect();
         assert_eq!(of_secrets, ["get secrets/pull", "apply secrets/copy"]);
 

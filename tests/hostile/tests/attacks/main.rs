@@ -30,6 +30,7 @@ mod selection;
 mod stored_objects;
 mod things;
 mod third_look;
+mod value_guesses;
 mod value_sources;
 mod versions;
 mod write_rate;

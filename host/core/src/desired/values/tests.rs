@@ -126,6 +126,12 @@ fn copy_that_would_be_readable_or_outlive_its_primary_is_refused() {
     };
     let mut text = copy(&json!([source("kind", json!("Secret"))]));
     text["object"]["data"] = json!("x");
+    let mut immutable = copy(&json!([source("kind", json!("Secret"))]));
+    immutable["object"]["immutable"] = json!(true);
+    let merged = |member: &str, value: Value| {
+        json!({"object": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "copy"}, member: value},
+            "policy": ["merge"]})
+    };
     let long = "k".repeat(1 << 20);
     let many: serde_json::Map<_, _> = (0..257).map(|n| (format!("k{n}"), json!("a"))).collect();
     for (object, expected) in [
@@ -133,6 +139,10 @@ fn copy_that_would_be_readable_or_outlive_its_primary_is_refused() {
         (of_kind("Service"), "for Secrets and ConfigMaps, not for v1 Service"),
         (with("policy", json!(["merge"])), "excludes the policy merge"),
         (with("policy", json!(["orphan"])), "excludes the policy orphan"),
+        (immutable, "excludes immutable"),
+        (merged("data", json!({"a": "Z3Vlc3M="})), "does not merge data into a Secret"),
+        (merged("stringData", json!({"a": "guess"})), "does not merge stringData into a Secret"),
+        (merged("immutable", json!(true)), "does not merge immutable into a Secret"),
         (text, "data is not an object"),
         (copy(&json!([source("name", json!("../x"))])), "is not a name that Kubernetes allows"),
         (copy(&json!([source("namespace", json!(long))])), "is not a name that Kubernetes allows"),
