@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest, OwnedKind};
-use innkeeper_core::{control, extra_rights, names};
+use innkeeper_core::{control, extra_rights, names, object};
 use innkeeper_modules::account_annotation::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
 use serde_json::{Map, Value, json};
@@ -239,8 +239,11 @@ fn rule_of_owned(owned: &OwnedKind) -> Rule {
         return Rule::new(with_extra_rights(why, kind), kind, "", MERGE);
     }
     let optional = if owned.optional { " where it is served" } else { "" };
-    let why =
+    let mut why =
         format!("To make {}{optional} (apply needs create and patch), and to prune.", kind.kind);
+    if object::holds_secrets(kind) {
+        why.push_str("\nTo copy values of spec.valueSources, it needs get on each of these Secrets, and\nlist and watch in their namespaces.");
+    }
     Rule::new(with_extra_rights(why, kind), kind, "", OWN)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `request_context` makes them from the server's responses.
 
+mod hidden;
 mod missing_right;
 mod request_context;
 

@@ -3,8 +3,10 @@
 //! The host refuses a document that violates the contract as a whole, since a part of a desired
 //! state is not a desired state.
 
+mod copied_values;
 mod error;
 mod object;
+mod placement;
 #[cfg(test)]
 mod tests;
 mod update_groups;
@@ -19,8 +21,11 @@ use crate::host_names::Grants;
 use crate::ownership::Primary;
 use crate::{control, guest_status, names, order};
 
+pub(crate) use copied_values::CachedSource;
+pub use copied_values::{CopiedSource, MissingValues, MissingValuesProblem};
 pub use error::InvalidDesired;
 pub use object::DesiredObject;
+pub(crate) use placement::source_ref as value_source_ref;
 
 /// The desired state of one primary, validated.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -90,6 +90,15 @@ pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_qualified_word(text)
 }
 
+/// Whether a text is a key of a Secret or a `ConfigMap`.
+pub fn is_data_key(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    (1..=NAME_BYTES_MAX).contains(&text.len())
+        && text.bytes().all(inner)
+        && text != "."
+        && !text.starts_with("..")
+}
+
 /// Whether Kubernetes allows this name for objects of a kind.
 ///
 /// The name must be a DNS subdomain. A few kinds allow any segment of a URL path; this function

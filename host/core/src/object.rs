@@ -5,6 +5,7 @@
 //! names of the others) and drops `kubectl.kubernetes.io/last-applied-configuration`, which may
 //! hold the values of a Secret.
 
+mod copied_keys;
 mod decode;
 mod error;
 mod managed_fields;
@@ -21,7 +22,7 @@ use crate::{Labels, Manager, ObjectKey};
 
 pub use error::DecodeError;
 pub use managed_fields::{Entry, Operation, OtherManager};
-pub use secret::{SecretDigest, holds_secrets};
+pub use secret::{SecretDigest, holds_secrets, is_token_type};
 
 /// One of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -13,6 +13,7 @@ mod skip_reason;
 mod state;
 mod step;
 mod update;
+mod values;
 
 use std::collections::BTreeSet;
 
@@ -21,6 +22,7 @@ use crate::ObjectRef;
 use desired::plan_desired;
 use held_back::hold_back;
 use prune::{pending_deletion, plan_prunes, plan_unmerges};
+use values::without_values;
 
 pub use crate::well_known::ALLOW_DELETION_ANNOTATION;
 pub use conflict::Conflict;
@@ -30,6 +32,7 @@ pub use skip_reason::SkipReason;
 pub use state::{Lookup, PlanState, Rejected};
 pub use step::{Action, ApplyReason, Step};
 pub use update::{UpdateProgress, UpdateState};
+pub use values::place_values;
 
 /// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +59,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
         .map(|(index, (desired_object, lookup))| Step {
             object_ref: desired_object.object_ref.clone(),
             desired_index: Some(index),
-            action: plan_desired(input, desired_object, lookup),
+            action: without_values(plan_desired(input, desired_object, lookup), desired_object),
         })
         .collect();
     let updates = update::limit(&mut steps, input);

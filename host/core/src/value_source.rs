@@ -1,9 +1,18 @@
 //! What a Module grants of value sources: objects whose values the host copies into desired
 //! objects, without the guest seeing them.
 
-use innkeeper_contract::ValueSourceKind;
+use innkeeper_contract::{Kind, ValueSourceKind};
 
 use crate::ObjectKey;
+
+/// The most sources of a desired object.
+pub const SOURCES_MAX: usize = 8;
+
+/// The most keys that the host copies into a desired object, and that a Module grants of a source.
+pub const KEYS_MAX: usize = 256;
+
+/// The most bytes of the values that the host copies into a desired object.
+pub const VALUES_BYTES_MAX: usize = 1 << 20;
 
 /// A value source that a Module grants to its guest (an item of `spec.valueSources`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,4 +34,22 @@ pub enum TargetNamespaces {
     All,
     /// The namespaces of these names.
     Named(Vec<String>),
+}
+
+impl TargetNamespaces {
+    /// Whether the host may copy into a namespace.
+    pub fn contains(&self, namespace: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|name| name == namespace),
+        }
+    }
+}
+
+/// The kind of a value source, as requests name it.
+pub fn kind_of(kind: ValueSourceKind) -> Kind {
+    match kind {
+        ValueSourceKind::Secret => Kind::namespaced("v1", "Secret", "secrets"),
+        ValueSourceKind::ConfigMap => Kind::namespaced("v1", "ConfigMap", "configmaps"),
+    }
 }

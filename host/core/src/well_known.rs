@@ -18,6 +18,10 @@ pub const ALLOW_DELETION_ANNOTATION: &str = "innkeeper.dev/allow-deletion";
 /// The annotation that holds the digest of an object as the host last applied it.
 pub const APPLIED_ANNOTATION: &str = "innkeeper.dev/applied";
 
+/// The annotation on a Secret into which the host copies values: a JSON list of the keys. A guest
+/// sees no digests of these values.
+pub const COPIED_KEYS_ANNOTATION: &str = "innkeeper.dev/copied-keys";
+
 /// The label of an object that outlives its primary: its value is the primary's
 /// [`identity`](crate::ownership::Primary::identity), so that only a primary of the same kind,
 /// namespace and name adopts the object again.

@@ -9,6 +9,7 @@
 
 mod spec;
 mod status;
+mod value_source;
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,7 @@ pub use status::{
     CandidateStatus, EarlierRevision, ExampleStatus, GuestName, KindName, KindStatus,
     ModuleCondition, ModuleStatus, PreviewStatus, RejectedVersion,
 };
+pub use value_source::ValueSource;
 
 /// The group of our resources.
 pub const GROUP: &str = innkeeper_core::host_objects::GROUP;

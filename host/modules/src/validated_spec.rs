@@ -8,6 +8,7 @@ mod quantity;
 mod reserved_group;
 mod source_ref;
 mod spec_context;
+mod value_sources;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use innkeeper_core::PrimarySelector;
 use innkeeper_core::manager::MODULE_NAME_BYTES_MAX;
+use innkeeper_core::value_source::ValueSourceGrant;
 use innkeeper_sandbox::Limits;
 use serde_json::{Map, Value};
 
@@ -66,6 +68,8 @@ pub struct ValidatedSpec {
     pub allow_finalizers: bool,
     /// Secrets in a primary's namespace whose bytes the guest may read.
     pub secret_names: BTreeSet<String>,
+    /// Objects whose values the host copies, unseen by the guest.
+    pub value_sources: Vec<ValueSourceGrant>,
     /// The host plans, but writes nothing.
     pub paused: bool,
     /// How a candidate becomes active.
@@ -99,6 +103,8 @@ impl ValidatedSpec {
         for (index, name) in spec.secret_names.iter().enumerate() {
             check.subdomain(&format!("spec.secretNames[{index}]"), name);
         }
+        let value_sources =
+            check.value_sources(&spec.value_sources, &spec.namespaces, host_namespace);
         let limits = check.limits(&spec.limits, defaults);
         let writes_per_second = check.writes(spec.limits.writes_per_second);
         let recorded_read_bytes = check.recorded_reads(spec.limits.recorded_reads.as_ref());
@@ -126,6 +132,7 @@ impl ValidatedSpec {
                 allow_cross_namespace: spec.allow_cross_namespace,
                 allow_finalizers: spec.allow_finalizers,
                 secret_names: spec.secret_names.iter().cloned().collect(),
+                value_sources,
                 paused: spec.paused,
                 rollout,
             });

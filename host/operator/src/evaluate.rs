@@ -162,8 +162,9 @@ fn plan_outcome(
         Outcome::Failed(failure) => return Err(check_failure(failure)),
     };
     let manifest = subject.guest.manifest();
-    let desired = DesiredState::read(&answer, manifest, subject.owner, subject.grants)
+    let mut desired = DesiredState::read(&answer, manifest, subject.owner, subject.grants)
         .map_err(EvaluationError::Invalid)?;
+    plan::place_values(&mut desired, &mut |object_ref| view.lookup(object_ref));
     let readable = view.is_readable();
     let lookups: Vec<_> = desired.objects.iter().map(|one| view.lookup(&one.object_ref)).collect();
     let plan = plan::plan(&plan::Input {

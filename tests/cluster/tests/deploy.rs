@@ -227,6 +227,10 @@ async fn jane_may_change_only_what_does_not_use_the_account(admin: &Admin) -> Re
         (json!({"serviceAccountName": "jane-account"}), true),
         (json!({"source": {"configMap": {"name": "mine"}}}), false),
         (json!({"secretNames": ["passwords"]}), false),
+        (
+            json!({"valueSources": [{"kind": "Secret", "namespace": "a", "name": "b", "toNamespaces": ["*"]}]}),
+            false,
+        ),
         (json!({"allowCrossNamespace": true}), false),
         (json!({"allowFinalizers": true}), false),
         (json!({"namespaces": ["elsewhere"]}), false),

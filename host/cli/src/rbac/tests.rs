@@ -335,6 +335,17 @@ fn guest_is_refused_when_it_declares_a_builtin_kind_differently() {
 }
 
 #[test]
+fn rule_of_a_guest_that_makes_secrets_names_the_rights_on_value_sources() {
+    let kind = Kind::namespaced("v1", "Secret", "secrets");
+    let owned = vec![OwnedKind { kind, optional: false, merges: false }];
+    let text = printed(&Manifest { owned, ..manifest() }, &["shop"]);
+    let expected =
+        "# To copy values of spec.valueSources, it needs get on each of these Secrets, and\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(!printed(&manifest(), &["shop"]).contains("valueSources"));
+}
+
+#[test]
 fn role_binding_comes_with_the_verb_that_it_takes_in_addition_to_its_own() {
     let kind = |kind: &str, plural: &str| OwnedKind {
         kind: Kind::namespaced("rbac.authorization.k8s.io/v1", kind, plural),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use innkeeper_contract::{Policy, ValueSource};
 use serde_json::Value;
 
+use super::copied_values::{CopiedSource, MissingValues};
 use crate::ObjectRef;
 use crate::in_sync;
 use crate::ownership::Primary;
@@ -31,6 +32,10 @@ pub struct DesiredObject {
     pub update_group: Option<String>,
     /// Objects whose values the host copies into the object, each with its namespace.
     pub values: Vec<ValueSource>,
+    /// The sources whose placeholders the body has.
+    pub copied: Vec<CopiedSource>,
+    /// Why the body has no placeholders, if it should.
+    pub missing_values: Option<MissingValues>,
 }
 
 impl DesiredObject {

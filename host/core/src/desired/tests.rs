@@ -4,9 +4,11 @@ use expect_test::{Expect, expect};
 
 use std::sync::Arc;
 
+use innkeeper_contract::ValueSourceKind;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::value_source::{TargetNamespaces, ValueSourceGrant};
 use crate::well_known::RETAINED_FOR_LABEL;
 use crate::{ObjectKey, ObjectRef, in_sync};
 
@@ -311,29 +313,18 @@ fn examples_of_the_reference_are_accepted() {
     let mut desired: Desired =
         serde_json::from_str(include_str!("../../../../xtask/src/reference/examples/desired.json"))
             .unwrap();
-    without_value_sources(&mut desired);
+    let grant = ValueSourceGrant {
+        kind: ValueSourceKind::Secret,
+        key: ObjectKey::new("central", "registry"),
+        keys: None,
+        to_namespaces: TargetNamespaces::All,
+    };
+    let grants = Grants { value_sources: &[grant], ..Grants::default() };
     let kind = Arc::new(manifest.primary.clone());
     let primary = ObjectRef::new(kind, ObjectKey::new("shop", "front"));
     let primary = Primary::new("website", primary, "u1");
-    let desired = DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
+    let desired = DesiredState::read(&desired, &manifest, &primary, grants).unwrap();
     assert_eq!(desired.objects.len(), 3);
-}
-
-/// Removes the value sources, which the host does not support yet.
-fn without_value_sources(desired: &mut Desired) {
-    for object in &mut desired.objects {
-        object.values_from.clear();
-    }
-}
-
-#[test]
-fn value_sources_are_refused_as_unsupported() {
-    let source = json!([{"kind": "ConfigMap", "name": "b"}]);
-    let objects = json!([{"object": {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}, "valuesFrom": source}]);
-    let refusal = read(objects, false).unwrap_err();
-    assert_eq!(refusal.reason(), "MalformedObject");
-    let expected = "value sources are not supported yet; leave out valuesFrom";
-    assert!(refusal.to_string().ends_with(expected), "{refusal}");
 }
 
 #[test]

@@ -197,6 +197,8 @@ pub(super) fn read_object(
         position: 0,
         update_group: group.map(|group| group.name.clone()),
         values,
+        copied: Vec::new(),
+        missing_values: None,
     })
 }
 

@@ -8,6 +8,7 @@ use super::prune::may_be_deleted;
 use super::skip_reason::SkipReason;
 use super::state::{Lookup, Rejected};
 use super::step::{Action, ApplyReason};
+use super::values::merge_into_copy;
 use crate::desired::DesiredObject;
 use crate::fieldset::FieldSet;
 use crate::in_sync::{self, LastApplied};
@@ -78,6 +79,9 @@ pub(super) fn plan_desired(
 fn plan_merge(input: &Input<'_>, desired_object: &DesiredObject, object: &Object) -> Action {
     if object.is_terminating() {
         return Action::Skip(SkipReason::Terminating);
+    }
+    if let Some(rejected) = merge_into_copy(desired_object, object) {
+        return Action::Skip(SkipReason::Rejected(rejected));
     }
     let last_applied = input.state.applied.get(&desired_object.object_ref);
     let manager = &input.primary.merge_manager;

@@ -5,6 +5,7 @@ use std::fmt;
 use super::conflict::Conflict;
 use super::state::Rejected;
 use crate::ObjectRef;
+use crate::desired::MissingValues;
 use crate::field_fights::FieldFight;
 
 /// Why the host writes nothing to an object.
@@ -45,6 +46,8 @@ pub enum SkipReason {
     Retained,
     /// The object into which fields should be merged does not exist.
     MergeTargetMissing,
+    /// Values that the host copies into the object are missing; an existing object stays as it is.
+    MissingValues(MissingValues),
     /// The object is outdated; its update group updates other objects first.
     UpdatePending {
         /// Whether the update recreates the object.
@@ -76,6 +79,7 @@ impl SkipReason {
             | Self::FieldContested(_)
             | Self::Rejected(_)
             | Self::MergeTargetMissing
+            | Self::MissingValues(_)
             | Self::UpdateProtected => true,
             Self::InSync
             | Self::CreateOnly
@@ -126,6 +130,7 @@ impl fmt::Display for SkipReason {
             Self::MergeTargetMissing => {
                 f.write_str("fields are to be merged into it, but it does not exist")
             }
+            Self::MissingValues(missing) => missing.fmt(f),
             Self::UpdatePending { .. } => f.write_str("outdated, updated in its turn"),
             Self::UpdateOnDelete => f.write_str("outdated, changes when it is deleted"),
             Self::UpdateProtected => f.write_str(

@@ -9,6 +9,7 @@ mod merging;
 mod outliving;
 mod update_model;
 mod updates;
+mod values;
 
 use std::sync::Arc;
 

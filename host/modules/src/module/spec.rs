@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::value_source::ValueSource;
+
 /// The desired state of a module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -86,6 +88,12 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 253)))]
     pub secret_names: Vec<String>,
+
+    /// Secrets and ConfigMaps whose values the host copies into objects that the guest desires,
+    /// without the guest seeing them. The ServiceAccount needs the verb get on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub value_sources: Vec<ValueSource>,
 
     /// Whether the host stops writing for this module: it creates, changes and deletes no objects
     /// for the module's primaries, and writes neither their status nor Events. It still finishes

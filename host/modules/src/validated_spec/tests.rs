@@ -77,6 +77,7 @@ fn a_whole_spec_is_understood() {
             allow_cross_namespace: false,
             allow_finalizers: false,
             secret_names: BTreeSet::new(),
+            value_sources: Vec::new(),
             paused: true,
             rollout: Rollout::default(),
         }
@@ -187,7 +188,7 @@ fn the_shape_is_checked_with_the_field() {
         &json!({"source": {"file": "g"}, "rollOut": {"strategy": "Manual"}}),
         SourceKind::Directory,
         &expect![
-            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `crds`, `parameters`, `resyncPeriod`, `manageStatus`, `runResult`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `paused`, `rollout`"
+            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `crds`, `parameters`, `resyncPeriod`, `manageStatus`, `runResult`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `valueSources`, `paused`, `rollout`"
         ],
     );
     refused(&json!({}), SourceKind::Directory, &expect!["spec: missing field `source`"]);

@@ -12,7 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use innkeeper_cluster::ApiError;
 use innkeeper_contract::{Condition, Event, Kind};
-use innkeeper_core::{Object, ObjectKey};
+use innkeeper_core::object::Entry;
+use innkeeper_core::{Manager, Object, ObjectKey, object};
 use innkeeper_sandbox::Outcome;
 use serde_json::value::RawValue;
 
@@ -22,10 +23,6 @@ use crate::redact::{Redactor, VALUES_BYTES_MAX};
 
 /// The kind of Secrets.
 static SECRET: LazyLock<Kind> = LazyLock::new(|| Kind::namespaced("v1", "Secret", "secrets"));
-
-/// Types of Secrets that hold a token of the API server. With one a guest's output could give away
-/// an identity, so no Module can grant them.
-const TOKENS: [&str; 2] = ["kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"];
 
 /// Secrets with their bytes, for one run, and what masks them in texts. Shows its names only.
 #[derive(Default)]
@@ -80,9 +77,15 @@ impl GrantedSecrets {
             };
             // The error is dropped: it might quote the Secret.
             let Ok(read) = serde_json::from_str::<Values>(found.get()) else { continue };
-            let Ok(object) = Object::decode(&SECRET, found.get(), None) else { continue };
-            if TOKENS.contains(&read.type_.as_str()) {
-                return Err(token(&key, &read.type_));
+            let Ok(secret) = Object::decode(&SECRET, found.get(), None) else { continue };
+            // With a token, a guest's output could give away an identity.
+            if object::is_token_type(&read.type_) {
+                let problem = format!("it has the type {}, a token of the API server", read.type_);
+                return Err(not_grantable(&key, &problem));
+            }
+            // Otherwise a guest could read a value source by the name of its copy.
+            if is_copy_of(active.name(), &secret) {
+                return Err(not_grantable(&key, "it is a copy of a value source"));
             }
             let decoded = read.data.into_values().map(|value| {
                 // The API server keeps nothing but base64 there; what it kept otherwise is masked
@@ -95,7 +98,7 @@ impl GrantedSecrets {
             if bytes > VALUES_BYTES_MAX {
                 return Err(too_large());
             }
-            granted.secrets.insert(key, object);
+            granted.secrets.insert(key, secret);
         }
         granted.redactor = Redactor::new(values.iter().map(Vec::as_slice));
         Ok(granted)
@@ -174,13 +177,19 @@ fn refused(key: &ObjectKey, error: &ApiError) -> Problem {
     }
 }
 
-fn token(key: &ObjectKey, type_: &str) -> Problem {
+/// Whether the host made a Secret for a primary of this module and copied values into it.
+fn is_copy_of(module: &str, secret: &Object) -> bool {
+    let made = |entry: &Entry| matches!(&entry.manager, Manager::Primary { module: maker, .. } if maker == module);
+    secret.has_copied_values() && secret.entries.iter().any(made)
+}
+
+fn not_grantable(key: &ObjectKey, problem: &str) -> Problem {
     Problem {
         refusal: None,
         object_ref: None,
         reason: "SecretNotGrantable".to_owned(),
         message: format!(
-            "Secret {key} cannot be granted: it has the type {type_}, a token of the API server; remove it from the Module's spec.secretNames"
+            "Secret {key} cannot be granted: {problem}; remove it from the Module's spec.secretNames"
         ),
         retry: Retry::Backoff,
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::{ApiClient, View};
-use innkeeper_contract::Kind;
+use innkeeper_contract::{Kind, ValueSourceKind};
 use innkeeper_core::consent::{self, RESYNC_ANNOTATION};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::{Finalizer, Object, ObjectRef, PrimarySelector, control};
+use innkeeper_core::{Finalizer, Object, ObjectKey, ObjectRef, PrimarySelector, control, object};
 use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
 use innkeeper_sandbox::Guest;
 
@@ -191,8 +191,17 @@ impl OpenRevision {
             cross_namespace: settings.allow_cross_namespace,
             finalizers: settings.allow_finalizers,
             host_namespace: self.client.host_namespace(),
-            value_sources: &[],
+            value_sources: &settings.value_sources,
         }
+    }
+
+    /// Whether the Module grants a Secret as a value source.
+    pub fn is_value_source(&self, kind: &Kind, key: &ObjectKey) -> bool {
+        let sources = &self.settings().value_sources;
+        object::holds_secrets(kind)
+            && sources
+                .iter()
+                .any(|grant| grant.kind == ValueSourceKind::Secret && grant.key == *key)
     }
 
     /// The objects of the primary kind in the module's namespaces, by namespace and name. One that

@@ -12,13 +12,14 @@ use innkeeper_cluster::{ApiError, Deleted, Propagation};
 use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::in_sync::LastApplied;
 use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{Action, ApplyReason, Plan, Rejected, SkipReason, Step};
+use innkeeper_core::plan::{Action, ApplyReason, Plan, Rejected, Step};
 use innkeeper_core::{Manager, Object, ObjectRef};
 use jiff::Timestamp;
 
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::confirm::{Confirmed, confirm};
 use crate::reconcile::context::Context;
+use crate::reconcile::filled_body::{NotFilled, SourceReads};
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Problems};
 use crate::reconcile::refusal::Refusal;
@@ -62,6 +63,8 @@ pub struct Apply<'a> {
     pub now: Timestamp,
     /// Masks the values of granted Secrets: the API server quotes the objects that it refuses.
     pub granted: &'a GrantedSecrets,
+    /// The value sources that this round reads.
+    pub sources: &'a SourceReads,
 }
 
 /// Whether further steps follow one.
@@ -78,9 +81,7 @@ impl Apply<'_> {
         desired: &DesiredState,
         state: &mut PrimaryState,
     ) -> Applied {
-        let unknown =
-            plan.steps.iter().filter(|step| step.action == Action::Skip(SkipReason::Unknown));
-        state.needs_read.extend(unknown.map(|step| step.object_ref.clone()));
+        state.needs_read.extend(plan.steps.iter().filter_map(skipped::needs_read).cloned());
         let mut round = std::mem::take(&mut state.unfinished_round);
         let mut applied = Applied::default();
         applied.problems.0.extend(round.standing(&plan.steps).cloned());
@@ -199,8 +200,14 @@ impl Apply<'_> {
         };
         self.log(&step.to_string());
         let client = &self.context.active.client;
+        let filled = match self.sources.fill(client, desired, body).await {
+            Ok(filled) => filled,
+            Err(not_filled) => return self.not_filled(not_filled, state, applied),
+        };
         let _in_flight = self.context.begin_write(object_ref);
-        match client.apply(&object_ref.kind, &object_ref.key, manager, &body, force).await {
+        let body = filled.body();
+        let answer = client.apply(&object_ref.kind, &object_ref.key, manager, body, force).await;
+        match answer.map_err(|error| filled.error(error)) {
             Ok(answer) => {
                 self.context.count_write(verb);
                 let predecessors = self.owner.predecessors(&answer.object);
@@ -214,6 +221,29 @@ impl Apply<'_> {
                 Next::Continue
             }
             Err(error) => self.failed(object_ref, desired.digest(), &error, state, applied),
+        }
+    }
+
+    /// A body was not sent, since a value source could not be copied: notes what follows.
+    fn not_filled(
+        &self,
+        not_filled: NotFilled,
+        state: &mut PrimaryState,
+        applied: &mut Applied,
+    ) -> Next {
+        match not_filled {
+            NotFilled::Outdated(source) => {
+                self.log(&format!("value source {source} has changed, plan again"));
+                self.context.mark_unknown(&source, state);
+                applied.rerun = true;
+                Next::EndRound
+            }
+            NotFilled::Problem { problem, ends_round } => {
+                let problem = self.granted.mask_problem(*problem);
+                self.log(&format!("value source not copied: {}", problem.message));
+                applied.problems.push(problem);
+                if ends_round { Next::EndRound } else { Next::Continue }
+            }
         }
     }
 

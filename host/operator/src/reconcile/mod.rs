@@ -9,7 +9,7 @@
 //! | snapshot | [`primary_snapshot`], [`finalizers`] |
 //! | observe | [`observe`] |
 //! | run, plan | [`permit`], [`evaluate`](crate::evaluate) |
-//! | apply | [`apply`], [`confirm`], [`skipped`], [`write_error`] |
+//! | apply | [`apply`], [`confirm`], [`filled_body`], [`skipped`], [`write_error`] |
 //! | between steps and rounds | [`after`], [`round`], [`turn`], [`unfinished`] |
 //! | report | [`report`] writes; [`conditions`], [`update_condition`] and [`events`] say what |
 //! | data | [`context`], [`primary_state`], [`problem`], [`refusal`], [`stats`], [`status_input`] |
@@ -20,6 +20,7 @@ pub mod conditions;
 pub mod confirm;
 pub mod context;
 pub mod events;
+pub mod filled_body;
 pub mod finalizers;
 pub mod observe;
 pub mod permit;
@@ -43,6 +44,7 @@ use innkeeper_cluster::Caches;
 
 use self::apply::Apply;
 use self::context::Context;
+use self::filled_body::SourceReads;
 use self::finalizers::{Finalizers, has_paused_annotation};
 use self::observe::Observation;
 use self::permit::evaluate_with_permit;
@@ -157,7 +159,9 @@ async fn run_round(
     }
 
     // Apply.
-    let apply = Apply { context: *context, owner: &owner, now, granted: &granted };
+    let sources = SourceReads::default();
+    let apply =
+        Apply { context: *context, owner: &owner, now, granted: &granted, sources: &sources };
     let applied = apply.carry_out(&evaluated.plan, &evaluated.desired, state).await;
     let next = after::apply(&mut report, &evaluated, applied, state, now);
     if next == Next::Report && after::is_finalized(&report, &evaluated.plan) {

@@ -1,6 +1,7 @@
 //! What a guest sees of the cluster: one snapshot of the caches for each run, and the record of
 //! everything that the run reads from it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -139,6 +140,15 @@ impl<'a> Observation<'a> {
         self.snapshot.get(&object_ref.kind, &object_ref.key)
     }
 
+    /// An object as the guest sees it: a granted value source without the digests of its values.
+    fn shown<'o>(&self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
+        if self.active.is_value_source(kind, &object.key) {
+            Cow::Owned(object.as_value_source())
+        } else {
+            Cow::Borrowed(object)
+        }
+    }
+
     fn kind(&self, kind: &ResourceKind) -> Result<Arc<Kind>, ReadError> {
         self.active.kind(&kind.api_version, &kind.kind).cloned().ok_or(ReadError::Undeclared)
     }
@@ -181,10 +191,15 @@ impl ClusterView for Observation<'_> {
         }
         let owned: Vec<_> = owned
             .into_iter()
-            .map(|(object_ref, object)| (&**object, readiness::of(&object_ref.kind, object)))
+            .map(|(object_ref, object)| {
+                let readiness = readiness::of(&object_ref.kind, object);
+                (self.shown(&object_ref.kind, object), readiness)
+            })
             .collect();
+        let owned: Vec<_> =
+            owned.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         let document = Observed {
-            object: &self.primary,
+            object: &self.shown(&self.active.primary, &self.primary),
             owned: &owned,
             unapplied,
             unserved: &self.unserved(),
@@ -236,13 +251,13 @@ impl Host for Observation<'_> {
             Lookup::Found(object) => {
                 // A Secret that the cache has lost is gone, even if a live read granted it before.
                 let object = match self.secrets.get(&object_ref.kind, &object_ref.key) {
-                    Some(granted) => granted,
-                    None => &object,
+                    Some(granted) => Cow::Borrowed(granted),
+                    None => self.shown(&object_ref.kind, &object),
                 };
-                if observed::bytes([object]) > room {
+                if observed::bytes([&*object]) > room {
                     return Err(ReadError::TooLarge);
                 }
-                Ok(observed::object_document(object, &readiness::of(&object_ref.kind, object)))
+                Ok(observed::object_document(&object, &readiness::of(&object_ref.kind, &object)))
             }
             Lookup::Absent => Err(ReadError::NotFound),
             Lookup::Unknown => {
@@ -275,8 +290,9 @@ impl Host for Observation<'_> {
         if observed::bytes(objects.iter().map(|object| &**object)) > room {
             return Err(ReadError::TooLarge);
         }
+        let shown: Vec<_> = objects.iter().map(|object| self.shown(&kind, object)).collect();
         let objects: Vec<_> =
-            objects.iter().map(|object| (&**object, readiness::of(&kind, object))).collect();
+            shown.iter().map(|object| (&**object, readiness::of(&kind, object))).collect();
         Ok(observed::list_document(&objects))
     }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use innkeeper_core::ObjectRef;
-use innkeeper_core::plan::SkipReason;
+use innkeeper_core::desired::MissingValuesProblem;
+use innkeeper_core::plan::{Action, SkipReason, Step};
 use jiff::Timestamp;
 
 use crate::reconcile::problem::{Problem, Retry};
@@ -12,6 +13,19 @@ use crate::reconcile::refusal::Refusal;
 /// Whether a skipped object is as it is desired.
 pub fn is_up_to_date(reason: &SkipReason) -> bool {
     matches!(reason, SkipReason::InSync | SkipReason::CreateOnly)
+}
+
+/// The object to read live before the next round, since the cache may be wrong about it.
+pub fn needs_read(step: &Step) -> Option<&ObjectRef> {
+    match &step.action {
+        Action::Skip(SkipReason::Unknown) => Some(&step.object_ref),
+        Action::Skip(SkipReason::MissingValues(missing))
+            if missing.problem == MissingValuesProblem::Unknown =>
+        {
+            Some(&missing.source)
+        }
+        _ => None,
+    }
 }
 
 /// The problem of a step that the plan skips; `None` if the step is skipped as it should be.
@@ -24,6 +38,14 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
         SkipReason::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
         SkipReason::Unknown => ("Unknown", Retry::Backoff),
         SkipReason::MergeTargetMissing => ("MergeTargetMissing", Retry::OnChange),
+        SkipReason::MissingValues(missing) => (
+            missing.reason(),
+            // Until the live read, no change of the source wakes the request.
+            match missing.problem {
+                MissingValuesProblem::Unknown => Retry::Backoff,
+                _ => Retry::OnChange,
+            },
+        ),
         SkipReason::UpdateProtected => ("UpdateProtected", Retry::OnChange),
         SkipReason::FieldContested(fight) => {
             let wait = Duration::try_from(fight.until.duration_since(now)).unwrap_or_default();
@@ -47,6 +69,7 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
             | SkipReason::Rejected(_)
             | SkipReason::FieldContested(_)
             | SkipReason::MergeTargetMissing
+            | SkipReason::MissingValues(_)
             | SkipReason::UpdateProtected
     );
     Some(Problem {

@@ -21,3 +21,4 @@ mod selection;
 mod support;
 mod teardown;
 mod updates;
+mod value_sources;

@@ -31,5 +31,7 @@ mod stored_objects;
 mod things;
 mod third_look;
 mod updates;
+mod value_guesses;
+mod value_sources;
 mod versions;
 mod write_rate;
