@@ -310,7 +310,7 @@ fn examples_of_the_reference_are_accepted() {
         "../../../../xtask/src/reference/examples/manifest.json"
     ))
     .unwrap();
-    let mut desired: Desired =
+    let desired: Desired =
         serde_json::from_str(include_str!("../../../../xtask/src/reference/examples/desired.json"))
             .unwrap();
     let grant = ValueSourceGrant {
