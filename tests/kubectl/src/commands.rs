@@ -32,6 +32,9 @@ pub const DOCUMENTS: &[&str] = &[
     MODULE_TYPES,
 ];
 
+/// The types of all groups, as OpenAPI v2 publishes them.
+pub const DEFINITIONS: &str = "/openapi/v2";
+
 /// The published types of the Module.
 pub const MODULE_TYPES: &str = "/openapi/v3/apis/innkeeper.dev/v1alpha1";
 
@@ -50,6 +53,7 @@ pub const COMMANDS: &[&str] = &[
     "get --raw /readyz",
     "create -f account.yaml",
     "create -f gadgets-crd.yaml",
+    "create -f shapes-crd.yaml",
     "wait --for=condition=Established crd/gadgets.test.innkeeper.dev --timeout=30s",
     // A real server publishes its types some seconds later; it is explained at the end.
     "create -f ../../../deploy/crds/modules.innkeeper.dev.yaml",
@@ -208,6 +212,9 @@ pub const COMMANDS: &[&str] = &[
     "scale deployment front --current-replicas=2 --replicas=1",
     "scale gadget small --replicas=4",
     "scale deployment none --replicas=1",
+    "autoscale deployment front --min=1 --max=3 --cpu=50% --dry-run=server -o yaml",
+    "autoscale deployment front --min=1 --max=3 --cpu=50% --name=busy",
+    "get horizontalpodautoscalers.v1.autoscaling busy -o 'jsonpath={.spec}'",
     "autoscale deployment front --min=1 --max=3",
     "get deployment front -o 'jsonpath={.spec.replicas}'",
     // The status that controllers would have written, written by the test.

@@ -38,6 +38,7 @@ pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> R
             let view = negotiate(&request.accept).map(|accepted| accepted.view);
             match path.as_str() {
                 "/api" | "/apis" if view == Some(View::Aggregated) => aggregated(cluster, path),
+                openapi::v2::PATH => openapi::v2::answer(cluster, request),
                 path if path.starts_with("/openapi/") => openapi::openapi(cluster, path),
                 path => other(cluster, path),
             }

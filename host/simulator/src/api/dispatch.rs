@@ -9,6 +9,7 @@ use crate::api::discovery;
 use crate::api::event_group;
 use crate::api::http::accept::{Accepted, negotiate};
 use crate::api::http::route::{Route, Target, route};
+use crate::api::openapi;
 use crate::api::protobuf;
 use crate::api::request::{Request, Response};
 use crate::api::request_context::{Outcome, RequestContext, not_allowed};
@@ -39,9 +40,9 @@ pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Response {
 
 /// Answers a request in the media type that its client accepts.
 fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
-    // Old clients that validate by themselves ask for this in another media type.
-    if request.path == "/openapi/v2" {
-        return Ok(Response::no_definitions());
+    // This document has media types of its own.
+    if request.path == openapi::v2::PATH {
+        return route_request(cluster, request);
     }
     let Some(Accepted { yaml, .. }) = negotiate(&request.accept) else {
         let known = "application/json, application/yaml";

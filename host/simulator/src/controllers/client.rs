@@ -219,6 +219,7 @@ fn call(
         acting: None,
         content_type: "application/json".to_owned(),
         accept: "application/json".to_owned(),
+        known: String::new(),
         agent: client.manager.to_owned(),
         body: Bytes::new(),
     };
