@@ -15,6 +15,7 @@ use crate::api::request::{Request, Response};
 use crate::api::request_context::{Outcome, RequestContext, not_allowed};
 use crate::api::request_log;
 use crate::api::verbs::{connect, create, delete, get, list, patch, review, scale, update, watch};
+use crate::api::written_view;
 use crate::auth::impersonation;
 use crate::auth::rbac;
 use crate::state::cluster::Cluster;
@@ -115,10 +116,13 @@ fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> 
             not_allowed()
         });
     }
-    if event_group::is(&context.kind) {
-        return event_group::as_core_event(cluster, context, verb, perform);
-    }
-    perform(cluster, context, verb)
+    let answer = if event_group::is(&context.kind) {
+        event_group::as_core_event(cluster, context, verb, perform)
+    } else {
+        perform(cluster, context, verb)
+    };
+    let writes = matches!(verb, "create" | "update" | "patch" | "delete");
+    if writes { Ok(written_view::shown(cluster, context, answer?)) } else { answer }
 }
 
 /// Handles an authorized request.

@@ -12,3 +12,4 @@ pub(crate) mod request_context;
 pub(crate) mod request_log;
 pub(crate) mod table;
 pub(crate) mod verbs;
+pub(crate) mod written_view;

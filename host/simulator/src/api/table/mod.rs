@@ -50,8 +50,9 @@ enum Filling<'a> {
     Age,
 }
 
-/// A table of objects; `list` is the metadata of a list.
+/// A table of objects in a version of the group `meta.k8s.io`; `list` is the metadata of a list.
 pub(crate) fn of(
+    version: &str,
     kind: &Kind,
     objects: &[Value],
     list: Option<&Value>,
@@ -99,7 +100,7 @@ pub(crate) fn of(
             let mut row = json!({ "cells": cells });
             match include {
                 Include::None => {}
-                Include::Metadata => row["object"] = partial(object),
+                Include::Metadata => row["object"] = partial(object, version),
                 Include::Object => row["object"] = object.clone(),
             }
             if kind.is("", "Pod")
@@ -111,11 +112,10 @@ pub(crate) fn of(
         })
         .collect();
     let metadata = list.cloned().unwrap_or_else(|| {
-        let version =
-            objects.first().map(|object| meta(object, "resourceVersion")).unwrap_or_default();
-        json!({ "resourceVersion": version })
+        let first = objects.first().map(|object| meta(object, "resourceVersion"));
+        json!({ "resourceVersion": first.unwrap_or_default() })
     });
-    json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+    json!({"kind": "Table", "apiVersion": version, "metadata": metadata,
         "columnDefinitions": columns, "rows": rows})
 }
 
