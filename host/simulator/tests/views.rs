@@ -8,6 +8,7 @@ use innkeeper_simulator::Simulator;
 use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 fn simulator() -> Simulator {
     Simulator::new(1, "2026-11-22T00:00:00Z".parse().unwrap())
@@ -78,4 +79,19 @@ fn written_object_is_shown_in_the_form_that_the_client_accepts() {
     assert_eq!(shown.get("data"), None, "{shown}");
     let (code, status) = send(&simulator, "DELETE", &path, &metadata, &Value::Null);
     assert_eq!((code, &status["kind"]), (200, &json!("Status")));
+}
+
+#[test]
+fn review_has_no_table() {
+    let simulator = simulator();
+    let review = json!({"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}});
+    let table = form("Table", "v1");
+    let (code, status) = send(&simulator, "POST", REVIEWS, &table, &review);
+    assert_eq!((code, &status["reason"]), (406, &json!("NotAcceptable")), "{status}");
+    let otherwise = format!("{table},application/json");
+    let (code, shown) = send(&simulator, "POST", REVIEWS, &otherwise, &review);
+    assert_eq!((code, &shown["status"]["allowed"]), (201, &json!(true)), "{shown}");
+    let metadata = form("PartialObjectMetadata", "v1");
+    let (code, shown) = send(&simulator, "POST", REVIEWS, &metadata, &review);
+    assert_eq!((code, &shown["kind"]), (201, &json!("PartialObjectMetadata")), "{shown}");
 }

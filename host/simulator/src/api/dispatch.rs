@@ -46,9 +46,7 @@ fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
         return route_request(cluster, request);
     }
     let Some(Accepted { yaml, .. }) = negotiate(&request.accept) else {
-        let known = "application/json, application/yaml";
-        let message = format!("only the following media types are accepted: {known}");
-        return Err(StatusError::new(406, "NotAcceptable", message));
+        return Err(not_acceptable());
     };
     let written = request.content_type.split(';').next().unwrap_or_default().trim();
     let answer = if written == protobuf::MEDIA_TYPE && !request.body.is_empty() {
@@ -102,6 +100,9 @@ fn route_request(cluster: &mut Cluster, request: &Request) -> Outcome {
 fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> Outcome {
     let target = context.target;
     let sub = target.subresource.as_str();
+    if context.accepted().is_none() {
+        return Err(not_acceptable());
+    }
     if !sub.is_empty() && !context.kind.subresources.contains(sub) {
         return Err(if context.kind.custom.is_some() {
             StatusError::not_found(context.named(&target.name))
@@ -123,6 +124,13 @@ fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> 
     };
     let writes = matches!(verb, "create" | "update" | "patch" | "delete");
     if writes { Ok(written_view::shown(cluster, context, answer?)) } else { answer }
+}
+
+/// 406: the client accepts no form that the server has.
+fn not_acceptable() -> StatusError {
+    let known = "application/json, application/yaml";
+    let message = format!("only the following media types are accepted: {known}");
+    StatusError::new(406, "NotAcceptable", message)
 }
 
 /// Handles an authorized request.

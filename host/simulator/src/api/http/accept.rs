@@ -23,10 +23,19 @@ pub(crate) struct Accepted {
 
 /// The first supported media type that a client accepts; `None` if it accepts none.
 pub(crate) fn negotiate(accept: &str) -> Option<Accepted> {
+    first(accept, |_| true)
+}
+
+/// The same for a kind that has no tables.
+pub(crate) fn negotiate_without_tables(accept: &str) -> Option<Accepted> {
+    first(accept, |view| !matches!(view, View::Table(_)))
+}
+
+fn first(accept: &str, is_supported: impl Fn(View) -> bool) -> Option<Accepted> {
     if accept.trim().is_empty() {
         return Some(Accepted { view: View::Plain, yaml: false });
     }
-    accept.split(',').find_map(range)
+    accept.split(',').filter_map(range).find(|accepted| is_supported(accepted.view))
 }
 
 fn range(range: &str) -> Option<Accepted> {
