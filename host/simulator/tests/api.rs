@@ -286,3 +286,19 @@ fn log_is_the_same_for_the_same_seed_and_differs_for_another() {
     assert_eq!(one, again);
     assert_ne!(one, other);
 }
+
+#[test]
+fn timeout_that_is_no_duration_is_refused() {
+    let simulator = simulator(1);
+    let get = |path: &str| send(&simulator, "GET", path, &Value::Null);
+    for path in ["/version", "/api/v1/namespaces/default", "/openapi/v2"] {
+        let (code, status) = get(&format!("{path}?timeout=invalid"));
+        assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")), "{path}");
+        let message =
+            "invalid timeout specified in the request URL - time: invalid duration \"invalid\"";
+        assert_eq!(status["message"], message, "{path}");
+        for timeout in ["0s", "3m", ""] {
+            assert_eq!(get(&format!("{path}?timeout={timeout}")).0, 200, "{path} {timeout}");
+        }
+    }
+}

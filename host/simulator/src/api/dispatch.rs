@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::api::discovery;
 use crate::api::event_group;
 use crate::api::http::accept::{Accepted, negotiate};
+use crate::api::http::duration;
 use crate::api::http::route::{Route, Target, route};
 use crate::api::openapi;
 use crate::api::protobuf;
@@ -41,6 +42,7 @@ pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Response {
 
 /// Answers a request in the media type that its client accepts.
 fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
+    check_timeout(request)?;
     // This document has media types of its own.
     if request.path == openapi::v2::PATH {
         return route_request(cluster, request);
@@ -70,6 +72,17 @@ fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
         }
         answer => Ok(answer),
     }
+}
+
+/// Checks the parameter `timeout`. Every request is answered within any.
+fn check_timeout(request: &Request) -> Result<(), StatusError> {
+    let timeout = request.query.get("timeout");
+    if timeout.is_empty() || request.query.is("watch") {
+        return Ok(());
+    }
+    duration::check(timeout).map_err(|why| {
+        StatusError::bad_request(format!("invalid timeout specified in the request URL - {why}"))
+    })
 }
 
 fn route_request(cluster: &mut Cluster, request: &Request) -> Outcome {
