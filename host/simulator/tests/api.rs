@@ -302,3 +302,26 @@ fn timeout_that_is_no_duration_is_refused() {
         }
     }
 }
+
+#[test]
+fn health_check_lists_the_checks_of_a_real_server() {
+    let simulator = simulator(1);
+    let text = |path: &str| {
+        let response = ask(&simulator, "GET", path, "", &Value::Null, "");
+        let code = response.status().as_u16();
+        let text = response.into_body().try_next().unwrap();
+        (code, String::from_utf8(text.to_vec()).unwrap())
+    };
+    for endpoint in ["healthz", "livez", "readyz"] {
+        assert_eq!(text(&format!("/{endpoint}")), (200, "ok".to_owned()));
+        assert_eq!(text(&format!("/{endpoint}/poststarthook/crd-informer-synced")).1, "ok");
+        assert_eq!(text(&format!("/{endpoint}/none")).0, 404);
+        let (_, checks) = text(&format!("/{endpoint}?verbose=1"));
+        assert!(checks.starts_with("[+]ping ok\n[+]log ok\n[+]etcd ok\n"), "{checks}");
+        assert!(checks.ends_with(&format!("\n{endpoint} check passed\n")), "{checks}");
+        assert_eq!(checks.contains("[+]informer-sync ok"), endpoint == "readyz", "{checks}");
+    }
+    let (_, checks) = text("/readyz?verbose&exclude=etcd&exclude=none");
+    assert!(checks.contains("[+]etcd excluded: ok\n"), "{checks}");
+    assert!(checks.contains("cannot be excluded: no matches for \"none\"\n"), "{checks}");
+}

@@ -3,6 +3,7 @@
 pub(crate) mod discovery;
 pub(crate) mod dispatch;
 pub(crate) mod event_group;
+pub(crate) mod health;
 pub(crate) mod http;
 pub(crate) mod openapi;
 pub(crate) mod protobuf;
