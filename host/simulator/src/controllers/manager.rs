@@ -27,6 +27,7 @@ pub(crate) fn advance(cluster: &mut Cluster, by: SignedDuration) {
     }
     cluster.set_now(end);
     cluster.serve_watches();
+    cluster.compact_when_due();
     pod_grace_period::expire_graces(cluster);
     settle(cluster);
 }

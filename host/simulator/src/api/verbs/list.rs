@@ -137,6 +137,9 @@ pub(crate) fn page(cluster: &Cluster, context: &RequestContext<'_>) -> Result<Pa
     // One name is a lookup, not a scan.
     let only = selector.name().filter(|_| !namespace.is_empty() || !context.kind.namespaced);
     let start = Start::read(context, cluster.store.version(), only.is_some())?;
+    if start.version.is_some_and(|version| version < cluster.store.oldest()) {
+        return Err(start.expired());
+    }
     let version = start.version.unwrap_or(cluster.store.version());
     let objects = match (cluster.store.collection(context.kind_key()), start.version) {
         (None, _) => Cow::default(),
