@@ -161,7 +161,7 @@ fn perform(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> O
         ("", _) if !context.kind.verbs.contains(verb) => return Err(not_allowed()),
         ("scale", "get") => return scale::get_scale(cluster, context),
         ("scale", "update" | "patch") => return scale::write_scale(cluster, context),
-        ("" | "status" | "finalize" | "ephemeralcontainers" | "resize", _) => {}
+        ("" | "status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", _) => {}
         _ => return connect::connect(cluster, context),
     }
     match verb {

@@ -17,8 +17,8 @@ impl Compaction {
         Self { interval, next: after(now, interval), version }
     }
 
-    /// The version before which lists expire now; `None` if no tick is due. It is the version of the
-    /// tick before, so that each version is kept for one to two intervals.
+    /// The version before which lists expire now; `None` if no tick is due. It is the version of
+    /// the tick before, so that each version is kept for one to two intervals.
     pub(crate) fn due(&mut self, now: Timestamp, version: u64) -> Option<u64> {
         if now < self.next {
             return None;

@@ -1,5 +1,5 @@
-//! The OpenAPI documents, made from the stored schemas of the real server, and for custom kinds from
-//! their definitions: one of version 3 for each group and version, and one of version 2 for all.
+//! The OpenAPI documents, made from the stored schemas of the real server, and for custom kinds
+//! from their definitions: one of version 3 for each group and version, one of version 2 for all.
 
 pub(crate) mod custom;
 pub(crate) mod format;

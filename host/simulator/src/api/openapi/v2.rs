@@ -95,7 +95,7 @@ fn builtin_definitions() -> &'static str {
     })
 }
 
-/// Converts a built-in type from version 3: without defaults, and with `$ref` next to other members.
+/// Converts a built-in type from version 3: without defaults, with `$ref` next to other members.
 fn convert(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     members.remove("default");
@@ -116,8 +116,8 @@ fn convert(schema: &mut Value) {
     properties.into_iter().flat_map(Map::values_mut).for_each(convert);
 }
 
-/// The document in protobuf, which names no types: the version of OpenAPI, and the title and version
-/// of the server.
+/// The document in protobuf, which names no types: the version of OpenAPI, and the title and
+/// version of the server.
 fn no_definitions() -> Bytes {
     Bytes::from_static(b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.35.4")
 }

@@ -6,6 +6,7 @@ pub(crate) mod custom;
 pub(crate) mod network;
 pub(crate) mod parts;
 pub(crate) mod pod;
+pub(crate) mod policy;
 pub(crate) mod volume;
 pub(crate) mod workload;
 
@@ -131,6 +132,12 @@ fn row(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
         "apps" | "batch" | "policy" => workload::cells(&kind.name, object, now),
         "networking.k8s.io" | "discovery.k8s.io" => network::cells(&kind.name, object, now),
         "storage.k8s.io" => volume::cells(&kind.name, object, now),
+        "apiregistration.k8s.io"
+        | "certificates.k8s.io"
+        | "flowcontrol.apiserver.k8s.io"
+        | "node.k8s.io"
+        | "resource.k8s.io"
+        | "scheduling.k8s.io" => policy::cells(&kind.name, object, now),
         ""
         | "admissionregistration.k8s.io"
         | "rbac.authorization.k8s.io"
