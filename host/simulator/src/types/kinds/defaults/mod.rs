@@ -22,6 +22,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
             or(&mut object["spec"], "replicas", 1.into());
             template(&mut object["spec"]["template"]);
         }
+        ("", "ReplicationController") => workload::replication_controller(object),
         ("apps", "StatefulSet") => stateful_set(object),
         ("apps", "DaemonSet") => {
             daemon_set(&mut object["spec"]);
