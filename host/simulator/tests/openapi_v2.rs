@@ -161,3 +161,16 @@ fn document_is_refused_to_an_anonymous_client() {
     let response = ask(&Cluster::new(), &[("impersonate-user", "jane")]);
     assert_eq!(response.status(), 200, "every user may read it");
 }
+
+#[test]
+fn document_in_protobuf_names_built_in_and_custom_types() {
+    let cluster = Cluster::new();
+    define(&cluster, "Full", &json!({"type": "object"}));
+    let body = ask(&cluster, &[("accept", PROTOBUF)]).into_body().try_next().unwrap();
+    assert!(body.starts_with(b"\x0a\x032.0"));
+    for name in ["io.k8s.api.apps.v1.Deployment", "dev.example.v1.Full", "dev.example.v1.FullList"]
+    {
+        let found = body.windows(name.len()).any(|window| window == name.as_bytes());
+        assert!(found, "{name}");
+    }
+}

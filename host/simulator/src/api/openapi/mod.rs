@@ -6,6 +6,7 @@ pub(crate) mod format;
 pub(crate) mod paths;
 pub(crate) mod schemas;
 pub(crate) mod v2;
+mod v2_protobuf;
 
 use std::collections::BTreeMap;
 

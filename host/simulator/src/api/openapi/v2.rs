@@ -9,12 +9,16 @@ use sha2::{Digest as _, Sha512};
 use crate::api::openapi::custom;
 use crate::api::openapi::format::Format;
 use crate::api::openapi::schemas::{self, REFERENCE};
+use crate::api::openapi::v2_protobuf;
 use crate::api::request::{Request, Response};
 use crate::state::cluster::Cluster;
 use crate::types::builtin::{GIT_VERSION, raw_types};
 
 /// The path of the document.
 pub(crate) const PATH: &str = "/openapi/v2";
+
+/// The title of the document.
+const TITLE: &str = "Kubernetes";
 
 /// The media type of the document in protobuf, and how clients ask for it.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -30,7 +34,7 @@ pub(crate) fn answer(cluster: &Cluster, request: &Request) -> Response {
     if request.known.split(',').any(|known| known.trim() == etag) {
         return Response::Tagged { etag, kind, body: None };
     }
-    let body = if protobuf { no_definitions() } else { document(cluster) };
+    let body = if protobuf { protobuf_document(cluster) } else { document(cluster) };
     Response::Tagged { etag, kind, body: Some(body) }
 }
 
@@ -67,31 +71,60 @@ fn each_definition(cluster: &Cluster, call: &mut impl FnMut(&Value, &str)) {
 }
 
 fn document(cluster: &Cluster) -> Bytes {
-    let mut own = Map::new();
-    each_definition(cluster, &mut |definition, version| {
-        custom::schemas(definition, version, Format::V2, &mut own);
-    });
-    let own = Value::from(own).to_string();
+    let own = Value::from(custom_types(cluster)).to_string();
     let own = own.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default();
     let comma = if own.is_empty() { "" } else { "," };
-    let info = json!({"title": "Kubernetes", "version": GIT_VERSION});
+    let info = json!({"title": TITLE, "version": GIT_VERSION});
     let builtin = builtin_definitions();
     Bytes::from(format!(
         "{{\"swagger\":\"2.0\",\"info\":{info},\"paths\":{{}},\"definitions\":{{{builtin}{comma}{own}}}}}"
     ))
 }
 
+/// The same in protobuf.
+fn protobuf_document(cluster: &Cluster) -> Bytes {
+    static BUILTIN: OnceLock<Vec<u8>> = OnceLock::new();
+    let mut definitions = BUILTIN
+        .get_or_init(|| {
+            let mut out = Vec::new();
+            builtin_types().for_each(|(name, schema)| {
+                v2_protobuf::definition(name, &schema, &mut out);
+            });
+            out
+        })
+        .clone();
+    for (name, schema) in custom_types(cluster) {
+        v2_protobuf::definition(&name, &schema, &mut definitions);
+    }
+    Bytes::from(v2_protobuf::document(TITLE, GIT_VERSION, &definitions))
+}
+
+/// The types of definitions.
+fn custom_types(cluster: &Cluster) -> Map<String, Value> {
+    let mut types = Map::new();
+    each_definition(cluster, &mut |definition, version| {
+        custom::schemas(definition, version, Format::V2, &mut types);
+    });
+    types
+}
+
 /// The members of `definitions` that are the same in every cluster, made once.
 fn builtin_definitions() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| {
-        let names = raw_types().as_object().into_iter().flatten().map(|(name, _)| name);
-        let members = names.filter_map(|name| {
-            let mut schema = schemas::published(name)?;
-            convert(&mut schema);
-            Some(format!("{}:{schema}", Value::from(name.as_str())))
-        });
+        let members =
+            builtin_types().map(|(name, schema)| format!("{}:{schema}", Value::from(name)));
         members.collect::<Vec<_>>().join(",")
+    })
+}
+
+/// The built-in types.
+fn builtin_types() -> impl Iterator<Item = (&'static str, Value)> {
+    let names = raw_types().as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    names.filter_map(|name| {
+        let mut schema = schemas::published(name)?;
+        convert(&mut schema);
+        Some((name, schema))
     })
 }
 
@@ -114,10 +147,4 @@ fn convert(schema: &mut Value) {
     }
     let properties = members.get_mut("properties").and_then(Value::as_object_mut);
     properties.into_iter().flat_map(Map::values_mut).for_each(convert);
-}
-
-/// The document in protobuf, which names no types: the version of OpenAPI, and the title and
-/// version of the server.
-fn no_definitions() -> Bytes {
-    Bytes::from_static(b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.35.4")
 }
