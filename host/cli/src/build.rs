@@ -141,18 +141,10 @@ impl Builder {
             Project::Rust { package, toolchain } => {
                 build_crate(package, toolchain, component).await?;
             }
-            Project::Go { name, folder, go } => {
-                build_go_module(name, folder, go, component).await?;
-            }
+            Project::Go { name, folder, go } => build_go(name, folder, go, component).await?,
         }
         component::open(component)
     }
-}
-
-/// Waits for other builds in a folder.
-async fn lock(folder: PathBuf) -> anyhow::Result<innkeeper_toolchain::Lock> {
-    let lock = move || innkeeper_toolchain::lock(&folder, &mut |line| out::eprint(line));
-    tokio::task::spawn_blocking(lock).await?
 }
 
 async fn build_crate(
@@ -162,7 +154,11 @@ async fn build_crate(
 ) -> anyhow::Result<()> {
     let target_dir = &package.target_dir;
     // Held until the component is written: other processes may build in the same folder.
-    let _lock = lock(target_dir.clone()).await?;
+    let folder = target_dir.clone();
+    let _lock = tokio::task::spawn_blocking(move || {
+        innkeeper_toolchain::lock(&folder, &mut |line| out::eprint(line))
+    })
+    .await??;
     let is_first = toolchain.must_compile_std(target_dir);
     if is_first {
         out::eprint(&format!(
@@ -185,15 +181,9 @@ async fn build_crate(
     componentize::module(&module, component)
 }
 
-async fn build_go_module(
-    name: &str,
-    folder: &Path,
-    go: &Go,
-    component: &Path,
-) -> anyhow::Result<()> {
-    let target = folder.join("target");
-    let _lock = lock(target.clone()).await?;
-    let module = target.join(format!("{name}.core.wasm"));
+async fn build_go(name: &str, folder: &Path, go: &Go, component: &Path) -> anyhow::Result<()> {
+    let made = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let module = made.path().join("guest.wasm");
     let mut go = tokio::process::Command::from(go.build(folder, &module));
     let status = go.stdin(Stdio::null()).kill_on_drop(true).status().await;
     if !status.context("cannot run go")?.success() {

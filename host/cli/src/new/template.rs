@@ -18,12 +18,15 @@ pub(super) fn files(language: Language, decorates: bool) -> Vec<(&'static str, &
         (Language::Javascript, true) => (JAVASCRIPT, &[]),
         (Language::Typescript, false) => (TYPESCRIPT, &[("src/crd.ts", CRD_JS)]),
         (Language::Typescript, true) => (TYPESCRIPT, &[]),
+        (Language::Go, false) => (GO, &[("crd.json", include_str!("template/crd.json"))]),
+        (Language::Go, true) => (GO, &[]),
     };
     let others = match language {
         Language::Rust => Vec::new(),
         Language::Python => [&[WIT], PYTHON_SDK].concat(),
         Language::Javascript => [&[WIT], CONTRACT].concat(),
         Language::Typescript => [&[WIT], TYPESCRIPT_SDK].concat(),
+        Language::Go => SDK_GO.to_vec(),
     };
     let sample = if decorates {
         include_str!("template/decorator/sample.yaml")
@@ -165,6 +168,42 @@ const CRD_JS: &str = concat!(
     include_str!("template/crd.json"),
     ";\n"
 );
+
+const GO: Files = &[
+    (".gitignore", "/target\n"),
+    ("README.md", include_str!("template/script-readme.md")),
+    ("go.mod", include_str!("template/go/module.txt")),
+    ("logic.go", include_str!("template/go/logic.go")),
+    ("logic_test.go", include_str!("template/go/logic_test.go")),
+    ("main.go", include_str!("template/go/main.go")),
+];
+
+// No proxy has the module.
+const SDK_GO: Files = sdk!["sdk-go":
+    "README.md",
+    "go.mod",
+    "guest/abi_other.go",
+    "guest/abi_wasip1.go",
+    "guest/context.go",
+    "guest/describe.go",
+    "guest/desired.go",
+    "guest/documents.go",
+    "guest/failure.go",
+    "guest/guest.go",
+    "guest/kind.go",
+    "guest/observed.go",
+    "guest/read.go",
+    "guesttest/guesttest.go",
+    "guesttest/host.go",
+    "guesttest/result.go",
+    "guesttest/schema.go",
+    "guesttest/schema/desired.json",
+    "guesttest/schema/failure.json",
+    "guesttest/schema/manifest.json",
+    "guesttest/schema/observed-list.json",
+    "guesttest/schema/observed-object.json",
+    "guesttest/schema/observed.json",
+];
 
 /// The names in the files of the examples, and the ones that take their place.
 pub(super) const RENAMED: [(&str, &str, &str); 16] = [
