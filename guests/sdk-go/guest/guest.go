@@ -80,7 +80,7 @@ func Call[P any](reconciler Reconciler[P], host Host, observed []byte) (tag Tag,
 	if desired == nil {
 		return failed(errors.New("the guest returned neither a desired state nor an error"))
 	}
-	text, err := json.Marshal(desired.document)
+	text, err := desired.document.encode()
 	if err != nil {
 		return failed(fmt.Errorf("cannot write the desired state: %w", err))
 	}
@@ -88,9 +88,11 @@ func Call[P any](reconciler Reconciler[P], host Host, observed []byte) (tag Tag,
 }
 
 func failed(err error) (Tag, []byte) {
-	text, problem := json.Marshal(failureOf(err))
+	failure := failureOf(err)
+	text, problem := failure.encode()
 	if problem != nil {
-		text, _ = json.Marshal(Failure{Reason: guestError, Message: problem.Error()})
+		failure = Failure{Reason: guestError, Message: problem.Error()}
+		text, _ = failure.encode()
 	}
 	return TagFailed, text
 }

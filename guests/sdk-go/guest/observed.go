@@ -19,9 +19,23 @@ type Observed[P any] struct {
 	// Unserved has the kinds of the manifest that the API server does not serve.
 	Unserved []Kind
 
-	head       Head
-	owned      []ObservedObject
+	identity   identity
+	owned      json.RawMessage
 	parameters json.RawMessage
+}
+
+// members are those of an object, each as its text: what encoding/json learns of a struct costs more
+// than reading a text, and each run starts without it.
+type members map[string]json.RawMessage
+
+// identity says which object a text is.
+type identity struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
 }
 
 // Head is the part that all objects of Kubernetes have. Embed it in a struct of your own.
@@ -50,10 +64,10 @@ func (h *Head) Name() string { return h.Metadata.Name }
 func (h *Head) Namespace() string { return h.Metadata.Namespace }
 
 // Name returns the name of the primary.
-func (o *Observed[P]) Name() string { return o.head.Metadata.Name }
+func (o *Observed[P]) Name() string { return o.identity.Metadata.Name }
 
 // Namespace returns the namespace of the primary; it is empty for cluster-scoped kinds.
-func (o *Observed[P]) Namespace() string { return o.head.Metadata.Namespace }
+func (o *Observed[P]) Namespace() string { return o.identity.Metadata.Namespace }
 
 // Parameters decodes `parameters` of the Module, which the host has validated against the schema of
 // [Describe.Parameters]. It leaves the value as it is if there are none.
@@ -80,63 +94,78 @@ func (o *Owned[T]) IsReady() bool { return o.Readiness.State == ReadinessStateRe
 
 // OwnedAs returns the objects of a kind that belong to the primary, ordered by namespace and name.
 func OwnedAs[T, P any](o *Observed[P], kind Kind) ([]Owned[T], error) {
-	var all []Owned[T]
-	for _, one := range o.owned {
-		var head Head
-		if err := json.Unmarshal(one.Object, &head); err != nil {
-			return nil, fmt.Errorf("cannot read an object of the primary: %w", err)
-		}
-		if head.APIVersion != kind.APIVersion || head.Kind != kind.Kind {
-			continue
-		}
-		decoded, err := object[T](kind.Kind, one.Object)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, Owned[T]{Object: *decoded, Readiness: one.Readiness})
-	}
-	return all, nil
+	return owned[T](o, kind, func(identity) bool { return true })
 }
 
 // OwnedNamed returns the object of a kind and name that belongs to the primary, in its namespace; nil
 // if there is none.
 func OwnedNamed[T, P any](o *Observed[P], kind Kind, name string) (*Owned[T], error) {
-	for _, one := range o.owned {
-		var head Head
-		if err := json.Unmarshal(one.Object, &head); err != nil {
+	all, err := owned[T](o, kind, func(one identity) bool {
+		return one.Metadata.Name == name && one.Metadata.Namespace == o.Namespace()
+	})
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
+}
+
+func owned[T, P any](o *Observed[P], kind Kind, matches func(identity) bool) ([]Owned[T], error) {
+	if isEmpty(o.owned) {
+		return nil, nil
+	}
+	var texts []members
+	if err := json.Unmarshal(o.owned, &texts); err != nil {
+		return nil, fmt.Errorf("cannot read the objects of the primary: %w", err)
+	}
+	var all []Owned[T]
+	for _, text := range texts {
+		var one identity
+		if err := json.Unmarshal(text["object"], &one); err != nil {
 			return nil, fmt.Errorf("cannot read an object of the primary: %w", err)
 		}
-		if head.APIVersion != kind.APIVersion || head.Kind != kind.Kind || head.Name() != name ||
-			head.Namespace() != o.Namespace() {
+		if one.APIVersion != kind.APIVersion || one.Kind != kind.Kind || !matches(one) {
 			continue
 		}
-		decoded, err := object[T](kind.Kind, one.Object)
+		decoded, err := object[T](kind.Kind, text["object"])
 		if err != nil {
 			return nil, err
 		}
-		return &Owned[T]{Object: *decoded, Readiness: one.Readiness}, nil
+		next := Owned[T]{Object: *decoded}
+		if err := json.Unmarshal(text["readiness"], &next.Readiness); err != nil {
+			return nil, fmt.Errorf("cannot read the readiness of %s: %w", one.Metadata.Name, err)
+		}
+		all = append(all, next)
 	}
-	return nil, nil
+	return all, nil
 }
 
 // decode reads an `observed` document.
 func decode[P any](text []byte) (*Observed[P], error) {
-	var document ObservedDocument
+	var document members
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("cannot read the observed state: %w", err)
 	}
-	observed := &Observed[P]{
-		Deleting:   document.Deleting,
-		Unapplied:  document.Unapplied,
-		Unserved:   document.Unserved,
-		owned:      document.Owned,
-		parameters: document.Parameters,
+	observed := &Observed[P]{owned: document["owned"], parameters: document["parameters"]}
+	for _, member := range []struct {
+		name string
+		into any
+	}{
+		{"object", &observed.identity},
+		{"deleting", &observed.Deleting},
+		{"unapplied", &observed.Unapplied},
+		{"unserved", &observed.Unserved},
+	} {
+		if isEmpty(document[member.name]) {
+			continue
+		}
+		if err := json.Unmarshal(document[member.name], member.into); err != nil {
+			return nil, fmt.Errorf("cannot read the observed state: %s: %w", member.name, err)
+		}
 	}
-	if err := json.Unmarshal(document.Object, &observed.head); err != nil {
-		return nil, fmt.Errorf("cannot read the primary: %w", err)
-	}
-	if err := json.Unmarshal(document.Object, &observed.Primary); err != nil {
+	if err := json.Unmarshal(document["object"], &observed.Primary); err != nil {
 		return nil, Fail("BadPrimary", "cannot read the primary: %v", err).Permanent()
 	}
 	return observed, nil
 }
+
+func isEmpty(list json.RawMessage) bool { return len(list) == 0 || string(list) == "[]" }

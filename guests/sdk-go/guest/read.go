@@ -14,11 +14,11 @@ func Get[T any](c *Context, kind Kind, namespace, name string) (*T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s %s: %w", kind.Kind, path(namespace, name), err)
 	}
-	var observed ObservedObject
+	var observed members
 	if err := json.Unmarshal([]byte(text), &observed); err != nil {
 		return nil, fmt.Errorf("cannot read %s %s: %w", kind.Kind, path(namespace, name), err)
 	}
-	return object[T](kind.Kind, observed.Object)
+	return object[T](kind.Kind, observed["object"])
 }
 
 // List reads the objects of a kind that the manifest declares, ordered by namespace and name. An
@@ -29,13 +29,15 @@ func List[T any](c *Context, kind Kind, namespace, labelSelector string) ([]T, e
 	if err != nil {
 		return nil, fmt.Errorf("cannot list %s: %w", kind.Plural, err)
 	}
-	var list ObservedList
+	var list struct {
+		Items []members `json:"items"`
+	}
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		return nil, fmt.Errorf("cannot list %s: %w", kind.Plural, err)
 	}
 	objects := make([]T, 0, len(list.Items))
 	for _, item := range list.Items {
-		decoded, err := object[T](kind.Kind, item.Object)
+		decoded, err := object[T](kind.Kind, item["object"])
 		if err != nil {
 			return nil, err
 		}
@@ -55,9 +57,9 @@ func path(namespace, name string) string {
 func object[T any](kind string, text json.RawMessage) (*T, error) {
 	decoded := new(T)
 	if err := json.Unmarshal(text, decoded); err != nil {
-		var head Head
-		_ = json.Unmarshal(text, &head)
-		name := path(head.Metadata.Namespace, head.Metadata.Name)
+		var one identity
+		_ = json.Unmarshal(text, &one)
+		name := path(one.Metadata.Namespace, one.Metadata.Name)
 		return nil, fmt.Errorf("%s %s is not as %T has it: %w", kind, name, *decoded, err)
 	}
 	return decoded, nil

@@ -188,6 +188,7 @@ const SDK_GO: Files = sdk!["sdk-go":
     "guest/describe.go",
     "guest/desired.go",
     "guest/documents.go",
+    "guest/encode.go",
     "guest/failure.go",
     "guest/guest.go",
     "guest/kind.go",
@@ -235,3 +236,33 @@ const CONTRACT: Files = &[
     ("wit/schema/manifest.json", include_str!("../../../../wit/schema/manifest.json")),
     ("wit/schema/observed.json", include_str!("../../../../wit/schema/observed.json")),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn collect(folder: &Path, prefix: &str, found: &mut Vec<String>) {
+        for entry in folder.read_dir().unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{prefix}/{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                collect(&entry.path(), &path, found);
+            } else if !path.ends_with("_test.go") {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn guest_in_go_has_all_files_of_the_sdk() {
+        let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/sdk-go");
+        let mut all = Vec::new();
+        collect(&sdk, "innkeeper", &mut all);
+        all.sort();
+        let mut given: Vec<&str> = SDK_GO.iter().map(|(path, _)| *path).collect();
+        given.sort_unstable();
+        assert_eq!(given, all);
+    }
+}
