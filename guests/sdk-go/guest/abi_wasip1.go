@@ -6,6 +6,7 @@ package guest
 
 import (
 	"os"
+	"runtime/debug"
 	"structs"
 	"time"
 	"unsafe"
@@ -24,6 +25,12 @@ func clockNowMs() float64
 
 //go:wasmimport innkeeper:guest/log@0.1.0 write
 func logWrite(level int32, message *byte, length uint32)
+
+// memoryLimit is below `limits.memory` of a Module, 64 MiB if left out. Without it the collector lets
+// the heap grow to twice what it keeps.
+const memoryLimit = 48 << 20
+
+func init() { debug.SetMemoryLimit(memoryLimit) }
 
 // readResult is `result<string, read-error>`: the tag is a byte at 0. The text of an answer is at 4.
 // Of an error the case is a byte at 4, and its text is at 8.

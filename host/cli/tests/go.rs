@@ -72,7 +72,7 @@ fn printed_text_goes_to_the_log_line_by_line() {
 
 #[test]
 fn collector_frees_memory_and_moves_no_answer_of_the_host() {
-    assert_eq!(result("collect"), "20");
+    assert_eq!(result("collect"), "704");
     assert_eq!(
         result("read"),
         "100000; 1; 'cannot read ConfigMap default/none: not found'; 'cannot read Secret default/large: the manifest does not declare the kind'"

@@ -62,11 +62,12 @@ var cases = map[string]func(*guest.Context) (any, error){
 		return nil, nil
 	},
 	"collect": func(*guest.Context) (any, error) {
-		for i := range 400 {
-			block := make([]byte, 1<<20)
-			if i%20 == 0 {
-				live = append(live, block)
-			}
+		// 44 MiB stay, 250 MiB go.
+		for range 44 << 4 {
+			live = append(live, make([]byte, 1<<16))
+		}
+		for range 4000 {
+			live[0] = make([]byte, 1<<16)
 		}
 		return len(live), nil
 	},
