@@ -1,6 +1,7 @@
 //! Components from core modules that Go compiled.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use wasmparser::{DataKind, Operator, Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -14,8 +15,10 @@ const WIT: &str = include_str!("../../../../wit/guest.wit");
 /// A stub answers for WASI: the component imports nothing but the contract.
 ///
 /// # Errors
-/// If the module is no guest, or imports a function that the stub lacks.
+/// If the module is no guest, has data where the stub has its state, or imports a function that the
+/// stub lacks.
 pub(super) fn encode(mut module: Vec<u8>) -> Result<Vec<u8>> {
+    check_layout(&module)?;
     let mut resolve = Resolve::default();
     let package = resolve.push_str("guest.wit", WIT)?;
     let world = resolve.select_world(&[package], Some("reconciler-guest"))?;
@@ -27,6 +30,24 @@ pub(super) fn encode(mut module: Vec<u8>) -> Result<Vec<u8>> {
         .encode()
 }
 
+/// Checks that a module has no data where the stub has its state.
+fn check_layout(module: &[u8]) -> Result<()> {
+    for payload in Parser::new(0).parse_all(module) {
+        let Payload::DataSection(segments) = payload? else { continue };
+        for segment in segments {
+            let DataKind::Active { offset_expr, .. } = segment?.kind else { continue };
+            let offset = offset_expr.get_operators_reader().read()?;
+            if matches!(offset, Operator::I32Const { value } if value < wasi_stub::STATE_END) {
+                bail!(
+                    "this version of Go has data below the address {}, where the stub of WASI has its state; use an earlier version",
+                    wasi_stub::STATE_END
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use wit_component::{DecodedWasm, decode};
@@ -35,6 +56,10 @@ mod tests {
 
     /// A guest that imports a function of WASI.
     fn guest(function: &str, parameters: &str) -> Vec<u8> {
+        guest_with(function, parameters, "")
+    }
+
+    fn guest_with(function: &str, parameters: &str, data: &str) -> Vec<u8> {
         let text = format!(
             r#"(module
                 (import "wasi_snapshot_preview1" "{function}" (func $import {parameters}))
@@ -43,7 +68,7 @@ mod tests {
                 (func (export "innkeeper:guest/reconciler@0.1.0#describe") (result i32) i32.const 16)
                 (func (export "innkeeper:guest/reconciler@0.1.0#reconcile") (param i32 i32) (result i32)
                     i32.const 16)
-                (func (export "_initialize")))"#
+                (func (export "_initialize")) {data})"#
         );
         wat::parse_str(text).unwrap()
     }
@@ -70,5 +95,16 @@ mod tests {
     fn function_that_the_stub_lacks_is_refused_by_name() {
         let error = encode(guest("sock_connect", "(param i32) (result i32)")).unwrap_err();
         assert!(format!("{error:#}").contains("sock_connect"), "{error:#}");
+    }
+
+    #[test]
+    fn data_where_the_stub_has_its_state_is_refused() {
+        let with_data = |address: u32| {
+            let data = format!("(data (i32.const {address}) \"x\")");
+            encode(guest_with("sched_yield", "(result i32)", &data))
+        };
+        assert!(with_data(12_288).is_ok());
+        let error = with_data(12_287).unwrap_err().to_string();
+        assert!(error.contains("has data below the address 12288"), "{error}");
     }
 }

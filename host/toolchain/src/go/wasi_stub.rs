@@ -7,6 +7,9 @@ use wit_parser::Resolve;
 /// The import of core modules that the adapter satisfies.
 pub(super) const NAME: &str = "wasi_snapshot_preview1";
 
+/// The end of the addresses at which the adapter has its state.
+pub(super) const STATE_END: i32 = 12_288;
+
 /// What the adapter itself imports.
 const WORLD: &str =
     "package innkeeper:wasi-stub; world wasi-stub { import innkeeper:guest/log@0.1.0; }";
