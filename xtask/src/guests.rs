@@ -396,6 +396,7 @@ mod tests {
         let sources = discover(&command::root().join("guests")).unwrap();
         assert!(sources.contains(&library("podroute")), "{sources:?}");
         let others: Vec<_> = sources.iter().filter_map(Source::other_folder).collect();
+        assert!(others.iter().any(|folder| folder.ends_with("guests/examples/cron-go")));
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/labels-js")));
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/quota-py")));
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/pages-ts")));

@@ -1,11 +1,11 @@
-//! `innkeeper build`: builds the component of a crate and checks it.
+//! `innkeeper build`: builds the component of a guest in Rust or Go and checks it.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use innkeeper_toolchain::{Package, TARGET, Toolchain, componentize};
+use innkeeper_toolchain::{Go, Package, TARGET, Toolchain, componentize};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::time::Instant;
 
@@ -15,10 +15,10 @@ use crate::{inspect, out};
 /// Arguments of `innkeeper build`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Folder of the guest's crate.
+    /// Folder of the guest: of its crate, or of its Go module.
     #[arg(default_value = ".")]
     folder: PathBuf,
-    /// File for the component [default: target/components/NAME.wasm in the crate's folder].
+    /// File for the component [default: target/components/NAME.wasm in the guest's folder].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -26,11 +26,11 @@ pub(crate) struct Arguments {
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no crate or no toolchain, the crate does not build, or the component is no guest.
+/// If there is no guest or no toolchain, the guest does not build, or the component is no guest.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let builder = Builder::new(&arguments.folder)?;
-    let component = arguments.out.clone().unwrap_or_else(|| builder.package.component());
+    let component = arguments.out.clone().unwrap_or_else(|| builder.component());
     out::eprint(&format!("building {}", builder.title()));
     let opened = runtime.block_on(builder.build(&component))?;
     let mut page = inspect::text(&opened);
@@ -74,67 +74,125 @@ async fn read(
     }
 }
 
-/// Builds one crate, any number of times.
+/// Builds one guest, any number of times.
 pub(crate) struct Builder {
-    /// The crate.
-    pub(crate) package: Package,
-    toolchain: Toolchain,
+    project: Project,
+}
+
+/// The sources of a guest, and the compiler for them.
+enum Project {
+    Rust { package: Package, toolchain: Toolchain },
+    Go { name: String, folder: PathBuf, go: Go },
 }
 
 impl Builder {
-    /// Finds the crate of a folder and a toolchain for it.
+    /// Finds the guest of a folder and a toolchain for it.
     ///
     /// # Errors
-    /// If the folder has no crate of a guest, or this machine has no toolchain.
+    /// If the folder has no guest, or this machine has no toolchain.
     pub(crate) fn new(folder: &Path) -> anyhow::Result<Self> {
-        let toolchain = Toolchain::find(if folder.is_dir() { folder } else { Path::new(".") })?;
-        let package = Package::read(&toolchain, folder)?;
-        Ok(Self { package, toolchain })
+        let project = if folder.join("go.mod").is_file() {
+            let folder = folder
+                .canonicalize()
+                .with_context(|| format!("cannot read the folder {}", folder.display()))?;
+            Project::Go { name: Go::name(&folder)?, go: Go::find()?, folder }
+        } else {
+            let toolchain = Toolchain::find(if folder.is_dir() { folder } else { Path::new(".") })?;
+            Project::Rust { package: Package::read(&toolchain, folder)?, toolchain }
+        };
+        Ok(Self { project })
     }
 
-    /// The crate and the toolchain, in a few words.
+    /// The folder of the guest.
+    pub(crate) fn folder(&self) -> &Path {
+        match &self.project {
+            Project::Rust { package, .. } => &package.folder,
+            Project::Go { folder, .. } => folder,
+        }
+    }
+
+    /// The default path of the component.
+    pub(crate) fn component(&self) -> PathBuf {
+        match &self.project {
+            Project::Rust { package, .. } => package.component(),
+            Project::Go { name, folder, .. } => {
+                folder.join("target/components").join(format!("{name}.wasm"))
+            }
+        }
+    }
+
+    /// The guest and the toolchain, in a few words.
     pub(crate) fn title(&self) -> String {
-        format!("{} with {}", self.package.name, self.toolchain.description())
+        match &self.project {
+            Project::Rust { package, toolchain } => {
+                format!("{} with {}", package.name, toolchain.description())
+            }
+            Project::Go { name, go, .. } => format!("{name} with {}", go.identity()),
+        }
     }
 
-    /// Builds the crate, writes the component to a file, and checks it. The compiler prints to
+    /// Builds the guest, writes the component to a file, and checks it. The compiler prints to
     /// standard error, and ends if the caller drops the future.
     ///
     /// # Errors
-    /// If the crate does not build, the file cannot be written, or the component is no guest.
+    /// If the guest does not build, the file cannot be written, or the component is no guest.
     pub(crate) async fn build(&self, component: &Path) -> anyhow::Result<Opened> {
-        let target_dir = self.package.target_dir.clone();
-        // Held until the component is written: other processes may build in the same folder.
-        let folder = target_dir.clone();
-        let _lock = tokio::task::spawn_blocking(move || {
-            let mut say = |line: &str| out::eprint(line);
-            let lock = innkeeper_toolchain::lock(&folder, &mut say)?;
-            innkeeper_toolchain::bound_builds(&folder, &mut say);
-            anyhow::Ok(lock)
-        })
-        .await??;
-        let is_first = self.toolchain.must_compile_std(&target_dir);
-        if is_first {
-            out::eprint(&format!(
-                "the first build compiles Rust's standard library, which takes {STD_TIME}; it stays in {} for all your guests. With rustup, `rustup target add {TARGET}` takes seconds instead",
-                target_dir.display()
-            ));
+        match &self.project {
+            Project::Rust { package, toolchain } => {
+                build_crate(package, toolchain, component).await?;
+            }
+            Project::Go { name, folder, go } => build_go(name, folder, go, component).await?,
         }
-        self.package.claim()?;
-        let mut cargo = tokio::process::Command::from(self.package.build(&self.toolchain));
-        let child = cargo.stdout(Stdio::piped()).kill_on_drop(true).spawn();
-        let mut child = child.context("cannot run cargo")?;
-        let printed = match child.stdout.take() {
-            Some(stdout) => read(stdout, is_first, &mut |line| out::eprint(line)).await?,
-            None => String::new(),
-        };
-        if !child.wait().await?.success() {
-            bail!("{} does not build: see the errors of the compiler above", self.package.name);
-        }
-        let module = self.package.artifact(&printed)?;
-        componentize::module(&module, component)?;
         component::open(component)
     }
+}
+
+async fn build_crate(
+    package: &Package,
+    toolchain: &Toolchain,
+    component: &Path,
+) -> anyhow::Result<()> {
+    let target_dir = &package.target_dir;
+    // Held until the component is written: other processes may build in the same folder.
+    let folder = target_dir.clone();
+    let _lock = tokio::task::spawn_blocking(move || {
+        let mut say = |line: &str| out::eprint(line);
+        let lock = innkeeper_toolchain::lock(&folder, &mut say)?;
+        innkeeper_toolchain::bound_builds(&folder, &mut say);
+        anyhow::Ok(lock)
+    })
+    .await??;
+    let is_first = toolchain.must_compile_std(target_dir);
+    if is_first {
+        out::eprint(&format!(
+            "the first build compiles Rust's standard library, which takes {STD_TIME}; it stays in {} for all your guests. With rustup, `rustup target add {TARGET}` takes seconds instead",
+            target_dir.display()
+        ));
+    }
+    package.claim()?;
+    let mut cargo = tokio::process::Command::from(package.build(toolchain));
+    let child = cargo.stdout(Stdio::piped()).kill_on_drop(true).spawn();
+    let mut child = child.context("cannot run cargo")?;
+    let printed = match child.stdout.take() {
+        Some(stdout) => read(stdout, is_first, &mut |line| out::eprint(line)).await?,
+        None => String::new(),
+    };
+    if !child.wait().await?.success() {
+        bail!("{} does not build: see the errors of the compiler above", package.name);
+    }
+    let module = package.artifact(&printed)?;
+    componentize::module(&module, component)
+}
+
+async fn build_go(name: &str, folder: &Path, go: &Go, component: &Path) -> anyhow::Result<()> {
+    let made = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let module = made.path().join("guest.wasm");
+    let mut go = tokio::process::Command::from(go.build(folder, &module));
+    let status = go.stdin(Stdio::null()).kill_on_drop(true).status().await;
+    if !status.context("cannot run go")?.success() {
+        bail!("{name} does not build: see the errors of the compiler above");
+    }
+    Go::componentize(&module, component)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const RETRY_PERIOD: Duration = Duration::from_secs(3);
 /// Arguments of `innkeeper dev`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Folder of the guest's crate.
+    /// Folder of the guest: of its crate, or of its Go module.
     #[arg(default_value = ".")]
     folder: PathBuf,
     /// Module whose guest the command replaces. It must exist.
@@ -68,17 +68,17 @@ async fn develop(arguments: &Arguments) -> anyhow::Result<()> {
         Some(folder) => Target::folder(folder, &arguments.module)?,
         None => Target::cluster(&arguments.kube, &arguments.module).await?,
     };
-    let mut sources = Sources::new(&builder.package.folder);
+    let mut sources = Sources::new(builder.folder());
     let mut page = Page::default();
     page.line(format_args!("{} for {}", builder.title(), target.name()));
-    page.line(format_args!("watching {} until Ctrl-C", builder.package.folder.display()));
+    page.line(format_args!("watching {} until Ctrl-C", builder.folder().display()));
     out::page(&page)?;
     let mut before = None;
     loop {
         // A file that changes from now on is for the next build.
         sources.poll();
         let begun = Instant::now();
-        let built = builder.build(&builder.package.component()).await;
+        let built = builder.build(&builder.component()).await;
         sources.poll_ignoring_lockfile();
         match built {
             Ok(opened) => {

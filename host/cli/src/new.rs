@@ -157,7 +157,7 @@ mod tests {
     fn files_have_no_placeholder_when_filled() {
         let reconciler = || Names::new("hello", "Hello", "example.com", None).unwrap();
         let decorator = || Names::decorating("hello", "apps/v1/StatefulSet", None).unwrap();
-        for language in [Language::Rust, Language::Python, Language::Javascript] {
+        for language in [Language::Rust, Language::Python, Language::Javascript, Language::Go] {
             for is_cluster in [false, true] {
                 for names in [reconciler(), decorator()] {
                     for (path, text) in names.with(language, is_cluster).files() {

@@ -94,7 +94,7 @@ fn build_fails_with_advice_without_a_crate_or_a_toolchain() {
         1,
         &[(path, "DIR")],
         &expect![[r#"
-            innkeeper: DIR has no Cargo.toml; give the folder of a guest's crate, or create one with `innkeeper new`
+            innkeeper: DIR has neither Cargo.toml nor go.mod; give the folder of a guest, or create one with `innkeeper new`
         "#]],
     );
     // A machine without any Rust.
@@ -357,6 +357,17 @@ fn python_guest_renders_its_golden_file() {
     let sizes = "sizes: {small: {hard: {pods: 10, requests.cpu: '2'}, container: {cpu: 100m}}}";
     expect_file!["../../../guests/examples/quota-py/golden.yaml"]
         .assert_eq(&rendered_sample("quota-py", sizes));
+}
+
+#[test]
+fn go_guest_renders_its_golden_file() {
+    let sample = root().join("guests/examples/cron-go/sample.yaml");
+    expect_file!["../../../guests/examples/cron-go/golden.yaml"].assert_eq(&done(&[
+        "render",
+        &component("cron-go"),
+        "-f",
+        sample.to_str().unwrap(),
+    ]));
 }
 
 #[test]

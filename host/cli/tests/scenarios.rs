@@ -56,6 +56,11 @@ fn scenarios_of_the_examples_of_metacontroller_hold() {
     hold("examples/metacontroller", 9);
 }
 
+#[test]
+fn scenario_of_the_guest_in_go_holds() {
+    hold("examples/cron-go", 1);
+}
+
 const PODROUTE: &str = "apiVersion: quay.io/v1alpha1\nkind: Podroute\nmetadata:\n  name: site\nspec:\n  image: example.com/app:1\n  replicas: 2\n";
 
 /// A folder with one case, whose assert expects a number of replicas.

@@ -126,3 +126,21 @@ fn guest_in_typescript_passes_its_tests_and_builds() {
     let tools = tools("node_modules/typescript").join("node_modules");
     passes_its_tests_and_builds("typescript", "node_modules", &tools, "npm run build");
 }
+
+#[test]
+fn guest_in_go_passes_its_tests_builds_and_renders() {
+    for kind in KINDS {
+        let files = Files::new();
+        let folder = new(&files, &[kind, &["--language", "go"][..]].concat());
+        assert_eq!(shell(&folder, "gofmt -l ."), "", "{kind:?}");
+        shell(&folder, "go vet ./...");
+        // The tests, the component, and what it desires.
+        let lines = offline(&folder);
+        let outputs = lines.iter().map(|line| shell(&folder, line)).collect::<Vec<_>>();
+        let rendered = outputs.last().unwrap();
+        assert!(
+            rendered.contains("hello: web") || rendered.contains("text: Good day"),
+            "{rendered}"
+        );
+    }
+}

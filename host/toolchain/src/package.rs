@@ -72,7 +72,7 @@ impl Package {
         let manifest = folder.join("Cargo.toml");
         if !manifest.is_file() {
             bail!(
-                "{} has no Cargo.toml; give the folder of a guest's crate, or create one with `innkeeper new`",
+                "{} has neither Cargo.toml nor go.mod; give the folder of a guest, or create one with `innkeeper new`",
                 folder.display()
             );
         }
@@ -261,7 +261,7 @@ mod tests {
         let error = |folder: &Path| Package::read(&toolchain(), folder).unwrap_err().to_string();
         assert!(error(crate_with("").path()).contains("crate-type = [\"cdylib\", \"rlib\"]"));
         let empty = tempfile::tempdir().unwrap();
-        assert!(error(empty.path()).contains("has no Cargo.toml"));
+        assert!(error(empty.path()).contains("has neither Cargo.toml nor go.mod"));
         assert!(error(&empty.path().join("gone")).contains("cannot read the folder"));
     }
 

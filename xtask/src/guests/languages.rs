@@ -2,8 +2,9 @@
 //!
 //! A file identifies the language of a folder of `guests/examples`: `requirements.txt` is Python,
 //! whose module `guest` is the guest; `package.json` is JavaScript, whose `build.mjs` makes the
-//! component; with `tsconfig.json` it is TypeScript. The tools come from the package registry of
-//! the language, with the versions and checksums of `requirements.txt` and `package-lock.json`.
+//! component; with `tsconfig.json` it is TypeScript; `go.mod` is Go, which needs no more tools. The
+//! tools of the others come from the package registry of the language, with the versions and
+//! checksums of `requirements.txt` and `package-lock.json`.
 
 mod language;
 mod sdk;
@@ -14,12 +15,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
+use innkeeper_toolchain::Go;
 
 use self::language::{Language, PYTHON_SDK, UNITTEST, WIT};
 pub(super) use self::sdk::checks as sdk_checks;
 use self::tools::Tools;
 use super::inputs;
 use crate::command;
+
+/// The copies of sources in which tools work.
+const WORKSHOPS: &str = "target/guests";
+
+/// The sources that make components of modules in Go.
+const TOOLCHAIN_GO: &str = "host/toolchain/src/go";
 
 /// A guest in another language.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +70,14 @@ impl Script {
         if let Some(sdk) = self.language.sdk() {
             files.extend(workshop::sources(&root.join(sdk))?);
         }
-        inputs::digest_of(root, &[include_bytes!("languages.rs")], files)
+        let mut compiler = None;
+        if self.language == Language::Go {
+            inputs::collect(&root.join(TOOLCHAIN_GO), &[], &mut files)?;
+            files.push(root.join(TOOLCHAIN_GO).with_extension("rs"));
+            compiler = Some(Go::find()?);
+        }
+        let compiler = compiler.as_ref().map_or("", Go::identity);
+        inputs::digest_of(root, &[include_bytes!("languages.rs"), compiler.as_bytes()], files)
     }
 
     /// Builds the component.
@@ -72,8 +87,12 @@ impl Script {
     pub(super) fn build(&self, root: &Path, component: &Path) -> Result<()> {
         let tools = self.tools()?;
         let folder = self.workshop(root, &tools)?;
-        let made = tempfile::tempdir_in(&folder)
-            .with_context(|| format!("cannot create a temporary folder in {}", folder.display()))?;
+        let workshops = root.join(WORKSHOPS);
+        let made = std::fs::create_dir_all(&workshops)
+            .and_then(|()| tempfile::tempdir_in(&workshops))
+            .with_context(|| {
+                format!("cannot create a temporary folder in {}", workshops.display())
+            })?;
         let made = made.path().join("guest.wasm");
         let wit = root.join(WIT);
         let mut build = match self.language {
@@ -92,9 +111,13 @@ impl Script {
                 build.arg("build.mjs").arg(wit).arg(&made);
                 build
             }
+            Language::Go => Go::find()?.build(&folder, &made),
         };
         command::run(build.current_dir(&folder))
             .with_context(|| format!("cannot build the component of {}", self.name))?;
+        if self.language == Language::Go {
+            return Go::componentize(&made, component);
+        }
         let bytes =
             std::fs::read(&made).with_context(|| format!("cannot read {}", made.display()))?;
         innkeeper_toolchain::componentize::write(component, &bytes)
@@ -124,6 +147,11 @@ impl Script {
                 sdk::copy(root, self.language, &tools)?;
                 sdk::typescript_checks(&tools)
             }
+            Language::Go => {
+                let mut tests = Command::new("go");
+                tests.args(["test", "-v", "./...", "innkeeper.dev/sdk-go/..."]);
+                vec![tests]
+            }
         };
         let workshop = self.workshop(root, &tools)?;
         for check in &mut checks {
@@ -142,9 +170,12 @@ impl Script {
     }
 
     /// A copy of the sources, with the tools. It has the same depth below the root, so that paths
-    /// like `../../..` still work.
+    /// like `../../..` still work. Go writes only the module, so it works in the sources.
     fn workshop(&self, root: &Path, tools: &Tools) -> Result<PathBuf> {
-        let workshop = root.join("target/guests").join(&self.name);
+        if self.language == Language::Go {
+            return Ok(self.folder.clone());
+        }
+        let workshop = root.join(WORKSHOPS).join(&self.name);
         workshop::copy(&self.folder, &workshop)?;
         tools.link_into(&workshop)?;
         Ok(workshop)
@@ -177,6 +208,7 @@ mod tests {
             ("examples/c/Cargo.toml", ""),
             ("examples/d/package.json", "{}"),
             ("examples/d/tsconfig.json", "{}"),
+            ("examples/e/go.mod", ""),
         ]);
         let found: Vec<_> = discover(root.path())
             .unwrap()
@@ -187,6 +219,7 @@ mod tests {
             ("a".to_owned(), Language::JavaScript),
             ("b".to_owned(), Language::Python),
             ("d".to_owned(), Language::TypeScript),
+            ("e".to_owned(), Language::Go),
         ];
         assert_eq!(found, expected);
     }

@@ -23,7 +23,8 @@ impl TestCounts {
 }
 
 /// Reads the counts in a line of cargo (`test result: ok. 4 passed; 0 failed; ...`) or node
-/// (`# pass 4`), or the result of one test of Python's unittest (`test_it (...) ... ok`).
+/// (`# pass 4`), or the result of one test of Python's unittest (`test_it (...) ... ok`) or Go
+/// (`--- PASS: TestIt (0.00s)`).
 fn summary(line: &str) -> Option<TestCounts> {
     let number = |rest: &str| rest.trim().parse().ok();
     if let Some(passed) = line.strip_prefix("# pass ").and_then(number) {
@@ -39,6 +40,12 @@ fn summary(line: &str) -> Option<TestCounts> {
             "FAIL" | "ERROR" => Some(TestCounts { passed: 0, failed: 1 }),
             _ => None,
         };
+    }
+    if line.starts_with("--- PASS: ") {
+        return Some(TestCounts { passed: 1, failed: 0 });
+    }
+    if line.starts_with("--- FAIL: ") {
+        return Some(TestCounts { passed: 0, failed: 1 });
     }
     let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
     let count = |what: &str| counts.split("; ").find_map(|part| number(part.strip_suffix(what)?));
@@ -59,6 +66,11 @@ mod tests {
         assert_eq!(python("ok"), Some(TestCounts { passed: 1, failed: 0 }));
         assert_eq!(python("FAIL"), Some(TestCounts { passed: 0, failed: 1 }));
         assert_eq!(python("skipped 'no'"), None);
+        let go = |result: &str| summary(&format!("--- {result}: TestIt (0.00s)"));
+        assert_eq!(go("PASS"), Some(TestCounts { passed: 1, failed: 0 }));
+        assert_eq!(go("FAIL"), Some(TestCounts { passed: 0, failed: 1 }));
+        assert_eq!(go("SKIP"), None);
+        assert_eq!(summary("    --- PASS: TestIt/part (0.00s)"), None, "a part of a test");
         assert_eq!(summary("test a ... ok"), None);
         assert_eq!(summary("test result: none"), None);
     }

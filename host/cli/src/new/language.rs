@@ -12,6 +12,8 @@ pub(crate) enum Language {
     Javascript,
     /// Modules with the SDK, and componentize-js.
     Typescript,
+    /// A Go module with the SDK.
+    Go,
 }
 
 impl Language {
@@ -22,6 +24,7 @@ impl Language {
             Self::Python => "Python",
             Self::Javascript => "JavaScript",
             Self::Typescript => "TypeScript",
+            Self::Go => "Go",
         }
     }
 
@@ -43,6 +46,7 @@ impl Language {
             ],
             Self::Javascript => &["npm ci", "npm test", "npm run build"],
             Self::Typescript => &["npm ci", "npm run check", "npm test", "npm run build"],
+            Self::Go => &["go test ./...", "innkeeper build"],
         }
     }
 }

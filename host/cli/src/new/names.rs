@@ -214,7 +214,7 @@ impl Names {
     /// The path of the component.
     pub(super) fn component(&self) -> String {
         match self.language {
-            Language::Rust => format!("target/components/{}.wasm", self.name),
+            Language::Rust | Language::Go => format!("target/components/{}.wasm", self.name),
             _ => format!("{}.wasm", self.name),
         }
     }
@@ -243,6 +243,7 @@ impl Names {
                 "python" => self.language == Language::Python,
                 "javascript" => self.language == Language::Javascript,
                 "typescript" => self.language == Language::Typescript,
+                "go" => self.language == Language::Go,
                 _ => return None,
             })
         };

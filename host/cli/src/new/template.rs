@@ -18,12 +18,15 @@ pub(super) fn files(language: Language, decorates: bool) -> Vec<(&'static str, &
         (Language::Javascript, true) => (JAVASCRIPT, &[]),
         (Language::Typescript, false) => (TYPESCRIPT, &[("src/crd.ts", CRD_JS)]),
         (Language::Typescript, true) => (TYPESCRIPT, &[]),
+        (Language::Go, false) => (GO, &[("crd.json", include_str!("template/crd.json"))]),
+        (Language::Go, true) => (GO, &[]),
     };
     let others = match language {
         Language::Rust => Vec::new(),
         Language::Python => [&[WIT], PYTHON_SDK].concat(),
         Language::Javascript => [&[WIT], CONTRACT].concat(),
         Language::Typescript => [&[WIT], TYPESCRIPT_SDK].concat(),
+        Language::Go => SDK_GO.to_vec(),
     };
     let sample = if decorates {
         include_str!("template/decorator/sample.yaml")
@@ -166,6 +169,43 @@ const CRD_JS: &str = concat!(
     ";\n"
 );
 
+const GO: Files = &[
+    (".gitignore", "/target\n"),
+    ("README.md", include_str!("template/script-readme.md")),
+    ("go.mod", include_str!("template/go/module.txt")),
+    ("logic.go", include_str!("template/go/logic.go")),
+    ("logic_test.go", include_str!("template/go/logic_test.go")),
+    ("main.go", include_str!("template/go/main.go")),
+];
+
+// No proxy has the module.
+const SDK_GO: Files = sdk!["sdk-go":
+    "README.md",
+    "go.mod",
+    "guest/abi_other.go",
+    "guest/abi_wasip1.go",
+    "guest/context.go",
+    "guest/describe.go",
+    "guest/desired.go",
+    "guest/documents.go",
+    "guest/encode.go",
+    "guest/failure.go",
+    "guest/guest.go",
+    "guest/kind.go",
+    "guest/observed.go",
+    "guest/read.go",
+    "guesttest/guesttest.go",
+    "guesttest/host.go",
+    "guesttest/result.go",
+    "guesttest/schema.go",
+    "guesttest/schema/desired.json",
+    "guesttest/schema/failure.json",
+    "guesttest/schema/manifest.json",
+    "guesttest/schema/observed-list.json",
+    "guesttest/schema/observed-object.json",
+    "guesttest/schema/observed.json",
+];
+
 /// The names in the files of the examples, and the ones that take their place.
 pub(super) const RENAMED: [(&str, &str, &str); 16] = [
     ("guest.py", "from quota import Quota", "from logic import @kind@Guest"),
@@ -196,3 +236,33 @@ const CONTRACT: Files = &[
     ("wit/schema/manifest.json", include_str!("../../../../wit/schema/manifest.json")),
     ("wit/schema/observed.json", include_str!("../../../../wit/schema/observed.json")),
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn collect(folder: &Path, prefix: &str, found: &mut Vec<String>) {
+        for entry in folder.read_dir().unwrap() {
+            let entry = entry.unwrap();
+            let path = format!("{prefix}/{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                collect(&entry.path(), &path, found);
+            } else if !path.ends_with("_test.go") {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn guest_in_go_has_all_files_of_the_sdk() {
+        let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/sdk-go");
+        let mut all = Vec::new();
+        collect(&sdk, "innkeeper", &mut all);
+        all.sort();
+        let mut given: Vec<&str> = SDK_GO.iter().map(|(path, _)| *path).collect();
+        given.sort_unstable();
+        assert_eq!(given, all);
+    }
+}

@@ -15,12 +15,16 @@ pub(super) const PYTHON_SDK: &str = "guests/sdk-py/src";
 /// The SDK for TypeScript, below the root.
 pub(super) const TYPESCRIPT_SDK: &str = "guests/sdk-ts";
 
+/// The SDK for Go, below the root.
+const GO_SDK: &str = "guests/sdk-go";
+
 /// A language. A file in the guest's folder identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Python,
     JavaScript,
     TypeScript,
+    Go,
 }
 
 impl Language {
@@ -29,6 +33,7 @@ impl Language {
         match self {
             Self::Python => &["requirements.txt"],
             Self::JavaScript | Self::TypeScript => &["package.json", "package-lock.json"],
+            Self::Go => &["go.mod"],
         }
     }
 
@@ -38,6 +43,7 @@ impl Language {
             Self::Python => Some(PYTHON_SDK),
             Self::JavaScript => None,
             Self::TypeScript => Some(TYPESCRIPT_SDK),
+            Self::Go => Some(GO_SDK),
         }
     }
 
@@ -47,13 +53,14 @@ impl Language {
             Self::Python => "requirements.txt",
             Self::JavaScript => "package.json",
             Self::TypeScript => "tsconfig.json",
+            Self::Go => "go.mod",
         }
     }
 
     /// The language of the guest in a folder, if it is one of these.
     pub(super) fn of(folder: &Path) -> Option<Self> {
         // A guest in TypeScript has the file of JavaScript too.
-        let languages = [Self::Python, Self::TypeScript, Self::JavaScript];
+        let languages = [Self::Python, Self::TypeScript, Self::JavaScript, Self::Go];
         languages.into_iter().find(|one| folder.join(one.mark()).is_file())
     }
 }

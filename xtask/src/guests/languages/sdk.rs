@@ -37,7 +37,7 @@ pub(super) fn copy(root: &Path, language: Language, tools: &Tools) -> Result<Pat
     let (from, to) = match language {
         Language::Python => (PYTHON_SDK, "target/sdk-py/src"),
         Language::TypeScript => (TYPESCRIPT_SDK, "target/sdk-ts"),
-        Language::JavaScript => return Ok(PathBuf::new()),
+        Language::JavaScript | Language::Go => return Ok(PathBuf::new()),
     };
     let to = root.join(to);
     workshop::copy(&root.join(from), &to)?;

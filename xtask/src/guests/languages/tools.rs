@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use innkeeper_toolchain::command::ask;
-use innkeeper_toolchain::{cache_folder, lock};
+use innkeeper_toolchain::{Go, cache_folder, lock};
 use sha2::{Digest as _, Sha256};
 
 use super::language::Language;
@@ -68,6 +68,7 @@ impl Tools {
         let folder = match self.language {
             Language::Python => "bin",
             Language::JavaScript | Language::TypeScript => "node_modules/.bin",
+            Language::Go => "",
         };
         Command::new(self.folder.join(folder).join(name))
     }
@@ -77,7 +78,7 @@ impl Tools {
     /// # Errors
     /// If the link cannot be made.
     pub(super) fn link_into(&self, folder: &Path) -> Result<()> {
-        if self.language == Language::Python {
+        if !matches!(self.language, Language::JavaScript | Language::TypeScript) {
             return Ok(());
         }
         let (from, to) = (folder.join("node_modules"), self.folder.join("node_modules"));
@@ -128,6 +129,8 @@ impl Tools {
                         .current_dir(folder),
                 )?;
             }
+            // The compiler is all that it needs.
+            Language::Go => {}
         }
         let complete = folder.join(COMPLETE);
         std::fs::write(&complete, "")
@@ -155,6 +158,7 @@ fn interpreter(language: Language) -> Result<String> {
             let npm = || ask(Command::new("npm").arg("--version")).map(drop);
             (node.and_then(|node| npm().map(|()| node)), NODE, required)
         }
+        Language::Go => return Ok(Go::find()?.identity().to_owned()),
     };
     let found = version_text.with_context(|| format!("this machine lacks {required}"))?;
     if version(&found).is_none_or(|version| version < min) {

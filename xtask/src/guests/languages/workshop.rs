@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result};
 use super::inputs;
 
 /// Folders of tools in a folder of sources, which have no sources.
-const LEFT_BY_TOOLS: [&str; 5] = ["node_modules", "__pycache__", ".venv", ".mypy_cache", "build"];
+const LEFT_BY_TOOLS: [&str; 6] =
+    ["node_modules", "__pycache__", ".venv", ".mypy_cache", "build", "target"];
 
 /// The sources in a folder.
 ///

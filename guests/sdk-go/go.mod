@@ -1,0 +1,3 @@
+module innkeeper.dev/sdk-go
+
+go 1.24

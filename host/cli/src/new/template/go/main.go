@@ -1,0 +1,8 @@
+package main
+
+import "innkeeper.dev/sdk-go/guest"
+
+func init() { guest.Export(reconciler{}) }
+
+// The host calls the guest, not main.
+func main() {}

@@ -1,0 +1,7 @@
+module innkeeper.dev/edges
+
+go 1.24
+
+require innkeeper.dev/sdk-go v0.0.0
+
+replace innkeeper.dev/sdk-go => ../../../../guests/sdk-go
