@@ -30,6 +30,8 @@ pub struct Metrics {
     pub writes: IntCounterVec,
     /// Bytes of the records of reads, by module.
     pub recorded_read_bytes: IntGaugeVec,
+    /// Objects of update groups that are not updated, by module.
+    pub outdated_objects: IntGaugeVec,
     /// Objects in the caches by kind.
     pub cache_objects: IntGaugeVec,
     /// Bytes of the objects in the caches by kind.
@@ -119,6 +121,11 @@ impl Metrics {
             recorded_read_bytes: gauge(
                 "innkeeper_recorded_read_bytes",
                 "Bytes of the records of what the runs of a module read.",
+                &["module"],
+            )?,
+            outdated_objects: gauge(
+                "innkeeper_outdated_objects",
+                "Objects of update groups that are not as they are desired.",
                 &["module"],
             )?,
             cache_objects: gauge(

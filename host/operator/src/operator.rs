@@ -225,6 +225,11 @@ impl Operator {
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
             metrics.recorded_read_bytes.with_label_values(&[module]).set(bytes);
         }
+        metrics.outdated_objects.reset();
+        for (module, objects) in self.shared.primary_states.outdated() {
+            let objects = i64::try_from(objects).unwrap_or(i64::MAX);
+            metrics.outdated_objects.with_label_values(&[&*module]).set(objects);
+        }
         metrics.cache_objects.reset();
         metrics.cache_bytes.reset();
         for size in self.caches.sizes() {

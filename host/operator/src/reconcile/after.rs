@@ -19,7 +19,7 @@ use crate::reconcile::observe::{Observation, own};
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Problems, Retry};
 use crate::reconcile::round::{Next, RoundEnd, RoundReport};
-use crate::reconcile::skipped;
+use crate::reconcile::{skipped, update_condition};
 use crate::shared::RunGuard;
 
 /// The guest has run: records what it read, and adds its answer to the report. Breaks if there is
@@ -118,6 +118,7 @@ pub fn apply(
     report.status_input.problems.0.append(&mut report.unseen);
     report.status_input.adopted = adopted;
     report.status_input.updates.clone_from(&evaluated.plan.updates);
+    state.outdated = update_condition::outdated(&evaluated.plan.updates);
     let look_again = evaluated.plan.updates.iter().filter_map(|update| update.look_again);
     report.requeue = report.requeue.into_iter().chain(look_again).min();
     if limited {

@@ -2,7 +2,7 @@
 //! converges without it, by live reads and further applies.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use innkeeper_contract::Unapplied;
 use innkeeper_core::{ObjectRef, plan};
@@ -24,6 +24,8 @@ pub struct PrimaryState {
     /// The reason of the last reported `Synced` condition; empty if it was True, `None` if this
     /// host has reported none.
     pub reported: Option<String>,
+    /// How many objects of its update groups are not updated.
+    pub outdated: usize,
     /// The rounds of a reconcile that the write rate or a long update interrupted.
     pub unfinished: Unfinished,
     /// The round that the write rate interrupted.
@@ -66,6 +68,18 @@ impl PrimaryStates {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(request.clone(), primary_state);
+    }
+
+    /// How many objects of update groups are not updated, by module: of primaries that no worker
+    /// has now.
+    pub fn outdated(&self) -> BTreeMap<Arc<str>, usize> {
+        let mut outdated = BTreeMap::new();
+        for (request, state) in &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            if state.outdated > 0 {
+                *outdated.entry(request.module.clone()).or_default() += state.outdated;
+            }
+        }
+        outdated
     }
 
     /// Forgets all primaries of a module.

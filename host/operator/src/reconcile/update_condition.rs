@@ -59,6 +59,11 @@ pub fn updated(updates: &[UpdateProgress]) -> usize {
     updates.iter().map(|one| one.updated).sum()
 }
 
+/// How many objects of all groups are not as they are desired.
+pub fn outdated(updates: &[UpdateProgress]) -> usize {
+    updates.iter().map(|one| one.total.saturating_sub(one.updated)).sum()
+}
+
 /// How much attention an unfinished update needs, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {

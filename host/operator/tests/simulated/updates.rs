@@ -151,6 +151,8 @@ fn update_waits_until_an_updated_object_is_available() {
         assert_eq!(message, expected);
         assert_eq!(sizes(&stage).await, [2, 1, 1]);
 
+        assert_eq!(stage.outdated_objects(), 2);
+
         // When it is not ready, then the others stay.
         condition(&stage, "a", "Ready", "False").await;
         stage.pass(600).await;
@@ -166,6 +168,7 @@ fn update_waits_until_an_updated_object_is_available() {
         assert_eq!(sizes(&stage).await, [2, 2, 2]);
         let expected = ["apply widgets/a", "apply widgets/b", "apply widgets/c"];
         assert_eq!(writes(&stage), expected);
+        assert_eq!(stage.outdated_objects(), 0);
         let events = stage.events("one").await;
         assert_eq!(events.iter().filter(|(reason, _)| reason == "Updating").count(), 1);
     });

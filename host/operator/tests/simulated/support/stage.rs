@@ -162,6 +162,11 @@ impl Stage {
         self.metric("innkeeper_guest_failures_total", &format!(",reason=\"{reason}\""))
     }
 
+    /// How many objects of update groups are not updated, as the metrics say.
+    pub(crate) fn outdated_objects(&self) -> u64 {
+        self.metric("innkeeper_outdated_objects", "")
+    }
+
     fn metric(&self, name: &str, further_labels: &str) -> u64 {
         let line = format!("{name}{{module=\"{MODULE}\"{further_labels}}} ");
         let metrics = self.lab.running().operator().metrics();
