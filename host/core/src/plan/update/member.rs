@@ -95,9 +95,11 @@ impl<'a> Member<'a> {
                 }
                 _ => MemberState::Rejected(rejected.message.clone()),
             },
-            Action::Skip(reason @ (SkipReason::Unknown | SkipReason::Unreadable(_))) => {
-                MemberState::Unknown(reason.to_string())
-            }
+            Action::Skip(
+                reason @ (SkipReason::Unknown
+                | SkipReason::Unreadable(_)
+                | SkipReason::MissingValues(_)),
+            ) => MemberState::Unknown(reason.to_string()),
             Action::Skip(_) | Action::Merge { .. } | Action::Delete { .. } => return None,
         };
         let recreates = group.method.recreates() && matches!(state, MemberState::Outdated { .. });
