@@ -1,152 +1,15 @@
+mod object;
+
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+#[cfg(feature = "k8s-openapi")]
+pub(crate) use self::object::AnyObject;
+pub use self::object::{Apply, DesiredObject, IntoObject};
 use crate::{
-    Condition, Event, Metadata, Observed, Policy, Primary, Readiness, ReadinessState, Reference,
-    Resource,
+    Condition, Event, Observed, Policy, Primary, Readiness, ReadinessState, Reference, Resource,
+    UpdateGroup,
 };
-
-/// A typed object that can be desired: a builder of [`kinds`](crate::kinds), or a struct of the
-/// guest's own with `metadata` and the other fields of the kind. The SDK adds `apiVersion` and
-/// `kind`.
-///
-/// The host applies exactly the fields that the object serializes to. A field that is left out
-/// belongs to its other field managers, for example `replicas` to an autoscaler.
-pub trait Apply: Resource + Serialize {
-    /// Returns the object's metadata.
-    fn metadata(&self) -> &Metadata;
-
-    /// Returns the object's metadata for changes.
-    fn metadata_mut(&mut self) -> &mut Metadata;
-
-    /// Sets the namespace. Without it the object is in the primary's namespace; the Module must
-    /// allow another one.
-    fn namespace(mut self, namespace: impl Into<String>) -> Self
-    where
-        Self: Sized,
-    {
-        self.metadata_mut().namespace = namespace.into();
-        self
-    }
-
-    /// Adds a label.
-    fn label(mut self, key: &str, value: &str) -> Self
-    where
-        Self: Sized,
-    {
-        self.metadata_mut().labels.insert(key.to_owned(), value.to_owned());
-        self
-    }
-
-    /// Adds labels.
-    fn labels(mut self, labels: &crate::Labels) -> Self
-    where
-        Self: Sized,
-    {
-        self.metadata_mut().labels.extend(labels.clone());
-        self
-    }
-
-    /// Adds an annotation.
-    fn annotation(mut self, key: &str, value: &str) -> Self
-    where
-        Self: Sized,
-    {
-        self.metadata_mut().annotations.insert(key.to_owned(), value.to_owned());
-        self
-    }
-}
-
-/// What [`Desired::object`] takes: an [`Apply`], or with the feature `k8s-openapi` a type of that
-/// crate. `Source` says which of the two, and is inferred.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be desired",
-    note = "implement `Apply` for it with `kind!(Apply for ...)`, or use `Raw`",
-    note = "types of k8s-openapi need the feature `k8s-openapi` of innkeeper-sdk, and its version of that crate: use `innkeeper_sdk::k8s_openapi`"
-)]
-pub trait IntoObject<Source> {
-    /// Returns the object without policies.
-    fn into_object(self) -> DesiredObject;
-}
-
-/// Says that an object is an [`Apply`].
-pub enum ByApply {}
-
-impl<T: Apply + 'static> IntoObject<ByApply> for T {
-    fn into_object(self) -> DesiredObject {
-        DesiredObject::new(Box::new(self))
-    }
-}
-
-/// [`Apply`] as a trait object, so that one list holds objects of several kinds.
-pub(crate) trait AnyObject {
-    fn api_version(&self) -> &'static str;
-    fn kind(&self) -> &'static str;
-    fn metadata(&self) -> &Metadata;
-    fn metadata_mut(&mut self) -> &mut Metadata;
-    fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()>;
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Typed<'a, T> {
-    api_version: &'static str,
-    kind: &'static str,
-    #[serde(flatten)]
-    object: &'a T,
-}
-
-impl<T: Apply> AnyObject for T {
-    fn api_version(&self) -> &'static str {
-        T::API_VERSION
-    }
-
-    fn kind(&self) -> &'static str {
-        T::KIND
-    }
-
-    fn metadata(&self) -> &Metadata {
-        Apply::metadata(self)
-    }
-
-    fn metadata_mut(&mut self) -> &mut Metadata {
-        Apply::metadata_mut(self)
-    }
-
-    fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()> {
-        serde_json::to_writer(
-            text,
-            &Typed { api_version: T::API_VERSION, kind: T::KIND, object: self },
-        )
-    }
-}
-
-/// A desired object and its policies.
-pub struct DesiredObject {
-    object: Box<dyn AnyObject>,
-    policy: Vec<Policy>,
-}
-
-impl DesiredObject {
-    pub(crate) fn new(object: Box<dyn AnyObject>) -> Self {
-        Self { object, policy: Vec::new() }
-    }
-
-    /// Returns the object's kind.
-    pub fn kind(&self) -> &'static str {
-        self.object.kind()
-    }
-
-    /// Returns the object's metadata.
-    pub fn metadata(&self) -> &Metadata {
-        self.object.metadata()
-    }
-
-    /// Returns the object's metadata for changes.
-    pub fn metadata_mut(&mut self) -> &mut Metadata {
-        self.object.metadata_mut()
-    }
-}
 
 /// The desired state: objects, and the primary's status, conditions and Events.
 ///
@@ -155,6 +18,7 @@ impl DesiredObject {
 #[derive(Default)]
 pub struct Desired {
     objects: Vec<DesiredObject>,
+    update_groups: Vec<UpdateGroup>,
     keep: Vec<Reference>,
     finalized: bool,
     status: Option<Box<RawValue>>,
@@ -191,8 +55,8 @@ impl Desired {
         object: impl IntoObject<Source>,
         policy: impl IntoIterator<Item = Policy>,
     ) -> Self {
-        let policy = policy.into_iter().collect();
-        self.objects.push(DesiredObject { policy, ..object.into_object() });
+        let object = policy.into_iter().fold(object.into_object(), IntoObject::policy);
+        self.objects.push(object);
         self
     }
 
@@ -202,6 +66,13 @@ impl Desired {
     /// Objects in different namespaces are independent without it.
     pub fn independent_object<Source>(self, object: impl IntoObject<Source>) -> Self {
         self.object_with(object, [Policy::Independent])
+    }
+
+    /// Adds an update group, whose objects the host updates together:
+    /// [`in_update_group`](IntoObject::in_update_group) puts an object into it.
+    pub fn update_group(mut self, group: UpdateGroup) -> Self {
+        self.update_groups.push(group);
+        self
     }
 
     /// Keeps an object that an earlier run desired: the host neither deletes nor changes it.
@@ -290,11 +161,11 @@ impl Desired {
     /// objects of kinds that the API server does not serve.
     pub(crate) fn first_unready<P: Primary>(&self, observed: &Observed<P>) -> Option<Readiness> {
         self.objects.iter().find_map(|one| {
-            let (api_version, kind) = (one.object.api_version(), one.object.kind());
+            let (api_version, kind) = (one.api_version(), one.kind());
             if observed.is_unserved(api_version, kind) {
                 return None;
             }
-            let name = &one.object.metadata().name;
+            let name = &one.metadata().name;
             match observed.readiness_of(api_version, kind, name) {
                 None => Some(Readiness {
                     state: ReadinessState::InProgress,
@@ -327,15 +198,15 @@ impl Desired {
     fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()> {
         text.extend_from_slice(b"{\"objects\":[");
         for (index, one) in self.objects.iter().enumerate() {
-            text.extend_from_slice(if index == 0 { b"{\"object\":" } else { b",{\"object\":" });
-            one.object.write(text)?;
-            if !one.policy.is_empty() {
-                text.extend_from_slice(b",\"policy\":");
-                serde_json::to_writer(&mut *text, &one.policy)?;
+            if index > 0 {
+                text.push(b',');
             }
-            text.push(b'}');
+            one.write(text)?;
         }
         text.push(b']');
+        if !self.update_groups.is_empty() {
+            member(text, b",\"updateGroups\":", &self.update_groups)?;
+        }
         if !self.keep.is_empty() {
             member(text, b",\"keep\":", &self.keep)?;
         }

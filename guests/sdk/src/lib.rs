@@ -71,6 +71,8 @@
 //! | [`kind!`], [`Raw`] | any other kind, in two lines |
 //! | feature `k8s-openapi` | `innkeeper_sdk::k8s_openapi`: its structs as desired, owned and read objects |
 //! | [`read`] | types for objects that guests read |
+//! | [`UpdateGroup`], [`template_hash`] | updates of a few objects at a time |
+//! | [`ValueSource`] | copies of Secrets and ConfigMaps that the guest does not see |
 //! | [`condition`], [`event`] | builders for conditions and Events of the primary |
 //! | [`names`] | checks of names and label values |
 //! | [`Time`], [`parse_duration`] | times and durations as Kubernetes and its users write them |
@@ -112,12 +114,15 @@ mod reconciler;
 mod resource;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod schema;
+mod template_hash;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod text;
 mod time;
 #[cfg(any(target_arch = "wasm32", test))]
 mod type_fields;
+mod update_group;
+mod value_source;
 
 /// The crate `k8s-openapi`, in the version whose structs the SDK takes.
 #[cfg(feature = "k8s-openapi")]
@@ -137,8 +142,11 @@ pub use raw::Raw;
 pub use reconciler::{Reconciler, describe_text, reconcile_text};
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule, Scale};
 pub use serde_json;
+pub use template_hash::template_hash;
 pub use text::one_line;
 pub use time::{Time, parse_duration};
+pub use update_group::UpdateGroup;
+pub use value_source::ValueSource;
 
 /// Exports a [`Reconciler`] from the component: `innkeeper_sdk::export!(MyGuest);`.
 ///
