@@ -183,6 +183,11 @@ fn simplify(schema: &mut Value) {
         members.remove("additionalProperties");
         members.insert("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true));
     }
+    // Any JSON, as of `serde_json::Value`: an API server takes no field without a type.
+    let has_type = ["type", "oneOf", "anyOf", "allOf", "x-kubernetes-int-or-string"];
+    if !has_type.iter().any(|key| members.contains_key(*key)) {
+        members.insert("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true));
+    }
     if let Some(values) = constants(members) {
         members.remove("oneOf");
         members.insert("type".to_owned(), json!("string"));
@@ -288,6 +293,7 @@ mod tests {
         #[expect(dead_code, reason = "only its schema is used")]
         struct Free {
             anything: serde_json::Map<String, Value>,
+            value: Value,
             labels: std::collections::BTreeMap<String, String>,
         }
         let properties = structural::<Free>()["properties"].clone();
@@ -295,6 +301,7 @@ mod tests {
             properties["anything"],
             json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
         );
+        assert_eq!(properties["value"], json!({ "x-kubernetes-preserve-unknown-fields": true }));
         assert_eq!(properties["labels"]["additionalProperties"], json!({ "type": "string" }));
     }
 

@@ -88,8 +88,10 @@ async fn the_scenarios_of_the_family_hold_on_a_real_control_plane() -> Result<()
 async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_plane() -> Result<()>
 {
     let groups = [
+        ("blue-green", "ctl.enisoc.com"),
         ("clustered-parent", ""),
         ("config-map-list", "examples.metacontroller.io"),
+        ("config-map-propagation", "examples.metacontroller.io"),
         ("crd-roles", ""),
         ("daemon-job", "ctl.example.com"),
         ("global-config-map", "examples.metacontroller.io"),

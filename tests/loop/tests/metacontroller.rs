@@ -138,6 +138,10 @@ fn readers() -> Vec<Example> {
     let global = primary("GlobalConfigMap", spec);
     let spec = json!({ "sourceNamespace": "default", "sourceLabels": { "app": "a" } });
     let maps = primary("ConfigMapList", spec);
+    let spec = json!({ "sourceName": "settings", "sourceNamespace": "default",
+        "targetNamespaces": ["shop", "kube-public"] });
+    let mut propagation = primary("ConfigMapPropagation", spec);
+    propagation["metadata"]["labels"] = json!({ "version": "v1" });
     let namespaces = primary("NamespaceList", json!({}));
     let example = |guest, given, change, requests| Example {
         guest,
@@ -146,18 +150,20 @@ fn readers() -> Vec<Example> {
         change,
         requests,
     };
+    let given = |primary| vec![namespace.clone(), primary, source.clone()];
     let data = json!({ "data": { "some": "other" } });
     let labels = json!({ "spec": { "sourceLabels": { "app": "b" } } });
     let selector = json!({ "spec": { "labelSelector": { "matchLabels": { "a": "b" } } } });
     vec![
-        example("global-config-map", vec![namespace, global, source], data, (5, 4)),
+        example("global-config-map", given(global), data.clone(), (5, 4)),
+        example("config-map-propagation", given(propagation), data, (3, 2)),
         example("config-map-list", vec![maps], labels, (2, 1)),
         example("namespace-list", vec![namespaces], selector, (2, 2)),
     ]
 }
 
 /// Guests that run pods.
-fn jobs() -> Vec<Example> {
+fn workloads() -> Vec<Example> {
     let primary = |kind: &str, group: &str, spec: Value| {
         json!({ "apiVersion": format!("{group}/v1"), "kind": kind,
             "metadata": { "name": "example" }, "spec": spec })
@@ -166,7 +172,18 @@ fn jobs() -> Vec<Example> {
     let daemon = json!({ "template": template });
     template["spec"]["restartPolicy"] = "Never".into();
     let indexed = json!({ "completions": 3, "template": template });
+    let web = json!({ "replicas": 2, "selector": { "matchLabels": { "app": "web" } },
+        "template": self::template(),
+        "service": { "metadata": { "name": "site" }, "spec": { "ports": [{ "port": 80 }] } } });
     vec![
+        Example {
+            guest: "blue-green",
+            group: "ctl.enisoc.com",
+            given: vec![primary("BlueGreenDeployment", "ctl.enisoc.com", web)],
+            change: json!({ "spec": { "minReadySeconds": 1,
+                "template": { "metadata": { "labels": { "new": "label" } } } } }),
+            requests: (3, 8),
+        },
         Example {
             guest: "daemon-job",
             group: "ctl.example.com",
@@ -188,7 +205,7 @@ fn jobs() -> Vec<Example> {
 fn examples_cost_so_many_requests_for_a_new_object_and_a_change() {
     let guests = Guests::new().unwrap();
     let mut measured = Vec::new();
-    for example in decorators().into_iter().chain(readers()).chain(jobs()) {
+    for example in decorators().into_iter().chain(readers()).chain(workloads()) {
         let requests = block_on(measure(&guests, &example));
         measured.push((example.guest, requests, example.requests));
     }

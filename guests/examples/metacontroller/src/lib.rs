@@ -6,10 +6,14 @@
 // A component has one guest.
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "../blue-green/guest.rs"]
+pub mod blue_green;
 #[path = "../clustered-parent/guest.rs"]
 pub mod clustered_parent;
 #[path = "../config-map-list/guest.rs"]
 pub mod config_map_list;
+#[path = "../config-map-propagation/guest.rs"]
+pub mod config_map_propagation;
 #[path = "../crd-roles/guest.rs"]
 pub mod crd_roles;
 #[path = "../daemon-job/guest.rs"]

@@ -1,18 +1,22 @@
 //! The guests natively: their definitions, and what the scenarios cannot show cheaply.
 
 use expect_test::expect_file;
-use innkeeper_sdk::kinds::{ConfigMap, Pod, Service};
+use innkeeper_sdk::kinds::{ConfigMap, Pod, ReplicaSet, Service};
 use innkeeper_sdk::read;
 use innkeeper_sdk::schema::crd_text;
 use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use metacontroller_examples::{
-    config_map_list, daemon_job, global_config_map, indexed_job, namespace_list, pod_name_label,
-    service_per_pod,
+    blue_green, config_map_list, config_map_propagation, daemon_job, global_config_map,
+    indexed_job, namespace_list, pod_name_label, service_per_pod,
 };
 use serde_json::{Value, json};
 
 #[test]
 fn crd_files_are_what_the_types_generate() {
+    expect_file!["../blue-green/crd.json"]
+        .assert_eq(&crd_text::<blue_green::BlueGreenDeployment>());
+    expect_file!["../config-map-propagation/crd.json"]
+        .assert_eq(&crd_text::<config_map_propagation::ConfigMapPropagation>());
     expect_file!["../config-map-list/crd.json"]
         .assert_eq(&crd_text::<config_map_list::ConfigMapList>());
     expect_file!["../daemon-job/crd.json"].assert_eq(&crd_text::<daemon_job::DaemonJob>());
@@ -99,6 +103,57 @@ fn global_config_map_desires_copies_none_without_its_source_and_fails_when_it_ma
 }
 
 #[test]
+fn blue_green_changes_over_only_to_pods_that_all_are_available() {
+    let object = |image: &str| {
+        let labels = json!({ "app": "web" });
+        let containers = json!([{ "name": "web", "image": image }]);
+        json!({ "metadata": { "name": "web" }, "spec": {
+            "replicas": 2,
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": containers } },
+            "service": {
+                "metadata": { "name": "site" },
+                "spec": { "selector": labels, "ports": [{ "port": 80 }] },
+            },
+        } })
+    };
+    let mut cluster = FakeCluster::<blue_green::Guest>::with(object("web:1"));
+    let available = |cluster: &mut FakeCluster<_>, name, pods: i32| {
+        cluster.change::<ReplicaSet>(name, |set: &mut Value| {
+            set["status"] = json!({ "replicas": 2, "availableReplicas": pods });
+        });
+        cluster.settle();
+    };
+    let color = |cluster: &FakeCluster<blue_green::Guest>| {
+        cluster.object::<Service>("site")["spec"]["selector"]["color"].clone()
+    };
+    let set_image = |cluster: &mut FakeCluster<_>, image: &str| {
+        let spec = object(image)["spec"].clone();
+        cluster.edit(|object| object["spec"] = spec);
+        cluster.settle();
+    };
+    cluster.settle();
+    available(&mut cluster, "web-blue", 2);
+    set_image(&mut cluster, "web:2");
+    available(&mut cluster, "web-green", 1);
+    assert_eq!(color(&cluster), "blue");
+    assert_eq!(cluster.object::<ReplicaSet>("web-blue")["status"]["availableReplicas"], 2);
+
+    // A third template starts from nothing, beside the pods that serve.
+    set_image(&mut cluster, "web:3");
+    let green = cluster.object::<ReplicaSet>("web-green");
+    assert_eq!(green["spec"]["template"]["spec"]["containers"][0]["image"], "web:3");
+    assert_eq!(green.get("status"), None);
+    available(&mut cluster, "web-green", 2);
+    assert_eq!(color(&cluster), "green");
+    assert!(!cluster.has::<ReplicaSet>("web-blue"));
+
+    // Back to what runs: nothing is started.
+    set_image(&mut cluster, "web:3");
+    assert!(!cluster.has::<ReplicaSet>("web-blue"));
+}
+
+#[test]
 fn readme_says_how_many_lines_each_guest_has() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
@@ -107,7 +162,7 @@ fn readme_says_how_many_lines_each_guest_has() {
         .filter(|line| line.starts_with("| [`"))
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
-    assert_eq!(rows.len(), 9);
+    assert_eq!(rows.len(), 11);
     for row in rows {
         let name = row[1].split('`').nth(1).unwrap();
         let guest = std::fs::read_to_string(folder.join(name).join("guest.rs")).unwrap();
