@@ -409,14 +409,14 @@ fn account_that_may_only_get_the_source_copies_nothing_and_the_missing_right_is_
         let guest = guest(&owns_secrets(), &json!({"objects": [copy("copy", &pull())]}));
         let attack = Attack::new("narrow", &guest).spec(spec).may(&all, "", "secrets");
         let meta = json!({"name": "narrow", "namespace": "central"});
-        let rule = |group: &str, resource: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": all});
+        let all_of = |group: &str, resource: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": all});
         let mut rules = vec![
-            rule(GROUP, "hostiles"),
-            rule("", "configmaps"),
+            all_of(GROUP, "hostiles"),
+            all_of("", "configmaps"),
             json!({"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["pull"], "verbs": ["get"]}),
         ];
-        let role = |rules: &[Value]| json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": meta, "rules": rules});
-        arena.apply(&role(&rules)).await;
+        let role_of = |rules: &[Value]| json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": meta, "rules": rules});
+        arena.apply(&role_of(&rules)).await;
         arena
             .apply(
                 &json!({"apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": meta,
@@ -433,7 +433,7 @@ fn account_that_may_only_get_the_source_copies_nothing_and_the_missing_right_is_
 
         rules
             .push(json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}));
-        arena.apply(&role(&rules)).await;
+        arena.apply(&role_of(&rules)).await;
         arena.primary_says("narrow", "Synced", "True", "Applied").await;
         let copy = arena.get(&secret_path("narrow", "copy")).await.unwrap();
         assert_eq!(copy["data"]["password"], ENCODED);
