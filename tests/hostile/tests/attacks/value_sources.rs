@@ -1,6 +1,8 @@
 //! Value sources: values that the host copies into desired objects, unseen by the guest.
 
-use innkeeper_hostile_tests::{Arena, Attack, block_on, condition, guest, manifest};
+use innkeeper_hostile_tests::{
+    Arena, Attack, GROUP, MODULES, RBAC, block_on, condition, guest, manifest,
+};
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
@@ -393,6 +395,48 @@ fn copy_with_the_name_of_another_secret_neither_overwrites_nor_opens_it() {
         let texts = texts(&arena, "named").await;
         assert!(!quotes(&texts), "{texts}");
         assert_eq!(quoting(), [""; 0]);
+    });
+}
+
+#[test]
+fn account_that_may_only_get_the_source_copies_nothing_and_the_missing_right_is_named() {
+    block_on(async {
+        let arena = arena().await;
+        let all = ["get", "list", "watch", "create", "patch", "delete"];
+        let mut spec =
+            json!({"namespaces": ["attack-narrow", "central"], "valueSources": [pull()]});
+        spec["valueSources"][0]["toNamespaces"] = json!(["attack-narrow"]);
+        let guest = guest(&owns_secrets(), &json!({"objects": [copy("copy", &pull())]}));
+        let attack = Attack::new("narrow", &guest).spec(spec).may(&all, "", "secrets");
+        let meta = json!({"name": "narrow", "namespace": "central"});
+        let all_of = |group: &str, resource: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": all});
+        let mut rules = vec![
+            all_of(GROUP, "hostiles"),
+            all_of("", "configmaps"),
+            json!({"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["pull"], "verbs": ["get"]}),
+        ];
+        let role_of = |rules: &[Value]| json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": meta, "rules": rules});
+        arena.apply(&role_of(&rules)).await;
+        arena
+            .apply(
+                &json!({"apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": meta,
+                "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "narrow"},
+                "subjects": [{"kind": "ServiceAccount", "name": "narrow", "namespace": MODULES}]}),
+            )
+            .await;
+        arena.install(&attack).await;
+        let message = arena.module_says("narrow", "Authorized", "False", "Forbidden").await;
+        assert!(message.contains("may not list secrets in namespace central"), "{message}");
+        let message =
+            arena.primary_says("narrow", "Synced", "False", "ValueSourceUnreadable").await;
+        assert!(message.contains("may not list secrets in namespace central"), "{message}");
+
+        rules
+            .push(json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}));
+        arena.apply(&role_of(&rules)).await;
+        arena.primary_says("narrow", "Synced", "True", "Applied").await;
+        let copy = arena.get(&secret_path("narrow", "copy")).await.unwrap();
+        assert_eq!(copy["data"]["password"], ENCODED);
     });
 }
 
