@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use innkeeper_simulator::{Controllers, Simulator};
 use innkeeper_simulator_server::{Options, Server, Time};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::out::{self, Page};
@@ -25,6 +25,10 @@ pub(crate) struct Arguments {
     /// Seed of everything random in the cluster: uids and generated names.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// Interval in seconds at which old versions expire: a list that continues at one gets 410. 0:
+    /// none expires.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    compaction_interval: u32,
 }
 
 /// Runs the command until a signal.
@@ -42,6 +46,7 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let time = if arguments.freeze_time { Time::Still } else { Time::Wall };
     let simulator = Simulator::with(arguments.seed, Timestamp::now(), Controllers::all());
+    simulator.compact_every(SignedDuration::from_secs(arguments.compaction_interval.into()));
     let server = Server::start(simulator, &Options { port: arguments.port, time }).await?;
     let path = arguments.kubeconfig.clone().unwrap_or_else(|| {
         let name = format!("innkeeper-simulator-{}.kubeconfig", std::process::id());

@@ -111,6 +111,12 @@ impl Simulator {
         self.lock().store.compact();
     }
 
+    /// Lets versions expire that are one to two intervals old, as a real API server does every five
+    /// minutes: a list that continues at one gets 410. If the interval is 0, none expires.
+    pub fn compact_every(&self, interval: SignedDuration) {
+        self.lock().compact_every(interval);
+    }
+
     /// The number of open watches.
     pub fn watchers(&self) -> usize {
         self.lock().watchers()
@@ -149,6 +155,7 @@ impl Simulator {
             acting: (!acting.is_nobody()).then_some(acting),
             content_type: text("content-type"),
             accept: text("accept"),
+            known: text("if-none-match"),
             agent: text("user-agent"),
             body,
         };
@@ -183,11 +190,18 @@ fn header_text(headers: &HeaderMap, name: &str) -> String {
 fn respond(answer: ApiResponse) -> Response<Body> {
     let json = HeaderValue::from_static("application/json");
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    let mut tag = None;
     let (code, kind, body, warnings) = match answer {
         ApiResponse::Json { code, body, warnings } => (code, json, Body::whole(body), warnings),
         ApiResponse::Of { code, kind, body } => {
             let kind = HeaderValue::from_str(&kind).unwrap_or(json);
             (code, kind, Body::whole(body), Vec::new())
+        }
+        ApiResponse::Tagged { etag, kind, body } => {
+            tag = HeaderValue::from_str(&etag).ok();
+            let code = if body.is_some() { 200 } else { 304 };
+            let kind = HeaderValue::from_str(&kind).unwrap_or(json);
+            (code, kind, Body::whole(body.unwrap_or_default()), Vec::new())
         }
         ApiResponse::Text { code, body } => {
             (code, text, Body::whole(Bytes::from(body)), Vec::new())
@@ -198,6 +212,9 @@ fn respond(answer: ApiResponse) -> Response<Body> {
     *response.status_mut() =
         StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    if let Some(tag) = tag {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
     for warning in warnings.into_iter().filter(|_| !is_active(Mutation::WarningsAreKept)) {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - {warning:?}")) {
             response.headers_mut().append(header::WARNING, value);

@@ -286,3 +286,42 @@ fn log_is_the_same_for_the_same_seed_and_differs_for_another() {
     assert_eq!(one, again);
     assert_ne!(one, other);
 }
+
+#[test]
+fn timeout_that_is_no_duration_is_refused() {
+    let simulator = simulator(1);
+    let get = |path: &str| send(&simulator, "GET", path, &Value::Null);
+    for path in ["/version", "/api/v1/namespaces/default", "/openapi/v2"] {
+        let (code, status) = get(&format!("{path}?timeout=invalid"));
+        assert_eq!((code, &status["reason"]), (400, &json!("BadRequest")), "{path}");
+        let message =
+            "invalid timeout specified in the request URL - time: invalid duration \"invalid\"";
+        assert_eq!(status["message"], message, "{path}");
+        for timeout in ["0s", "3m", ""] {
+            assert_eq!(get(&format!("{path}?timeout={timeout}")).0, 200, "{path} {timeout}");
+        }
+    }
+}
+
+#[test]
+fn health_check_lists_the_checks_of_a_real_server() {
+    let simulator = simulator(1);
+    let text = |path: &str| {
+        let response = ask(&simulator, "GET", path, "", &Value::Null, "");
+        let code = response.status().as_u16();
+        let text = response.into_body().try_next().unwrap();
+        (code, String::from_utf8(text.to_vec()).unwrap())
+    };
+    for endpoint in ["healthz", "livez", "readyz"] {
+        assert_eq!(text(&format!("/{endpoint}")), (200, "ok".to_owned()));
+        assert_eq!(text(&format!("/{endpoint}/poststarthook/crd-informer-synced")).1, "ok");
+        assert_eq!(text(&format!("/{endpoint}/none")).0, 404);
+        let (_, checks) = text(&format!("/{endpoint}?verbose=1"));
+        assert!(checks.starts_with("[+]ping ok\n[+]log ok\n[+]etcd ok\n"), "{checks}");
+        assert!(checks.ends_with(&format!("\n{endpoint} check passed\n")), "{checks}");
+        assert_eq!(checks.contains("[+]informer-sync ok"), endpoint == "readyz", "{checks}");
+    }
+    let (_, checks) = text("/readyz?verbose&exclude=etcd&exclude=none");
+    assert!(checks.contains("[+]etcd excluded: ok\n"), "{checks}");
+    assert!(checks.contains("cannot be excluded: no matches for \"none\"\n"), "{checks}");
+}

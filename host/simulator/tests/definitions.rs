@@ -152,3 +152,12 @@ fn token_of_a_service_account_is_valid_until_it_expires() {
     send(&simulator, "DELETE", &format!("{base}/serviceaccounts/robot"), &Value::Null);
     assert!(simulator.user_of(token).is_none(), "the account is gone");
 }
+
+#[test]
+fn discovery_has_the_hash_of_the_storage_version() {
+    let simulator = simulator();
+    define(&simulator);
+    let (_, list) = send(&simulator, "GET", "/apis/x.dev/v1", &Value::Null);
+    // The first eight bytes of SHA-256 of `x.dev/v1/Thing`.
+    assert_eq!(list["resources"][0]["storageVersionHash"], "TGFgK92zyH4=", "{list}");
+}

@@ -197,7 +197,7 @@ fn dependents_of_an_object_with_a_finalizer_are_deleted_in_the_foreground() {
 }
 
 #[test]
-fn response_is_never_protobuf_and_other_groups_are_not_served() {
+fn response_is_never_protobuf() {
     let simulator = simulator();
     let only = |accept: &str| {
         let request = Request::get("/api/v1/namespaces").header("accept", accept);
@@ -205,8 +205,24 @@ fn response_is_never_protobuf_and_other_groups_are_not_served() {
     };
     assert_eq!(only("application/vnd.kubernetes.protobuf"), 406);
     assert_eq!(only("application/vnd.kubernetes.protobuf,application/json"), 200);
-    let request = Request::get("/apis/scheduling.k8s.io/v1").body(Bytes::new()).unwrap();
-    assert_eq!(simulator.request(request).status(), 404);
+}
+
+#[test]
+fn kinds_of_administrators_are_only_stored() {
+    let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), Controllers::all());
+    for path in [
+        "apiregistration.k8s.io/v1/apiservices",
+        "flowcontrol.apiserver.k8s.io/v1/flowschemas",
+        "scheduling.k8s.io/v1/priorityclasses",
+    ] {
+        let (_, list) = send(&simulator, "GET", &format!("/apis/{path}"), "", &Value::Null);
+        assert_eq!(list["items"], json!([]), "a real server has some from the start");
+    }
+    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    let spec = json!({"request": "YQ==", "signerName": "kubernetes.io/kube-apiserver-client",
+        "usages": ["client auth"]});
+    let request = json!({"metadata": {"name": "a"}, "spec": spec});
+    assert_eq!(post(&simulator, requests, &request).0, 201, "a real server wants a request");
 }
 
 #[test]

@@ -354,3 +354,48 @@ fn workload_log_is_the_same_for_the_same_seed_and_differs_for_another() {
     assert_eq!(play(7), play(7));
     assert_ne!(play(7), play(8));
 }
+
+const CONTROLLER: &str = "/api/v1/namespaces/default/replicationcontrollers/old";
+
+/// A cluster with two ready Pods of a ReplicationController.
+fn replicated() -> Cluster {
+    let cluster = Cluster::new();
+    let template = json!({"metadata": {"labels": {"app": "old"}},
+        "spec": {"containers": [{"name": "a", "image": "x:1"}]}});
+    cluster.apply(&json!({"apiVersion": "v1", "kind": "ReplicationController",
+        "metadata": {"name": "old"}, "spec": {"replicas": 2, "template": template}}));
+    cluster.pass(5);
+    cluster
+}
+
+#[test]
+fn replication_controller_keeps_its_number_of_pods() {
+    let cluster = replicated();
+    let found = cluster.get(CONTROLLER).unwrap();
+    assert_eq!(found["spec"]["selector"], json!({"app": "old"}), "{found}");
+    assert_eq!(found["status"]["readyReplicas"], 2, "{found}");
+    assert_eq!(found["status"].get("terminatingReplicas"), None, "{found}");
+    let pods = cluster.list(PODS);
+    assert_eq!(pods.len(), 2);
+    assert_eq!(pods[0]["metadata"]["ownerReferences"][0]["kind"], "ReplicationController");
+    let name = pods[0]["metadata"]["name"].as_str().unwrap();
+    cluster.send("DELETE", &format!("{PODS}/{name}"), &json!({}));
+    cluster.pass(5);
+    assert_eq!(cluster.get(CONTROLLER).unwrap()["status"]["readyReplicas"], 2);
+    cluster.is_quiet();
+    cluster.send("DELETE", CONTROLLER, &json!({"propagationPolicy": "Foreground"}));
+    cluster.pass(5);
+    assert_eq!(cluster.get(CONTROLLER), None);
+    assert_eq!(cluster.list(PODS).len(), 0);
+}
+
+#[test]
+fn pods_of_a_replication_controller_remain_when_it_orphans_them() {
+    let cluster = replicated();
+    cluster.send("DELETE", CONTROLLER, &json!({"propagationPolicy": "Orphan"}));
+    cluster.pass(5);
+    assert_eq!(cluster.get(CONTROLLER), None);
+    let pods = cluster.list(PODS);
+    assert_eq!(pods.len(), 2);
+    assert!(pods.iter().all(|pod| pod["metadata"].get("ownerReferences").is_none()));
+}

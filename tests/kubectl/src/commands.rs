@@ -32,6 +32,9 @@ pub const DOCUMENTS: &[&str] = &[
     MODULE_TYPES,
 ];
 
+/// The types of all groups, as OpenAPI v2 publishes them.
+pub const DEFINITIONS: &str = "/openapi/v2";
+
 /// The published types of the Module.
 pub const MODULE_TYPES: &str = "/openapi/v3/apis/innkeeper.dev/v1alpha1";
 
@@ -48,8 +51,14 @@ pub const COMMANDS: &[&str] = &[
     "get namespaces",
     "get --raw /healthz",
     "get --raw /readyz",
+    "get --raw /readyz?verbose",
+    "get --raw /livez?verbose",
+    "get --raw /livez/ping",
+    "get --raw /livez/none",
+    "get --raw /version?timeout=invalid",
     "create -f account.yaml",
     "create -f gadgets-crd.yaml",
+    "create -f shapes-crd.yaml",
     "wait --for=condition=Established crd/gadgets.test.innkeeper.dev --timeout=30s",
     // A real server publishes its types some seconds later; it is explained at the end.
     "create -f ../../../deploy/crds/modules.innkeeper.dev.yaml",
@@ -60,6 +69,16 @@ pub const COMMANDS: &[&str] = &[
     "api-resources --api-group=test.innkeeper.dev",
     "api-resources --api-group=rbac.authorization.k8s.io --no-headers",
     "api-resources --namespaced=false --api-group=storage.k8s.io -o name",
+    "api-resources --api-group=certificates.k8s.io",
+    "api-resources --api-group=flowcontrol.apiserver.k8s.io -o wide",
+    "api-resources --api-group=resource.k8s.io",
+    "create priorityclass urgent --value=5 --description=First.",
+    "get priorityclass urgent -o wide",
+    "create -f certificate.yaml",
+    "get certificatesigningrequest web",
+    "certificate approve web",
+    "get certificatesigningrequest web",
+    "get certificatesigningrequest web -o 'jsonpath={.spec.username} {.status.conditions[*].type}'",
     // Making, by generators and files.
     "create configmap settings --from-literal=color=red --from-literal=size=3",
     "create configmap settings --from-literal=color=red",
@@ -208,6 +227,9 @@ pub const COMMANDS: &[&str] = &[
     "scale deployment front --current-replicas=2 --replicas=1",
     "scale gadget small --replicas=4",
     "scale deployment none --replicas=1",
+    "autoscale deployment front --min=1 --max=3 --cpu=50% --dry-run=server -o yaml",
+    "autoscale deployment front --min=1 --max=3 --cpu=50% --name=busy",
+    "get horizontalpodautoscalers.v1.autoscaling busy -o 'jsonpath={.spec}'",
     "autoscale deployment front --min=1 --max=3",
     "get deployment front -o 'jsonpath={.spec.replicas}'",
     // The status that controllers would have written, written by the test.

@@ -7,10 +7,11 @@ use std::sync::LazyLock;
 use std::thread;
 
 use innkeeper_kubectl_tests::commands::{
-    BEFORE, COMMANDS, DOCUMENTS, EXPLAIN_LIMITS, EXPLAIN_SPEC, MODULE_TYPES, WATCHES, WHILE,
+    BEFORE, COMMANDS, DEFINITIONS, DOCUMENTS, EXPLAIN_LIMITS, EXPLAIN_SPEC, MODULE_TYPES, WATCHES,
+    WHILE,
 };
 use innkeeper_kubectl_tests::side::{Printed, Side};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use similar::TextDiff;
 
 /// Deletes what a real server says of Services that it finds before their addresses are noted down.
@@ -22,6 +23,7 @@ struct Transcript {
     commands: Vec<Printed>,
     watches: Vec<Vec<String>>,
     documents: Vec<Value>,
+    definitions: Value,
 }
 
 /// Both sides, each asked once for all tests.
@@ -50,9 +52,11 @@ fn record(mut side: Side) -> Transcript {
         side.run(line, &folder).unwrap()
     };
     let commands = COMMANDS.iter().map(run).collect();
-    let document = |path: &&str| serde_json::from_str(&side.raw(path).unwrap()).unwrap();
+    let document =
+        |path: &&str| -> Value { serde_json::from_str(&side.raw(path).unwrap()).unwrap() };
     let documents = DOCUMENTS.iter().map(document).collect();
-    Transcript { commands, watches, documents }
+    let definitions = document(&DEFINITIONS)["definitions"].take();
+    Transcript { commands, watches, documents, definitions }
 }
 
 /// What differs, for people.
@@ -108,14 +112,29 @@ fn every_type_is_published_as_the_real_server_publishes_it() {
     {
         let schemas = simulated["components"]["schemas"].as_object().unwrap();
         assert!(schemas.len() > 2, "{path} has {} types", schemas.len());
-        for (name, schema) in schemas {
-            let mut published = real["components"]["schemas"][name].clone();
-            // Of types that all groups have, the groups are not shown.
-            if schema.get("x-kubernetes-group-version-kind").is_none() {
-                published.as_object_mut().unwrap().remove("x-kubernetes-group-version-kind");
-            }
-            assert_eq!(schema, &published, "{name} in {path}");
+        same_types(path, schemas, &real["components"]["schemas"]);
+    }
+}
+
+#[test]
+fn every_type_of_openapi_v2_is_published_as_the_real_server_publishes_it() {
+    let [real, simulated] = &*TRANSCRIPTS;
+    let simulated = simulated.definitions.as_object().unwrap();
+    assert!(simulated.contains_key("dev.innkeeper.test.v1.Shape"), "custom kinds are published");
+    same_types(DEFINITIONS, simulated, &real.definitions);
+}
+
+/// Fails if a real server publishes one of these types otherwise.
+fn same_types(path: &str, simulated: &Map<String, Value>, real: &Value) {
+    for (name, schema) in simulated {
+        let mut published = real[name].clone();
+        // Of types that all groups have, the groups are not shown.
+        if schema.get("x-kubernetes-group-version-kind").is_none()
+            && let Some(members) = published.as_object_mut()
+        {
+            members.remove("x-kubernetes-group-version-kind");
         }
+        assert_eq!(schema, &published, "{name} in {path}");
     }
 }
 

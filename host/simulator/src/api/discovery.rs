@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::api::health;
 use crate::api::http::accept::{View, negotiate};
+use crate::api::http::query::Query;
 use crate::api::http::route::Route;
 use crate::api::openapi;
 use crate::api::request::{Request, Response};
@@ -38,15 +40,16 @@ pub(crate) fn discover(cluster: &Cluster, route: &Route, request: &Request) -> R
             let view = negotiate(&request.accept).map(|accepted| accepted.view);
             match path.as_str() {
                 "/api" | "/apis" if view == Some(View::Aggregated) => aggregated(cluster, path),
+                openapi::v2::PATH => openapi::v2::answer(cluster, request),
                 path if path.starts_with("/openapi/") => openapi::openapi(cluster, path),
-                path => other(cluster, path),
+                path => other(cluster, path, &request.query),
             }
         }
         Route::Resource(_) => Response::page_not_found(),
     }
 }
 
-fn other(cluster: &Cluster, path: &str) -> Response {
+fn other(cluster: &Cluster, path: &str, query: &Query) -> Response {
     match path {
         "/api" => Response::json(
             200,
@@ -61,8 +64,7 @@ fn other(cluster: &Cluster, path: &str) -> Response {
             &json!({"major": "1", "minor": "35", "gitVersion": GIT_VERSION, "gitTreeState": "clean",
                 "platform": "linux/amd64", "goVersion": "", "gitCommit": "", "buildDate": "", "compiler": ""}),
         ),
-        "/healthz" | "/livez" | "/readyz" => Response::Text { code: 200, body: "ok".to_owned() },
-        _ => Response::page_not_found(),
+        _ => health::answer(path, query).unwrap_or_else(Response::page_not_found),
     }
 }
 

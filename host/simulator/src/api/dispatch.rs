@@ -8,12 +8,15 @@ use serde_json::Value;
 use crate::api::discovery;
 use crate::api::event_group;
 use crate::api::http::accept::{Accepted, negotiate};
+use crate::api::http::duration;
 use crate::api::http::route::{Route, Target, route};
+use crate::api::openapi;
 use crate::api::protobuf;
 use crate::api::request::{Request, Response};
 use crate::api::request_context::{Outcome, RequestContext, not_allowed};
 use crate::api::request_log;
 use crate::api::verbs::{connect, create, delete, get, list, patch, review, scale, update, watch};
+use crate::api::written_view;
 use crate::auth::impersonation;
 use crate::auth::rbac;
 use crate::state::cluster::Cluster;
@@ -39,14 +42,13 @@ pub(crate) fn handle(cluster: &mut Cluster, request: &Request) -> Response {
 
 /// Answers a request in the media type that its client accepts.
 fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
-    // Old clients that validate by themselves ask for this in another media type.
-    if request.path == "/openapi/v2" {
-        return Ok(Response::no_definitions());
+    check_timeout(request)?;
+    // This document has media types of its own.
+    if request.path == openapi::v2::PATH {
+        return route_request(cluster, request);
     }
     let Some(Accepted { yaml, .. }) = negotiate(&request.accept) else {
-        let known = "application/json, application/yaml";
-        let message = format!("only the following media types are accepted: {known}");
-        return Err(StatusError::new(406, "NotAcceptable", message));
+        return Err(not_acceptable());
     };
     let written = request.content_type.split(';').next().unwrap_or_default().trim();
     let answer = if written == protobuf::MEDIA_TYPE && !request.body.is_empty() {
@@ -70,6 +72,17 @@ fn negotiated(cluster: &mut Cluster, request: &Request) -> Outcome {
         }
         answer => Ok(answer),
     }
+}
+
+/// Checks the parameter `timeout`. Every request is answered within any.
+fn check_timeout(request: &Request) -> Result<(), StatusError> {
+    let timeout = request.query.get("timeout");
+    if timeout.is_empty() || request.query.is("watch") {
+        return Ok(());
+    }
+    duration::check(timeout).map_err(|why| {
+        StatusError::bad_request(format!("invalid timeout specified in the request URL - {why}"))
+    })
 }
 
 fn route_request(cluster: &mut Cluster, request: &Request) -> Outcome {
@@ -100,6 +113,9 @@ fn route_request(cluster: &mut Cluster, request: &Request) -> Outcome {
 fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> Outcome {
     let target = context.target;
     let sub = target.subresource.as_str();
+    if context.accepted().is_none() {
+        return Err(not_acceptable());
+    }
     if !sub.is_empty() && !context.kind.subresources.contains(sub) {
         return Err(if context.kind.custom.is_some() {
             StatusError::not_found(context.named(&target.name))
@@ -114,10 +130,20 @@ fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> 
             not_allowed()
         });
     }
-    if event_group::is(&context.kind) {
-        return event_group::as_core_event(cluster, context, verb, perform);
-    }
-    perform(cluster, context, verb)
+    let answer = if event_group::is(&context.kind) {
+        event_group::as_core_event(cluster, context, verb, perform)
+    } else {
+        perform(cluster, context, verb)
+    };
+    let writes = matches!(verb, "create" | "update" | "patch" | "delete");
+    if writes { Ok(written_view::shown(cluster, context, answer?)) } else { answer }
+}
+
+/// 406: the client accepts no form that the server has.
+fn not_acceptable() -> StatusError {
+    let known = "application/json, application/yaml";
+    let message = format!("only the following media types are accepted: {known}");
+    StatusError::new(406, "NotAcceptable", message)
 }
 
 /// Handles an authorized request.
@@ -135,7 +161,7 @@ fn perform(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> O
         ("", _) if !context.kind.verbs.contains(verb) => return Err(not_allowed()),
         ("scale", "get") => return scale::get_scale(cluster, context),
         ("scale", "update" | "patch") => return scale::write_scale(cluster, context),
-        ("" | "status" | "finalize" | "ephemeralcontainers" | "resize", _) => {}
+        ("" | "status" | "finalize" | "ephemeralcontainers" | "resize" | "approval", _) => {}
         _ => return connect::connect(cluster, context),
     }
     match verb {

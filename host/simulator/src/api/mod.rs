@@ -3,6 +3,7 @@
 pub(crate) mod discovery;
 pub(crate) mod dispatch;
 pub(crate) mod event_group;
+pub(crate) mod health;
 pub(crate) mod http;
 pub(crate) mod openapi;
 pub(crate) mod protobuf;
@@ -12,3 +13,4 @@ pub(crate) mod request_context;
 pub(crate) mod request_log;
 pub(crate) mod table;
 pub(crate) mod verbs;
+pub(crate) mod written_view;

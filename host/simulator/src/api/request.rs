@@ -22,6 +22,8 @@ pub(crate) struct Request {
     pub(crate) acting: Option<ImpersonatedUser>,
     pub(crate) content_type: String,
     pub(crate) accept: String,
+    /// The `ETag` of the document that the client has, as `If-None-Match` names it.
+    pub(crate) known: String,
     pub(crate) agent: String,
     pub(crate) body: Bytes,
 }
@@ -33,6 +35,8 @@ pub(crate) enum Response {
     Json { code: u16, body: Bytes, warnings: Vec<String> },
     /// A document of another media type.
     Of { code: u16, kind: String, body: Bytes },
+    /// A document that clients keep; `None`: the client has it already.
+    Tagged { etag: String, kind: String, body: Option<Bytes> },
     /// A text.
     Text { code: u16, body: String },
     /// A stream of events.
@@ -53,15 +57,6 @@ impl Response {
     /// An error.
     pub(crate) fn error(error: &StatusError) -> Self {
         Self::json(error.code, &error.body())
-    }
-
-    /// The OpenAPI v2 document: what kubectl falls back to for kinds that no OpenAPI v3 document
-    /// names. It names none either.
-    pub(crate) fn no_definitions() -> Self {
-        // In protobuf: swagger "2.0", and the title and version of the info.
-        let document = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.35.4";
-        let kind = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf".to_owned();
-        Self::Of { code: 200, kind, body: Bytes::from_static(document) }
     }
 
     /// The response for a path that is not served.

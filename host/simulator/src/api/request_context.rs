@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::api::http::accept::{View, negotiate};
+use crate::api::http::accept::{Accepted, View, negotiate, negotiate_without_tables};
 use crate::api::http::query::Query;
 use crate::api::http::route::Target;
 use crate::api::request::{Request, Response};
@@ -90,7 +90,16 @@ impl<'a> RequestContext<'a> {
 
     /// The form in which the client wants objects.
     pub(crate) fn view(&self) -> View {
-        negotiate(&self.request.accept).map_or(View::Plain, |accepted| accepted.view)
+        self.accepted().map_or(View::Plain, |accepted| accepted.view)
+    }
+
+    /// The first form that the client accepts and the kind has; `None` if there is none.
+    pub(crate) fn accepted(&self) -> Option<Accepted> {
+        // Kinds that are not listed have no tables: reviews.
+        if self.kind.verbs.contains("list") || !self.target.subresource.is_empty() {
+            return negotiate(&self.request.accept);
+        }
+        negotiate_without_tables(&self.request.accept)
     }
 
     /// The field manager of a write.

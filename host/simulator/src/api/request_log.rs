@@ -24,6 +24,8 @@ pub(crate) fn log_response(cluster: &mut Cluster, answer: &Response) {
             Response::Json { code, body, .. } | Response::Of { code, body, .. } => {
                 format!("{code} {}", String::from_utf8_lossy(body))
             }
+            // Long, and the same for all who ask.
+            Response::Tagged { etag, .. } => format!("200 {etag}"),
             Response::Text { code, body } => format!("{code} {body}"),
             Response::Watch(_) => "200 watch".to_owned(),
         };

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 /// An authenticated user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
@@ -13,6 +15,16 @@ pub struct User {
 }
 
 impl User {
+    /// What the server knows of the user, as objects that note it down have it.
+    pub(crate) fn members(&self) -> [(&'static str, Value); 4] {
+        [
+            ("username", self.name.as_str().into()),
+            ("uid", self.uid.as_str().into()),
+            ("groups", self.groups.clone().into()),
+            ("extra", json!(self.extra)),
+        ]
+    }
+
     /// A user of this name and these groups.
     pub fn new(name: impl Into<String>, groups: Vec<String>) -> Self {
         Self { name: name.into(), groups, ..Self::default() }

@@ -73,6 +73,8 @@ pub(crate) const VOLUMES: Resource =
     Resource::new("", "v1", "persistentvolumes", "PersistentVolume");
 pub(crate) const DEPLOYMENTS: Resource = Resource::new("apps", "v1", "deployments", "Deployment");
 pub(crate) const REPLICA_SETS: Resource = Resource::new("apps", "v1", "replicasets", "ReplicaSet");
+pub(crate) const REPLICATION_CONTROLLERS: Resource =
+    Resource::new("", "v1", "replicationcontrollers", "ReplicationController");
 pub(crate) const STATEFUL_SETS: Resource =
     Resource::new("apps", "v1", "statefulsets", "StatefulSet");
 pub(crate) const DAEMON_SETS: Resource = Resource::new("apps", "v1", "daemonsets", "DaemonSet");
@@ -219,6 +221,7 @@ fn call(
         acting: None,
         content_type: "application/json".to_owned(),
         accept: "application/json".to_owned(),
+        known: String::new(),
         agent: client.manager.to_owned(),
         body: Bytes::new(),
     };

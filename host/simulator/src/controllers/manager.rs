@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use crate::controllers::{
     cron_job, custom_resource_definition, daemon_set, deployment, endpoints, garbage_collector,
     horizontal_pod_autoscaler, job, kubelet, namespace, persistent_volume_claim, pod_grace_period,
-    replica_set, root_ca_publisher, service_account, stateful_set,
+    replica_set, replication_controller, root_ca_publisher, service_account, stateful_set,
 };
 use crate::state::cluster::{Cluster, later};
 use crate::state::controller_set::{Work, Workload};
@@ -27,6 +27,7 @@ pub(crate) fn advance(cluster: &mut Cluster, by: SignedDuration) {
     }
     cluster.set_now(end);
     cluster.serve_watches();
+    cluster.compact_when_due();
     pod_grace_period::expire_graces(cluster);
     settle(cluster);
 }
@@ -62,6 +63,7 @@ pub(crate) fn work_on_workloads(cluster: &mut Cluster) -> bool {
         match workload {
             Workload::Deployments => deployment::sync(cluster, &key),
             Workload::ReplicaSets => replica_set::sync(cluster, &key),
+            Workload::ReplicationControllers => replication_controller::sync(cluster, &key),
             Workload::StatefulSets => stateful_set::sync(cluster, &key),
             Workload::Jobs => job::sync(cluster, &key),
             Workload::CronJobs => cron_job::sync(cluster, &key),

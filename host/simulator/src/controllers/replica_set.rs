@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::apply::managed_object::ManagedObject;
 use crate::controllers::client;
-use crate::controllers::client::{Client, PODS, REPLICA_SETS, owned_by};
+use crate::controllers::client::{Client, PODS, REPLICA_SETS, Resource, owned_by};
 use crate::controllers::event_recorder;
 use crate::controllers::event_recorder::EventSpec;
 use crate::state::cluster::{Cluster, later};
@@ -16,16 +16,37 @@ use crate::types::members::{condition, counts, key_of, number, text, time};
 use crate::types::object::{is_terminating, meta};
 use crate::types::object_key::Key;
 
-const CLIENT: Client =
-    Client::controller("system:serviceaccount:kube-system:replicaset-controller");
-const COMPONENT: &str = "replicaset-controller";
+/// A kind that has a number of Pods, and its controller.
+#[derive(Debug)]
+pub(crate) struct Replicated {
+    pub(crate) resource: Resource,
+    pub(crate) client: Client,
+    /// Its name in Events.
+    pub(crate) component: &'static str,
+    pub(crate) workload: Workload,
+    /// Whether its status counts the Pods that end.
+    pub(crate) counts_terminating: bool,
+}
+
+const REPLICATED: Replicated = Replicated {
+    resource: REPLICA_SETS,
+    client: Client::controller("system:serviceaccount:kube-system:replicaset-controller"),
+    component: "replicaset-controller",
+    workload: Workload::ReplicaSets,
+    counts_terminating: true,
+};
 
 /// The maximum number of Pods to create or delete at once.
 const BURST_MAX: usize = 500;
 
-/// Reconciles one object.
+/// Reconciles one ReplicaSet.
 pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
-    let Some(set) = client::get(cluster, &REPLICA_SETS, key) else { return };
+    sync_as(cluster, key, &REPLICATED);
+}
+
+/// Reconciles one object of a kind that has a number of Pods.
+pub(crate) fn sync_as(cluster: &mut Cluster, key: &Key, of: &Replicated) {
+    let Some(set) = client::get(cluster, &of.resource, key) else { return };
     let all = client::controlled_by(cluster, &set, &PODS);
     let (mut active, ended): (Vec<Arc<ManagedObject>>, Vec<Arc<ManagedObject>>) =
         all.into_iter().filter(|pod| !has_ended(pod)).partition(|pod| !is_terminating(pod));
@@ -34,15 +55,15 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
         let wanted = usize::try_from(number(&set["spec"]["replicas"])).unwrap_or(0);
         if active.len() < wanted {
             let missing = (wanted - active.len()).min(BURST_MAX);
-            failure = create_pods(cluster, &set, missing, &mut active).err();
+            failure = create_pods(cluster, &set, of, missing, &mut active).err();
         } else if active.len() > wanted {
             let surplus = (active.len() - wanted).min(BURST_MAX);
             active.sort_by_key(|pod| std::cmp::Reverse(worth(pod)));
             for pod in active.split_off(active.len() - surplus) {
-                if client::delete(cluster, &CLIENT, &PODS, &pod, None) {
+                if client::delete(cluster, &of.client, &PODS, &pod, None) {
                     let message = format!("Deleted pod: {}", meta(&pod, "name"));
-                    let event = EventSpec::normal(COMPONENT, "SuccessfulDelete", &message);
-                    event_recorder::record(cluster, &CLIENT, &set, &event);
+                    let event = EventSpec::normal(of.component, "SuccessfulDelete", &message);
+                    event_recorder::record(cluster, &of.client, &set, &event);
                 }
             }
         }
@@ -51,32 +72,33 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
         let message = format!("Error creating: {why}");
         event_recorder::record(
             cluster,
-            &CLIENT,
+            &of.client,
             &set,
-            &EventSpec::warning(COMPONENT, "FailedCreate", &message),
+            &EventSpec::warning(of.component, "FailedCreate", &message),
         );
         let again = client::after_seconds(cluster, 15);
-        cluster.work_queue.wake_at(again, Workload::ReplicaSets, key);
+        cluster.work_queue.wake_at(again, of.workload, key);
     }
-    update_status(cluster, key, &active, ended.len(), failure.as_deref());
+    update_status(cluster, key, of, &active, ended.len(), failure.as_deref());
 }
 
 fn create_pods(
     cluster: &mut Cluster,
     set: &Value,
+    of: &Replicated,
     count: usize,
     active: &mut Vec<Arc<ManagedObject>>,
 ) -> Result<(), String> {
-    let mut pod = pod_of(&set["spec"]["template"], set, &REPLICA_SETS);
+    let mut pod = pod_of(&set["spec"]["template"], set, &of.resource);
     pod["metadata"]["generateName"] = format!("{}-", meta(set, "name")).into();
     for _ in 0..count {
-        let made = client::create(cluster, &CLIENT, &PODS, meta(set, "namespace"), pod.clone())?;
+        let made = client::create(cluster, &of.client, &PODS, meta(set, "namespace"), pod.clone())?;
         let message = format!("Created pod: {}", meta(&made, "name"));
         event_recorder::record(
             cluster,
-            &CLIENT,
+            &of.client,
             set,
-            &EventSpec::normal(COMPONENT, "SuccessfulCreate", &message),
+            &EventSpec::normal(of.component, "SuccessfulCreate", &message),
         );
         active.push(made);
     }
@@ -86,11 +108,12 @@ fn create_pods(
 fn update_status(
     cluster: &mut Cluster,
     key: &Key,
+    of: &Replicated,
     active: &[Arc<ManagedObject>],
     terminating: usize,
     failure: Option<&str>,
 ) {
-    let Some(set) = client::get(cluster, &REPLICA_SETS, key) else { return };
+    let Some(set) = client::get(cluster, &of.resource, key) else { return };
     let labels = &set["spec"]["template"]["metadata"]["labels"];
     let labelled = active.iter().filter(|pod| {
         let mut wanted = labels.as_object().into_iter().flatten();
@@ -108,7 +131,9 @@ fn update_status(
         ("observedGeneration", crate::types::object::generation(&set)),
     ]);
     status["replicas"] = active.len().into();
-    status["terminatingReplicas"] = terminating.into();
+    if of.counts_terminating {
+        status["terminatingReplicas"] = terminating.into();
+    }
     if let Some(why) = failure {
         let known = condition(&set["status"], "ReplicaFailure").cloned();
         status["conditions"] = json!([known.unwrap_or_else(|| json!({
@@ -118,21 +143,17 @@ fn update_status(
     }
     let soonest = active.iter().filter_map(|pod| available_at(pod, min_ready));
     if let Some(soonest) = soonest.filter(|at| *at > cluster.now()).min() {
-        cluster.work_queue.wake_at(soonest, Workload::ReplicaSets, key);
+        cluster.work_queue.wake_at(soonest, of.workload, key);
     }
     if status != set["status"] {
         let mut set = Arc::unwrap_or_clone(set);
         set["status"] = status;
-        let _ = client::replace(cluster, &CLIENT, &REPLICA_SETS, "status", set);
+        let _ = client::replace(cluster, &of.client, &of.resource, "status", set);
     }
 }
 
 /// A Pod of a template, with a controller and without a name.
-pub(crate) fn pod_of(
-    template: &Value,
-    owner: &Value,
-    resource: &crate::controllers::client::Resource,
-) -> Value {
+pub(crate) fn pod_of(template: &Value, owner: &Value, resource: &Resource) -> Value {
     let mut metadata = json!({ "ownerReferences": owned_by(owner, resource) });
     for member in ["labels", "annotations", "finalizers"] {
         if let Some(value) = template["metadata"].get(member) {

@@ -140,7 +140,7 @@ impl Catalog {
         let mut found = Vec::new();
         for kind in self.all().filter(|kind| kind.group == group && kind.version == version) {
             let Some(custom) = &kind.custom else { continue };
-            found.push(custom.resource());
+            found.push(custom.resource(version));
             for name in &kind.subresources {
                 let mut one = json!({
                     "name": format!("{}/{name}", kind.plural),

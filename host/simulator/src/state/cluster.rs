@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::apply::managed_object::ManagedObject;
 use crate::state::catalog::Catalog;
+use crate::state::compaction::Compaction;
 use crate::state::controller_set::Controllers;
 use crate::state::kubelet::KubeletState;
 use crate::state::store::{Event, Store, text_of};
@@ -59,6 +60,7 @@ pub(crate) struct Cluster {
     time: String,
     random: fastrand::Rng,
     watchers: Vec<Watcher>,
+    compaction: Option<Compaction>,
     log: Option<Vec<String>>,
     /// Objects that are stored in another version than their kind: the next write counts, even if
     /// no reader sees a change.
@@ -90,6 +92,7 @@ impl Cluster {
             time: text_of_time(now),
             random: fastrand::Rng::with_seed(seed),
             watchers: Vec::new(),
+            compaction: None,
             log: None,
             raw: BTreeSet::new(),
             handlers: WebhookHandlers::default(),
@@ -267,6 +270,21 @@ impl Cluster {
             }
         }
         self.watchers.retain(|watcher| watcher.ends > now);
+    }
+
+    /// Lets old versions expire every interval from now on; never if it is not positive.
+    pub(crate) fn compact_every(&mut self, interval: SignedDuration) {
+        let version = self.store.version();
+        self.compaction =
+            interval.is_positive().then(|| Compaction::begin(interval, self.now, version));
+    }
+
+    /// Lets old versions expire if it is time to.
+    pub(crate) fn compact_when_due(&mut self) {
+        let (now, version) = (self.now, self.store.version());
+        if let Some(due) = self.compaction.as_mut().and_then(|one| one.due(now, version)) {
+            self.store.expire(due);
+        }
     }
 
     /// An object as it is stored.

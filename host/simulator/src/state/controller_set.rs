@@ -57,10 +57,12 @@ pub enum Workload {
     RootCertificates,
     /// The controller of HorizontalPodAutoscalers.
     Autoscalers,
+    /// The ReplicationController controller.
+    ReplicationControllers,
 }
 
 impl Workload {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::CronJobs,
         Self::Jobs,
         Self::Deployments,
@@ -74,6 +76,7 @@ impl Workload {
         Self::ServiceAccounts,
         Self::RootCertificates,
         Self::Autoscalers,
+        Self::ReplicationControllers,
     ];
 
     /// The controllers that reconcile objects of a kind under the objects' own names.
@@ -81,6 +84,7 @@ impl Workload {
         match (kind.0.as_str(), kind.1.as_str()) {
             ("apps", "deployments") => &[Self::Deployments],
             ("apps", "replicasets") => &[Self::ReplicaSets],
+            ("", "replicationcontrollers") => &[Self::ReplicationControllers],
             ("apps", "statefulsets") => &[Self::StatefulSets],
             ("autoscaling", "horizontalpodautoscalers") => &[Self::Autoscalers],
             ("apps", "daemonsets") => &[Self::DaemonSets],

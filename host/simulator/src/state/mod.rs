@@ -2,6 +2,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod cluster;
+pub(crate) mod compaction;
 pub(crate) mod controller_set;
 pub(crate) mod kubelet;
 pub(crate) mod label_index;

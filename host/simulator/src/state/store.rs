@@ -125,6 +125,8 @@ pub(crate) struct Store {
     /// Events up to this version are forgotten for every kind, also for kinds that have no object
     /// yet.
     compacted: u64,
+    /// Lists at versions before this are answered by 410.
+    oldest: u64,
 }
 
 impl Store {
@@ -132,7 +134,13 @@ impl Store {
     pub(crate) fn new() -> Self {
         // No object is ever at version 1, which clients send to require that the object does not
         // exist.
-        Self { collections: BTreeMap::new(), trees: Trees::default(), version: 1, compacted: 0 }
+        Self {
+            collections: BTreeMap::new(),
+            trees: Trees::default(),
+            version: 1,
+            compacted: 0,
+            oldest: 0,
+        }
     }
 
     /// The version of the last write.
@@ -259,6 +267,18 @@ impl Store {
             collection.history.clear();
             collection.forgotten = self.version;
         }
+    }
+
+    /// The oldest version of lists.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.oldest
+    }
+
+    /// Makes this the oldest version of lists. It takes a version itself, as the API server notes a
+    /// compaction down in etcd. Watches are not affected: they begin in the watch cache.
+    pub(crate) fn expire(&mut self, version: u64) {
+        self.oldest = self.oldest.max(version);
+        self.version += 1;
     }
 
     /// Forgets all events so far, as a compaction of etcd does.

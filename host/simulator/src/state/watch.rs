@@ -95,17 +95,18 @@ pub(crate) type RowTable = Box<dyn Fn(Value, Timestamp) -> Value + Send>;
 /// The form of the objects in events.
 pub(crate) enum ObjectForm {
     Plain,
-    Metadata,
-    /// As tables of one row, by this function.
-    Table(RowTable),
+    /// Their metadata, in this API version.
+    Metadata(&'static str),
+    /// As tables of one row in this API version, by this function.
+    Table(&'static str, RowTable),
 }
 
 impl fmt::Debug for ObjectForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Plain => "Plain",
-            Self::Metadata => "Metadata",
-            Self::Table(_) => "Table",
+            Self::Metadata(_) => "Metadata",
+            Self::Table(..) => "Table",
         })
     }
 }
@@ -138,8 +139,8 @@ impl Watcher {
     fn form(&self, object: Value, now: Timestamp) -> Bytes {
         let value = match &self.shown {
             ObjectForm::Plain => object,
-            ObjectForm::Metadata => partial(&object),
-            ObjectForm::Table(row) => row(object, now),
+            ObjectForm::Metadata(version) => partial(&object, version),
+            ObjectForm::Table(_, row) => row(object, now),
         };
         Bytes::from(value.to_string())
     }
@@ -204,10 +205,10 @@ impl Watcher {
         }
         let mut object = match self.shown {
             ObjectForm::Plain => Value::clone(&self.blank),
-            ObjectForm::Metadata => {
-                json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"})
+            ObjectForm::Metadata(version) => {
+                json!({"kind": "PartialObjectMetadata", "apiVersion": version})
             }
-            ObjectForm::Table(_) => json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1"}),
+            ObjectForm::Table(version, _) => json!({"kind": "Table", "apiVersion": version}),
         };
         object["metadata"] = metadata;
         self.feed.send(line("BOOKMARK", &Bytes::from(object.to_string())));

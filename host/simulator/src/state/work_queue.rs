@@ -168,6 +168,7 @@ impl WorkQueue {
             let workload = match owner["kind"].as_str() {
                 Some("Deployment") => Workload::Deployments,
                 Some("ReplicaSet") => Workload::ReplicaSets,
+                Some("ReplicationController") => Workload::ReplicationControllers,
                 Some("StatefulSet") => Workload::StatefulSets,
                 Some("DaemonSet") => Workload::DaemonSets,
                 Some("Job") => Workload::Jobs,

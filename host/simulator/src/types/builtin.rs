@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::types::schema::BUILTIN_DOCUMENT;
 
 /// The table of the built-in kinds.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Table {
     /// Groups but the core one, as discovery shows them.
     pub(crate) groups: BTreeMap<String, Value>,
@@ -29,7 +30,7 @@ pub(crate) fn group_version(group: &str, version: &str) -> String {
 /// The table, read once.
 pub(crate) fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
-    TABLE.get_or_init(|| read(&serde_json::from_str(BUILTIN_DOCUMENT).unwrap_or_default()))
+    TABLE.get_or_init(|| serde_json::from_str(BUILTIN_DOCUMENT).unwrap_or_default())
 }
 
 /// A kind that Kubernetes serves itself.
@@ -68,17 +69,4 @@ pub(crate) fn raw_types() -> &'static Value {
         let mut table: Value = serde_json::from_str(BUILTIN_DOCUMENT).unwrap_or_default();
         table["types"].take()
     })
-}
-
-fn read(value: &Value) -> Table {
-    let entries = |name: &str| value[name].as_object().into_iter().flatten();
-    Table {
-        groups: entries("groups").map(|(name, group)| (name.clone(), group.clone())).collect(),
-        resources: entries("resources")
-            .map(|(group, list)| (group.clone(), list.as_array().cloned().unwrap_or_default()))
-            .collect(),
-        kinds: entries("kinds")
-            .map(|(kind, name)| (kind.clone(), name.as_str().unwrap_or_default().to_owned()))
-            .collect(),
-    }
 }

@@ -92,11 +92,11 @@ pub(crate) fn generation(object: &Value) -> i64 {
     object["metadata"]["generation"].as_i64().unwrap_or(0)
 }
 
-/// Only what every object has.
-pub(crate) fn partial(object: &Value) -> Value {
+/// Only what every object has, in a version of the group `meta.k8s.io`.
+pub(crate) fn partial(object: &Value, version: &str) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": version,
         "metadata": object["metadata"],
     })
 }

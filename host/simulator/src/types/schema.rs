@@ -6,27 +6,51 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::types::crd::cel_rule::Rule;
 
 /// The built-in kinds and their types, as `cargo xtask openapi` writes them.
 pub(crate) const BUILTIN_DOCUMENT: &str = include_str!("../../data/kubernetes.json");
 
-/// The built-in types by name. The document is parsed once.
-pub(crate) fn builtin_types() -> &'static BTreeMap<String, Schema> {
-    #[derive(Default, Deserialize)]
-    struct Document {
-        types: BTreeMap<String, Value>,
-    }
-    static TYPES: OnceLock<BTreeMap<String, Schema>> = OnceLock::new();
-    TYPES.get_or_init(|| {
-        let document: Document = serde_json::from_str(BUILTIN_DOCUMENT).unwrap_or_default();
-        let types = document.types.into_iter().map(|(name, value)| {
+/// The built-in types by name.
+pub(crate) struct BuiltinTypes {
+    all: BTreeMap<&'static str, BuiltinType>,
+}
+
+/// A built-in type, parsed when it is first needed: most clusters use few of them.
+struct BuiltinType {
+    text: &'static RawValue,
+    schema: OnceLock<Schema>,
+}
+
+impl BuiltinTypes {
+    /// The type of that name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Schema> {
+        let one = self.all.get(name)?;
+        Some(one.schema.get_or_init(|| {
+            let value: Value = serde_json::from_str(one.text.get()).unwrap_or_default();
             let mut schema = Schema::parse(&value);
             schema.free = schema.properties.is_empty();
-            (name, schema)
-        });
-        types.collect()
+            schema
+        }))
+    }
+}
+
+/// The built-in types. The document is split once.
+pub(crate) fn builtin_types() -> &'static BuiltinTypes {
+    #[derive(Default, Deserialize)]
+    struct Document<'a> {
+        #[serde(borrow)]
+        types: BTreeMap<&'a str, &'a RawValue>,
+    }
+    static TYPES: OnceLock<BuiltinTypes> = OnceLock::new();
+    TYPES.get_or_init(|| {
+        let document: Document<'static> =
+            serde_json::from_str(BUILTIN_DOCUMENT).unwrap_or_default();
+        let types = document.types.into_iter();
+        let types = types.map(|(name, text)| (name, BuiltinType { text, schema: OnceLock::new() }));
+        BuiltinTypes { all: types.collect() }
     })
 }
 

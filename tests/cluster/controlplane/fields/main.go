@@ -11,6 +11,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"reflect"
@@ -20,8 +21,16 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	aggregatorapi "k8s.io/kube-aggregator/pkg/apis/apiregistration"
+	aggregator "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	apiservices "k8s.io/kube-aggregator/pkg/registry/apiservice/etcd"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	_ "k8s.io/kubernetes/pkg/apis/certificates/install"
+	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	_ "k8s.io/kubernetes/pkg/apis/resource/install"
+	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	"k8s.io/kubernetes/pkg/printers"
 	printersinternal "k8s.io/kubernetes/pkg/printers/internalversion"
 )
@@ -145,6 +154,12 @@ func columns() map[string]any {
 			all[kind.Group+"/"+kind.Kind] = table.ColumnDefinitions
 		}
 	}
+	// The aggregator prints its own kind.
+	table, err := (&apiservices.REST{}).ConvertToTable(context.Background(), &aggregatorapi.APIServiceList{}, nil)
+	if err != nil {
+		panic(err)
+	}
+	all["apiregistration.k8s.io/APIService"] = table.ColumnDefinitions
 	return all
 }
 
@@ -154,6 +169,9 @@ func main() {
 		panic(err)
 	}
 	if err := apiextensions.AddToScheme(types); err != nil {
+		panic(err)
+	}
+	if err := aggregator.AddToScheme(types); err != nil {
 		panic(err)
 	}
 	for _, t := range types.AllKnownTypes() {

@@ -5,10 +5,10 @@
 pub(crate) enum View {
     /// The whole objects.
     Plain,
-    /// A table, for people.
-    Table,
-    /// Only their metadata.
-    Metadata,
+    /// A table, for people, in this API version.
+    Table(&'static str),
+    /// Only their metadata, in this API version.
+    Metadata(&'static str),
     /// The discovery document of all groups with their resources.
     Aggregated,
 }
@@ -23,10 +23,19 @@ pub(crate) struct Accepted {
 
 /// The first supported media type that a client accepts; `None` if it accepts none.
 pub(crate) fn negotiate(accept: &str) -> Option<Accepted> {
+    first(accept, |_| true)
+}
+
+/// The same for a kind that has no tables.
+pub(crate) fn negotiate_without_tables(accept: &str) -> Option<Accepted> {
+    first(accept, |view| !matches!(view, View::Table(_)))
+}
+
+fn first(accept: &str, is_supported: impl Fn(View) -> bool) -> Option<Accepted> {
     if accept.trim().is_empty() {
         return Some(Accepted { view: View::Plain, yaml: false });
     }
-    accept.split(',').find_map(range)
+    accept.split(',').filter_map(range).find(|accepted| is_supported(accepted.view))
 }
 
 fn range(range: &str) -> Option<Accepted> {
@@ -45,11 +54,16 @@ fn range(range: &str) -> Option<Accepted> {
             _ => {}
         }
     }
+    let meta_version = match (group, version) {
+        ("meta.k8s.io", "v1") => Some("meta.k8s.io/v1"),
+        ("meta.k8s.io", "v1beta1") => Some("meta.k8s.io/v1beta1"),
+        _ => None,
+    };
     let view = match (kind, group, version) {
         ("", ..) => View::Plain,
-        ("Table", "meta.k8s.io", "v1") => View::Table,
-        ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
-            View::Metadata
+        ("Table", ..) => View::Table(meta_version?),
+        ("PartialObjectMetadata" | "PartialObjectMetadataList", ..) => {
+            View::Metadata(meta_version?)
         }
         ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => View::Aggregated,
         _ => return None,
@@ -70,12 +84,18 @@ mod tests {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
         assert_eq!(view(""), Some(View::Plain));
         assert_eq!(view("*/*"), Some(View::Plain));
-        assert_eq!(view(&format!("{table},application/json")), Some(View::Table));
-        assert_eq!(view(&format!("application/json;as=Odd;v=v1;g=x,{table}")), Some(View::Table));
+        assert_eq!(view(&format!("{table},application/json")), Some(View::Table("meta.k8s.io/v1")));
+        assert_eq!(
+            view(&format!("application/json;as=Odd;v=v1;g=x,{table}")),
+            Some(View::Table("meta.k8s.io/v1"))
+        );
         assert_eq!(
             view("application/vnd.kubernetes.protobuf, application/json"),
             Some(View::Plain)
         );
+        let old = view("application/json;as=Table;v=v1beta1;g=meta.k8s.io");
+        assert_eq!(old, Some(View::Table("meta.k8s.io/v1beta1")));
+        assert_eq!(view("application/json;as=Table;v=v1beta2;g=meta.k8s.io"), None);
         assert_eq!(view("application/vnd.kubernetes.protobuf"), None);
         assert!(negotiate("application/yaml").unwrap().yaml);
     }

@@ -2,5 +2,6 @@
 
 pub(crate) mod accept;
 pub(crate) mod body;
+pub(crate) mod duration;
 pub(crate) mod query;
 pub(crate) mod route;

@@ -28,6 +28,12 @@ impl Query {
         self.pairs.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
     }
 
+    /// All values of a parameter.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.pairs.iter().filter(move |(known, _)| known == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
     /// Whether a parameter is there.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.pairs.iter().any(|(known, _)| known == name)

@@ -1,25 +1,26 @@
-//! The OpenAPI v3 documents: one for each group and version, made from the stored schemas of the
-//! real server, and for custom kinds from their definitions.
+//! The OpenAPI documents, made from the stored schemas of the real server, and for custom kinds
+//! from their definitions: one of version 3 for each group and version, one of version 2 for all.
 
 pub(crate) mod custom;
+pub(crate) mod format;
 pub(crate) mod paths;
 pub(crate) mod schemas;
+pub(crate) mod v2;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::api::openapi::format::Format;
 use crate::api::openapi::paths::Served;
 use crate::api::request::Response;
-use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
 use crate::types::builtin::{GIT_VERSION, group_version};
 
 /// The path of the documents.
 const ROOT: &str = "/openapi/v3";
 
-/// Answers requests below `/openapi`.
+/// Answers requests below `/openapi/v3`.
 pub(crate) fn openapi(cluster: &Cluster, path: &str) -> Response {
     if path == ROOT {
         return Response::json(200, &openapi_index(cluster));
@@ -42,7 +43,7 @@ fn openapi_index(cluster: &Cluster) -> Value {
             "" => format!("api/{version}"),
             group => format!("apis/{group}/{version}"),
         };
-        let hash = match definitions(cluster, &group, &version).as_slice() {
+        let hash = match custom::definitions(cluster, &group, &version).as_slice() {
             [] => GIT_VERSION.to_owned(),
             some => some.iter().map(|one| custom::identity(one)).collect::<Vec<_>>().join("."),
         };
@@ -56,9 +57,9 @@ fn openapi_index(cluster: &Cluster) -> Value {
 fn openapi_document(cluster: &Cluster, group: &str, version: &str) -> Option<Value> {
     let resources = cluster.catalog.resources(group, version)?;
     let mut schemas = Map::new();
-    let definitions = definitions(cluster, group, version);
+    let definitions = custom::definitions(cluster, group, version);
     for definition in &definitions {
-        custom::schemas(definition, version, &mut schemas);
+        custom::schemas(definition, version, Format::V3, &mut schemas);
     }
     if definitions.is_empty() {
         schemas::of_group(&group_version(group, version), &mut schemas);
@@ -72,15 +73,4 @@ fn openapi_document(cluster: &Cluster, group: &str, version: &str) -> Option<Val
         "paths": paths,
         "components": {"schemas": schemas},
     }))
-}
-
-/// The definitions of the kinds of a group that serve a version.
-fn definitions(cluster: &Cluster, group: &str, version: &str) -> Vec<Arc<ManagedObject>> {
-    let kind = ("apiextensions.k8s.io".to_owned(), "customresourcedefinitions".to_owned());
-    let of_group = cluster
-        .catalog
-        .all()
-        .filter(|one| one.custom.is_some() && one.group == group && one.version == version);
-    let keys = of_group.map(|one| (String::new(), format!("{}.{}", one.plural, one.group)));
-    keys.filter_map(|key| cluster.object(&kind, &key)).collect()
 }

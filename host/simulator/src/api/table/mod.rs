@@ -6,6 +6,7 @@ pub(crate) mod custom;
 pub(crate) mod network;
 pub(crate) mod parts;
 pub(crate) mod pod;
+pub(crate) mod policy;
 pub(crate) mod volume;
 pub(crate) mod workload;
 
@@ -50,8 +51,9 @@ enum Filling<'a> {
     Age,
 }
 
-/// A table of objects; `list` is the metadata of a list.
+/// A table of objects in a version of the group `meta.k8s.io`; `list` is the metadata of a list.
 pub(crate) fn of(
+    version: &str,
     kind: &Kind,
     objects: &[Value],
     list: Option<&Value>,
@@ -99,7 +101,7 @@ pub(crate) fn of(
             let mut row = json!({ "cells": cells });
             match include {
                 Include::None => {}
-                Include::Metadata => row["object"] = partial(object),
+                Include::Metadata => row["object"] = partial(object, version),
                 Include::Object => row["object"] = object.clone(),
             }
             if kind.is("", "Pod")
@@ -111,11 +113,10 @@ pub(crate) fn of(
         })
         .collect();
     let metadata = list.cloned().unwrap_or_else(|| {
-        let version =
-            objects.first().map(|object| meta(object, "resourceVersion")).unwrap_or_default();
-        json!({ "resourceVersion": version })
+        let first = objects.first().map(|object| meta(object, "resourceVersion"));
+        json!({ "resourceVersion": first.unwrap_or_default() })
     });
-    json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+    json!({"kind": "Table", "apiVersion": version, "metadata": metadata,
         "columnDefinitions": columns, "rows": rows})
 }
 
@@ -131,6 +132,12 @@ fn row(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
         "apps" | "batch" | "policy" => workload::cells(&kind.name, object, now),
         "networking.k8s.io" | "discovery.k8s.io" => network::cells(&kind.name, object, now),
         "storage.k8s.io" => volume::cells(&kind.name, object, now),
+        "apiregistration.k8s.io"
+        | "certificates.k8s.io"
+        | "flowcontrol.apiserver.k8s.io"
+        | "node.k8s.io"
+        | "resource.k8s.io"
+        | "scheduling.k8s.io" => policy::cells(&kind.name, object, now),
         ""
         | "admissionregistration.k8s.io"
         | "rbac.authorization.k8s.io"

@@ -22,12 +22,13 @@ pub(crate) fn get(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcom
     };
     let text = Cluster::text(&context.kind, &stored.text);
     Ok(match context.view() {
-        View::Table => {
+        View::Table(version) => {
             let include = Include::parse(context.query.get("includeObject"));
             let objects = [serde_json::from_slice(&text).unwrap_or_default()];
-            Response::json(200, &table::of(&context.kind, &objects, None, include, cluster.now()))
+            let now = cluster.now();
+            Response::json(200, &table::of(version, &context.kind, &objects, None, include, now))
         }
-        View::Metadata => Response::json(200, &partial(&stored.object().whole())),
+        View::Metadata(version) => Response::json(200, &partial(&stored.object().whole(), version)),
         View::Plain | View::Aggregated => Response::bytes(200, text),
     })
 }

@@ -137,6 +137,9 @@ pub(crate) fn page(cluster: &Cluster, context: &RequestContext<'_>) -> Result<Pa
     // One name is a lookup, not a scan.
     let only = selector.name().filter(|_| !namespace.is_empty() || !context.kind.namespaced);
     let start = Start::read(context, cluster.store.version(), only.is_some())?;
+    if start.version.is_some_and(|version| version < cluster.store.oldest()) {
+        return Err(start.expired());
+    }
     let version = start.version.unwrap_or(cluster.store.version());
     let objects = match (cluster.store.collection(context.kind_key()), start.version) {
         (None, _) => Cow::default(),
@@ -197,19 +200,20 @@ pub(crate) fn list(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outco
 pub(crate) fn listed(cluster: &Cluster, context: &RequestContext<'_>, page: &Page) -> Response {
     let metadata = page.metadata(context);
     let view = context.view();
-    if view == View::Table {
+    if let View::Table(version) = view {
         let texts = page.items.iter().map(|stored| Cluster::text(&context.kind, &stored.text));
         let objects: Vec<Value> =
             texts.map(|text| serde_json::from_slice(&text).unwrap_or_default()).collect();
         let include = Include::parse(context.query.get("includeObject"));
         let list = Value::Object(metadata);
-        let table = table::of(&context.kind, &objects, Some(&list), include, cluster.now());
+        let now = cluster.now();
+        let table = table::of(version, &context.kind, &objects, Some(&list), include, now);
         return Response::json(200, &table);
     }
-    let (kind, version, only) = if view == View::Metadata {
-        ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned(), true)
-    } else {
-        (list_kind(context), context.kind.api_version(), false)
+    let only = if let View::Metadata(version) = view { Some(version) } else { None };
+    let (kind, version) = match only {
+        Some(version) => ("PartialObjectMetadataList".to_owned(), version.to_owned()),
+        None => (list_kind(context), context.kind.api_version()),
     };
     let head = json!({"kind": kind, "apiVersion": version, "metadata": metadata});
     let mut body = head.to_string().into_bytes();
@@ -219,8 +223,9 @@ pub(crate) fn listed(cluster: &Cluster, context: &RequestContext<'_>, page: &Pag
         if index > 0 {
             body.push(b',');
         }
-        if only {
-            body.extend_from_slice(partial(&stored.object().whole()).to_string().as_bytes());
+        if let Some(version) = only {
+            let metadata = partial(&stored.object().whole(), version);
+            body.extend_from_slice(metadata.to_string().as_bytes());
         } else {
             body.extend_from_slice(&item(context, stored));
         }

@@ -44,11 +44,11 @@ pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -
         ends,
         next_bookmark: ends,
         shown: match context.view() {
-            View::Table => ObjectForm::Table(rows(
-                context.kind.clone(),
-                Include::parse(query.get("includeObject")),
-            )),
-            View::Metadata => ObjectForm::Metadata,
+            View::Table(version) => {
+                let include = Include::parse(query.get("includeObject"));
+                ObjectForm::Table(version, rows(version, context.kind.clone(), include))
+            }
+            View::Metadata(version) => ObjectForm::Metadata(version),
             View::Plain | View::Aggregated => ObjectForm::Plain,
         },
         version: conversion::has_versions(&context.kind).then(|| context.kind.clone()),
@@ -102,10 +102,10 @@ fn show_all(cluster: &Cluster, context: &RequestContext<'_>, watcher: &Watcher) 
 }
 
 /// Makes tables of one row. Only the first has the column definitions.
-fn rows(kind: Arc<Kind>, include: Include) -> RowTable {
+fn rows(version: &'static str, kind: Arc<Kind>, include: Include) -> RowTable {
     let headed = Cell::new(false);
     Box::new(move |object, now| {
-        let mut table = table::of(&kind, &[object], None, include, now);
+        let mut table = table::of(version, &kind, &[object], None, include, now);
         if headed.replace(true) {
             table["columnDefinitions"] = Value::Null;
         }

@@ -24,6 +24,7 @@ use crate::state::cluster::Cluster;
 use crate::types::crd::conversion;
 use crate::types::kind::Kind;
 use crate::types::kinds;
+use crate::types::kinds::certificate;
 use crate::types::object::{
     copy_meta, finalizers, generation, is_terminating, meta, unset, with_metadata,
 };
@@ -192,6 +193,7 @@ pub(crate) fn store_new(
     }
     let name = meta(&object, "name").to_owned();
     kinds::prepare_create(&context.kind, &mut object, shares_labels);
+    certificate::note_user(&context.kind, &mut object, &context.user.members());
     ip_allocator::allocate(cluster, context, &mut object, None)?;
     let errors = kinds::validate_create(&context.kind, &object);
     if !errors.is_empty() {

@@ -1,6 +1,9 @@
 //! A CustomResourceDefinition, parsed.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::types::schema::{Reference, Schema, Type};
 
@@ -107,8 +110,8 @@ impl Definition {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// As discovery shows it.
-    pub(crate) fn resource(&self) -> Value {
+    /// As discovery shows it in a version.
+    pub(crate) fn resource(&self, version: &str) -> Value {
         let verbs: Vec<&str> = VERBS
             .into_iter()
             .filter(|verb| !self.terminating || !matches!(*verb, "create" | "patch" | "update"))
@@ -125,7 +128,17 @@ impl Definition {
                 resource[name] = list.clone().into();
             }
         }
+        if self.versions.iter().any(|version| version.served && version.storage) {
+            resource["storageVersionHash"] = self.storage_version_hash(version).into();
+        }
         resource
+    }
+
+    /// The hash of group, version and kind. As on a real server, it is that of the version that
+    /// discovery shows, not of the stored one.
+    fn storage_version_hash(&self, version: &str) -> String {
+        let hash = Sha256::digest(format!("{}/{version}/{}", self.group, self.kind));
+        STANDARD.encode(&hash[..8])
     }
 }
 

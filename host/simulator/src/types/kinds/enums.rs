@@ -58,7 +58,9 @@ pub(crate) fn check(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
         ("", "PersistentVolumeClaim") => (CLAIM, &[]),
         ("", "Pod") => (&[], &["spec"]),
         ("apps", "Deployment") => (DEPLOYMENT, &["spec", "template", "spec"]),
-        ("apps", "ReplicaSet") => (&[], &["spec", "template", "spec"]),
+        ("apps", "ReplicaSet") | ("", "ReplicationController") => {
+            (&[], &["spec", "template", "spec"])
+        }
         ("apps", "StatefulSet") => (STATEFUL_SET, &["spec", "template", "spec"]),
         ("apps", "DaemonSet") => (DAEMON_SET, &["spec", "template", "spec"]),
         ("batch", "Job") => (JOB, &["spec", "template", "spec"]),

@@ -2,6 +2,7 @@
 
 pub(crate) mod autoscaler;
 pub(crate) mod canonical;
+pub(crate) mod certificate;
 pub(crate) mod claim;
 pub(crate) mod daemon_set;
 pub(crate) mod defaults;
@@ -114,7 +115,14 @@ pub(crate) fn updates_unconditionally(kind: &Kind) -> bool {
     kind.custom.is_none()
         && !matches!(
             (kind.group.as_str(), kind.name.as_str()),
-            ("apiextensions.k8s.io" | "coordination.k8s.io" | "policy", _)
+            (
+                "apiextensions.k8s.io"
+                    | "apiregistration.k8s.io"
+                    | "coordination.k8s.io"
+                    | "node.k8s.io"
+                    | "policy",
+                _
+            )
         )
 }
 
@@ -146,6 +154,7 @@ pub(crate) fn returns_deleted(kind: &Kind) -> bool {
                     | "PodTemplate"
                     | "Namespace"
             ) | ("storage.k8s.io", "StorageClass")
+                | ("resource.k8s.io", _)
         )
 }
 
@@ -184,7 +193,9 @@ pub(crate) fn storage_key(kind: &Kind, namespace: &str, name: &str) -> String {
         ("", "nodes") => "minions".to_owned(),
         ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
         (_, plural) if kind.custom.is_some() => format!("{}/{plural}", kind.group),
-        ("apiextensions.k8s.io", plural) => format!("apiextensions.k8s.io/{plural}"),
+        (group @ ("apiextensions.k8s.io" | "apiregistration.k8s.io"), plural) => {
+            format!("{group}/{plural}")
+        }
         (_, plural) => plural.to_owned(),
     };
     match namespace {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::apply::fieldset::FieldSet;
 use crate::mutation::{Mutation, is_active};
 use crate::types::kind::Kind;
+use crate::types::kinds::certificate;
 use crate::types::object::{copy, copy_meta, generation};
 
 /// How the generation of a kind counts.
@@ -27,10 +28,12 @@ fn counts(kind: &Kind) -> Counts {
         _ if kind.custom.is_some() => Counts::Content,
         ("apps", "Deployment") => Counts::SpecAndAnnotations,
         ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet")
-        | ("batch" | "apiextensions.k8s.io", _)
+        | ("batch" | "apiextensions.k8s.io" | "flowcontrol.apiserver.k8s.io", _)
         | ("", "Pod" | "ReplicationController")
         | ("networking.k8s.io", "Ingress" | "NetworkPolicy" | "IngressClass")
-        | ("policy", "PodDisruptionBudget") => Counts::Spec,
+        | ("policy", "PodDisruptionBudget")
+        | ("scheduling.k8s.io", "PriorityClass")
+        | ("resource.k8s.io", "DeviceClass" | "ResourceSlice") => Counts::Spec,
         ("discovery.k8s.io", "EndpointSlice") | ("admissionregistration.k8s.io", _) => {
             Counts::Content
         }
@@ -50,10 +53,17 @@ pub(crate) fn ignored(kind: &Kind, subresource: &str) -> &'static FieldSet {
     static SPEC: OnceLock<FieldSet> = OnceLock::new();
     static OF_DEFINITION: OnceLock<FieldSet> = OnceLock::new();
     static OF_DEPLOYMENT: OnceLock<FieldSet> = OnceLock::new();
+    static OF_APPROVAL: OnceLock<FieldSet> = OnceLock::new();
+    static OF_CERTIFICATE: OnceLock<FieldSet> = OnceLock::new();
+    static OF_REQUEST: OnceLock<FieldSet> = OnceLock::new();
     static OF_POD: OnceLock<FieldSet> = OnceLock::new();
     let (set, paths): (_, &[&[&str]]) = match subresource {
         "status" if kind.group == "apiextensions.k8s.io" => {
             (&OF_DEFINITION, &[&["metadata"], &["spec"]])
+        }
+        "approval" => (&OF_APPROVAL, &[&["spec"], &["status", "certificate"]]),
+        "status" if kind.group == "certificates.k8s.io" => {
+            (&OF_CERTIFICATE, &[&["spec"], &["status", "conditions"]])
         }
         "status" => match kind.name.as_str() {
             "Deployment" => (&OF_DEPLOYMENT, &[&["spec"], &["metadata", "labels"]]),
@@ -63,6 +73,7 @@ pub(crate) fn ignored(kind: &Kind, subresource: &str) -> &'static FieldSet {
             ),
             _ => (&SPEC, &[&["spec"]]),
         },
+        _ if kind.group == "certificates.k8s.io" => (&OF_REQUEST, &[&["spec"], &["status"]]),
         _ if has_status(kind) => (&STATUS, &[&["status"]]),
         _ => (&NOTHING, &[]),
     };
@@ -113,12 +124,18 @@ pub(crate) fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, ol
             return;
         }
         status_update(kind, new, old);
+        certificate::prepare_update(kind, subresource, new, old);
+        return;
+    }
+    if subresource == "approval" {
+        certificate::prepare_update(kind, subresource, new, old);
         return;
     }
     if has_status(kind) && !is_active(Mutation::StatusIsWrittenWithSpec) {
         copy(old, new, "status");
         crate::types::kinds::defaults::create::store_version(kind, new);
     }
+    certificate::prepare_update(kind, subresource, new, old);
     name_secrets(kind, new);
     if kind.is("apps", "DaemonSet") {
         crate::types::kinds::daemon_set::updated(new, old);
@@ -168,9 +185,11 @@ fn status_update(kind: &Kind, new: &mut Value, old: &Value) {
     }
 }
 
-/// When the phase of a volume last changed is noted down, unless a writer of its status does that.
+/// Notes down when the phase of a volume last changed, unless a writer of its status does that, and
+/// when the conditions of a request for a certificate did.
 pub(crate) fn note_phase(kind: &Kind, new: &mut Value, old: &Value, now: &str) {
     const NAME: &str = "lastPhaseTransitionTime";
+    certificate::note_times(kind, new, old, now);
     if !kind.is("", "PersistentVolume") || !new["status"].is_object() {
         return;
     }

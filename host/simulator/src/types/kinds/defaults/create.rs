@@ -21,7 +21,9 @@ pub(crate) fn status(kind: &Kind, object: &mut Value) {
         ("", "Service") | ("networking.k8s.io", "Ingress") => {
             object["status"] = json!({"loadBalancer": {}});
         }
-        ("apps", "ReplicaSet" | "StatefulSet") => object["status"] = json!({"replicas": 0}),
+        ("apps", "ReplicaSet" | "StatefulSet") | ("", "ReplicationController") => {
+            object["status"] = json!({"replicas": 0});
+        }
         ("apps", "DaemonSet") => {
             object["status"] = json!({"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0});
         }

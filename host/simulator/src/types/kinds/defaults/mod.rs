@@ -3,6 +3,7 @@
 pub(crate) mod create;
 pub(crate) mod fill;
 pub(crate) mod pod;
+pub(crate) mod policy;
 pub(crate) mod workload;
 
 use crate::types::kind::Kind;
@@ -21,6 +22,7 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
             or(&mut object["spec"], "replicas", 1.into());
             template(&mut object["spec"]["template"]);
         }
+        ("", "ReplicationController") => workload::replication_controller(object),
         ("apps", "StatefulSet") => stateful_set(object),
         ("apps", "DaemonSet") => {
             daemon_set(&mut object["spec"]);
@@ -84,6 +86,15 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) -> bool {
         }
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
             selection(&mut object["spec"]["matchResources"]);
+        }
+        ("scheduling.k8s.io", "PriorityClass") => policy::priority_class(object),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => policy::flow_schema(object),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
+            policy::priority_level(object);
+        }
+        ("resource.k8s.io", "ResourceClaim") => policy::resource_claim(&mut object["spec"]),
+        ("resource.k8s.io", "ResourceClaimTemplate") => {
+            policy::resource_claim(&mut object["spec"]["spec"]);
         }
         _ => return false,
     }

@@ -88,3 +88,23 @@ pub(crate) fn cron_job(object: &mut Value) {
     or(spec, "failedJobsHistoryLimit", 1.into());
     template(&mut spec["jobTemplate"]["spec"]["template"]);
 }
+
+/// The labels of its template select the Pods of a ReplicationController, and are its own.
+pub(crate) fn replication_controller(object: &mut Value) {
+    or(&mut object["spec"], "replicas", 1.into());
+    if !object["spec"]["template"].is_object() {
+        return;
+    }
+    template(&mut object["spec"]["template"]);
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.as_object().is_none_or(serde_json::Map::is_empty) {
+        return;
+    }
+    let is_empty = |map: &Value| map.as_object().is_none_or(serde_json::Map::is_empty);
+    if is_empty(&object["spec"]["selector"]) {
+        object["spec"]["selector"] = labels.clone();
+    }
+    if is_empty(&object["metadata"]["labels"]) {
+        object["metadata"]["labels"] = labels;
+    }
+}
