@@ -7,8 +7,12 @@ use anyhow::{Context as _, Result};
 use innkeeper_controlplane::{ControlPlane, Options, Programs};
 use innkeeper_simulator::{Controllers, Simulator};
 use innkeeper_simulator_server::{KubeconfigFile, Server};
+use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+
+/// How often old versions expire. A spec waits for it, with the default up to ten minutes.
+const COMPACTION_SECONDS: i64 = 30;
 
 /// Which cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +92,8 @@ impl Side {
 fn simulated(kubeconfig: &Path) -> Result<(Cluster, PathBuf)> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let simulator = Simulator::with(1, jiff::Timestamp::now(), Controllers::all());
+    let simulator = Simulator::with(1, Timestamp::now(), Controllers::all());
+    simulator.compact_every(SignedDuration::from_secs(COMPACTION_SECONDS));
     let options = innkeeper_simulator_server::Options::default();
     let server = runtime.block_on(Server::start(simulator, &options))?;
     let file = server.write_kubeconfig(kubeconfig)?;
@@ -99,8 +104,7 @@ fn simulated(kubeconfig: &Path) -> Result<(Cluster, PathBuf)> {
 fn real(say: &mut dyn FnMut(&str)) -> Result<(Cluster, PathBuf)> {
     let options = Options {
         controller_manager: true,
-        // A spec waits until a token of a list has expired: else twice five minutes.
-        apiserver_flags: vec!["--etcd-compaction-interval=30s".to_owned()],
+        apiserver_flags: vec![format!("--etcd-compaction-interval={COMPACTION_SECONDS}s")],
         ..Options::default()
     };
     let plane = ControlPlane::start_and_tell(&options, say)?;
