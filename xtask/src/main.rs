@@ -3,6 +3,7 @@
 mod bench;
 mod cluster;
 mod command;
+mod conformance;
 mod crds;
 mod demo;
 mod fuzz;
@@ -76,6 +77,13 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Run Kubernetes' own specs that need no node on the simulator, and compare the results with
+    /// tests/conformance/specs.yaml
+    Conformance {
+        /// --control, --focus REGEX, --list, --all, --write, --jobs NUMBER; --help explains them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Write docs/screens, the pages with terminal output, from test runs on a real node; needs
     /// root
     Screens,
@@ -139,6 +147,7 @@ fn main() -> ExitCode {
             None => suite::run(),
         },
         Task::Bench { arguments } => bench::run(&arguments),
+        Task::Conformance { arguments } => conformance::run(&arguments),
         Task::Screens => suite::screens(),
         Task::Deny => supply::run(),
         Task::Sbom(arguments) => sbom::run(&arguments),

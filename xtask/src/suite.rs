@@ -20,7 +20,7 @@ pub(crate) use self::repeat::Repeat;
 use self::times::slowest;
 use crate::command::{cargo, line, root};
 use crate::progress::{Steps, complain, say};
-use crate::{demo, guests, schema, supply, tidy};
+use crate::{conformance, demo, guests, schema, supply, tidy};
 
 /// The suite as it runs.
 struct Suite {
@@ -65,9 +65,10 @@ pub(crate) fn run() -> Result<()> {
         programs::run(units, Which::Usual, tests)?;
         tests.add(command(&mut test(&["--doc"]))?)
     });
-    suite.step("control plane (about 8 min the first time)", |_| {
-        Programs::find(&mut |line| say(&format!("      {line}")))?;
-        Ok(())
+    suite.step("control plane and Kubernetes' specs (about 13 min the first time)", |_| {
+        let mut tell = |line: &str| say(&format!("      {line}"));
+        Programs::find(&mut tell)?;
+        conformance::build(&mut tell)
     });
     suite.step("host: tests on a real control plane", |tests| {
         programs::run(programs::of(&["--test", "*"])?, Which::Usual, tests)

@@ -11,7 +11,7 @@ use crate::metadata::metadata;
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 23] = [
+const ARROW: [(&str, &[&str]); 24] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Its bench runs the same guest natively; its tests make guests of their own.
@@ -42,6 +42,10 @@ const ARROW: [(&str, &[&str]); 23] = [
     ("innkeeper-differential-tests", &["innkeeper-controlplane", "innkeeper-simulator"]),
     (
         "innkeeper-kubectl-tests",
+        &["innkeeper-controlplane", "innkeeper-simulator", "innkeeper-simulator-server"],
+    ),
+    (
+        "innkeeper-conformance",
         &["innkeeper-controlplane", "innkeeper-simulator", "innkeeper-simulator-server"],
     ),
     (
@@ -105,7 +109,8 @@ const ARROW: [(&str, &[&str]); 23] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 10] = [
+const ASYNC: [&str; 11] = [
+    "innkeeper-conformance",
     "innkeeper-differential-tests",
     "innkeeper-kubectl-tests",
     "innkeeper-simulator-server",

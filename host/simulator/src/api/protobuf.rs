@@ -157,9 +157,12 @@ fn message(name: &str, bytes: &[u8]) -> Result<Value, String> {
                 if short == "Time" { "%Y-%m-%dT%H:%M:%SZ" } else { "%Y-%m-%dT%H:%M:%S.%6fZ" };
             return Ok(time.strftime(form).to_string().into());
         }
-        "FieldsV1" | "RawExtension" => {
+        "FieldsV1" | "RawExtension" | "JSON" => {
             let Some(Raw::Bytes(json)) = find(1) else { return Ok(Value::Null) };
             return serde_json::from_slice(json).map_err(|error| error.to_string());
+        }
+        "JSONSchemaPropsOrArray" | "JSONSchemaPropsOrBool" | "JSONSchemaPropsOrStringArray" => {
+            return alternative(short, &fields);
         }
         _ => {}
     }
@@ -171,6 +174,26 @@ fn message(name: &str, bytes: &[u8]) -> Result<Value, String> {
         member(schema, numbers, number, &raw, &mut object)?;
     }
     Ok(Value::Object(object))
+}
+
+/// A member of a schema that is another schema, or else a list or a truth value: JSON has what
+/// there is, protobuf has a field for each.
+fn alternative(short: &str, fields: &[(u64, Raw<'_>)]) -> Result<Value, String> {
+    const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+    let schema = |raw: &Raw<'_>| match raw {
+        Raw::Bytes(bytes) => message(SCHEMA, bytes),
+        _ => Err("proto: a number stands where a schema should".to_owned()),
+    };
+    let (single, other) = if short == "JSONSchemaPropsOrBool" { (2, 1) } else { (1, 2) };
+    if let Some((_, raw)) = fields.iter().find(|(number, _)| *number == single) {
+        return schema(raw);
+    }
+    let mut others = fields.iter().filter(|(number, _)| *number == other).map(|(_, raw)| raw);
+    match short {
+        "JSONSchemaPropsOrBool" => Ok(others.next().is_some_and(|raw| number(raw) != 0).into()),
+        "JSONSchemaPropsOrArray" => others.map(schema).collect(),
+        _ => others.map(|raw| text(raw).map(Value::from)).collect(),
+    }
 }
 
 /// Puts a field where it belongs in JSON.
@@ -282,6 +305,38 @@ mod tests {
         assert_eq!(
             decode(&document("v1", "Pod", &pod)).unwrap()["spec"],
             json!({"volumes": [{"name": "data", "hostPath": {"path": "/srv"}}]})
+        );
+    }
+
+    #[test]
+    fn schemas_within_a_schema_are_decoded_as_the_alternative_that_they_are() {
+        let number = |number: u8, bytes: &[u8]| {
+            let length = u8::try_from(bytes.len()).unwrap();
+            [vec![(number << 3 | 2) | 0x80, number >> 4, length], bytes.to_vec()].concat()
+        };
+        let text_schema = field(5, b"string");
+        let property =
+            |name: &[u8], schema: &[u8]| number(29, &[field(1, name), field(2, schema)].concat());
+        let list = number(24, &field(1, &text_schema));
+        let map = number(30, &field(2, &text_schema));
+        let closed = number(30, &[1 << 3, 0]);
+        let default = field(8, &field(1, br#"{"a":1}"#));
+        let schema = [
+            property(b"list", &list),
+            property(b"map", &map),
+            property(b"closed", &closed),
+            property(b"default", &default),
+        ]
+        .concat();
+        let name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+        assert_eq!(
+            message(name, &schema).unwrap()["properties"],
+            json!({
+                "list": {"items": {"type": "string"}},
+                "map": {"additionalProperties": {"type": "string"}},
+                "closed": {"additionalProperties": false},
+                "default": {"default": {"a": 1}},
+            })
         );
     }
 

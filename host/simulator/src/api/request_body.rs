@@ -24,3 +24,30 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, String> {
         }
     }
 }
+
+/// Reads a body as YAML, also one that begins like JSON: a comma before a closing brace is no error
+/// then.
+pub(crate) fn parse_yaml(body: &[u8]) -> Result<Value, String> {
+    // The error about JSON says more where the body is neither.
+    parse(body).or_else(|error| serde_yaml_ng::from_slice(body).map_err(|_| error))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn comma_before_a_closing_brace_is_read_as_yaml_and_not_as_json() {
+        let body = b"{\n\t\"spec\": {\n\t\t\"replicas\": 3,\n\t},\n}";
+        assert_eq!(parse_yaml(body), Ok(json!({"spec": {"replicas": 3}})));
+        assert!(parse(body).unwrap_err().contains("trailing comma"));
+    }
+
+    #[test]
+    fn body_that_is_neither_json_nor_yaml_has_the_error_about_json() {
+        assert_eq!(parse_yaml(b"{\"a\": "), parse(b"{\"a\": "));
+        assert!(parse_yaml(b"{\"a\": ").is_err());
+    }
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::admission::attributes::Operation as Admitted;
 use crate::admission::webhooks;
 use crate::api::request::Response;
-use crate::api::request_body::parse;
+use crate::api::request_body::{parse, parse_yaml};
 use crate::api::request_context::{Outcome, RequestContext, check_options, present};
 use crate::api::verbs::owner_references::once;
 use crate::api::verbs::write;
@@ -265,7 +265,7 @@ fn merge_patch(
 
 /// The document of an apply.
 pub(crate) fn document(context: &RequestContext<'_>) -> Result<Value, StatusError> {
-    parse(&context.request.body)
+    parse_yaml(&context.request.body)
         .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))
 }
 
