@@ -107,7 +107,10 @@ impl Builder {
         // Held until the component is written: other processes may build in the same folder.
         let folder = target_dir.clone();
         let _lock = tokio::task::spawn_blocking(move || {
-            innkeeper_toolchain::lock(&folder, &mut |line| out::eprint(line))
+            let mut say = |line: &str| out::eprint(line);
+            let lock = innkeeper_toolchain::lock(&folder, &mut say)?;
+            innkeeper_toolchain::bound_builds(&folder, &mut say);
+            anyhow::Ok(lock)
         })
         .await??;
         let is_first = self.toolchain.must_compile_std(&target_dir);

@@ -83,21 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 let module = get(&client, name).await?;
                 out::page(&describe(&module))
             }
-            Command::Approve { name, digest } => {
-                let module = get(&client, name).await?;
-                let change = if digest.is_none() { held_change(&module)? } else { None };
-                let digest = match change {
-                    Some(change) => change,
-                    None => resolve_digest(&module, digest.as_deref())?,
-                };
-                check_approvable(&module, &digest)?;
-                if used_approval(&module) == Some(&digest) {
-                    renew_approval(&client, name, &digest).await?;
-                } else {
-                    decide(&client, name, &digest, "").await?;
-                }
-                out::line(format_args!("module.innkeeper.dev/{name} approved {digest}"))
-            }
+            Command::Approve { name, digest } => approve(&client, name, digest.as_deref()).await,
             Command::Reject { name, digest } => {
                 let digest = resolve_digest(&get(&client, name).await?, digest.as_deref())?;
                 decide(&client, name, "", &digest).await?;
@@ -106,6 +92,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             Command::Rollback(arguments) => rollback::run(&client, arguments).await,
         }
     })
+}
+
+async fn approve(client: &ApiClient, name: &str, digest: Option<&str>) -> anyhow::Result<()> {
+    let module = get(client, name).await?;
+    let change = if digest.is_none() { held_change(&module)? } else { None };
+    let digest = match change {
+        Some(change) => change,
+        None => resolve_digest(&module, digest)?,
+    };
+    check_approvable(&module, &digest)?;
+    if used_approval(&module) == Some(&digest) {
+        renew_approval(client, name, &digest).await?;
+    } else {
+        decide(client, name, &digest, "").await?;
+    }
+    out::line(format_args!("module.innkeeper.dev/{name} approved {digest}"))
 }
 
 async fn list(client: &ApiClient) -> anyhow::Result<()> {
@@ -291,5 +293,7 @@ fn condition<'a>(status: &'a ModuleStatus, type_: &str) -> Option<&'a ModuleCond
     status.conditions.iter().find(|condition| condition.type_ == type_)
 }
 
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;

@@ -21,8 +21,8 @@ pub struct CrdInstallation {
     pub digest: Digest,
     /// The definitions.
     pub crds: Vec<CrdRequest>,
-    /// Whether foreign definitions become the module's.
-    pub adoption: Option<Adoption>,
+    /// Whether foreign definitions, those that the host did not install, become the module's.
+    pub adopts: bool,
     /// The namespaces of the module's primaries; empty for all.
     pub namespaces: BTreeSet<String>,
     /// The account; `None` for the host's own identity (a Module of a folder).
@@ -40,13 +40,6 @@ pub enum CrdPurpose {
     Reinstallation,
 }
 
-/// The Module lets the host change foreign definitions: those that the host did not install.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Adoption {
-    /// The change that a user has approved, if it is one of definitions.
-    pub approved: Option<Digest>,
-}
-
 /// The end of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedInstallation {
@@ -62,14 +55,16 @@ pub struct FinishedInstallation {
     pub result: Result<(), CrdRefusal>,
 }
 
-/// What the present spec of a module lets the host do with definitions. An installation checks it
-/// again before each write.
+/// What the present spec and approval of a module let the host do with definitions. An installation
+/// checks it again before each write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrdGrant {
     /// The groups whose definitions may be installed.
     pub groups: BTreeSet<String>,
     /// Whether foreign definitions of these groups may become the module's.
     pub adopts: bool,
+    /// The component or the change of definitions that a user approves at present.
+    pub approved: Option<Digest>,
 }
 
 impl CrdInstallation {
@@ -87,7 +82,7 @@ impl CrdInstallation {
             number,
             digest,
             crds: definitions::crd_requests(manifest, settings),
-            adoption: None,
+            adopts: false,
             namespaces: settings.namespaces.clone(),
             service_account: settings.service_account.clone(),
         }
@@ -95,9 +90,13 @@ impl CrdInstallation {
 }
 
 impl CrdGrant {
-    /// What a spec allows.
+    /// What a spec allows without an approval.
     #[must_use]
     pub fn of(settings: &ValidatedSpec) -> Self {
-        Self { groups: settings.allowed_crd_groups.clone(), adopts: settings.adopts_now() }
+        Self {
+            groups: settings.allowed_crd_groups.clone(),
+            adopts: settings.adopts_now(),
+            approved: None,
+        }
     }
 }

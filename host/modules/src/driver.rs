@@ -88,7 +88,8 @@ impl<G: Loaded> Driver<G> {
         crds.filter_map(|crd| crd.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect()
     }
 
-    /// What the last valid spec of a module lets the host do with definitions.
+    /// What the last valid spec and the present approval of a module let the host do with
+    /// definitions.
     pub fn crd_grant(&self, name: &str) -> CrdGrant {
         self.states.get(name).map(ModuleState::crd_grant).unwrap_or_default()
     }
@@ -107,9 +108,14 @@ impl<G: Loaded> Driver<G> {
         self.states.get(name).is_some_and(|state| state.machine.is_crd_missing())
     }
 
-    /// Whether the active revision of a module, or the one about to become active, has a finalizer.
+    /// Whether the active revision of a module, or one that is about to become active, has a
+    /// finalizer.
     pub fn has_finalizer(&self, name: &str) -> bool {
-        self.states.get(name).is_some_and(|state| state.finalizer().is_some())
+        self.states.get(name).is_some_and(|state| {
+            let rolled_back = state.machine.rolled_back();
+            let machines = [Some(&state.machine), rolled_back.as_ref()];
+            machines.into_iter().flatten().any(|machine| state.finalizer_of(machine).is_some())
+        })
     }
 
     /// The status of a module; `None` if there is none of that name.
@@ -117,16 +123,36 @@ impl<G: Loaded> Driver<G> {
         self.states.get(name).map(ModuleState::report)
     }
 
-    /// The status of a module with what is decided, for [`Action::Commit`]: no other write may
-    /// contain it, since a restarted host follows it and needs the snapshot that is saved before.
-    pub fn decision(&self, name: &str) -> Option<Report> {
-        self.states.get(name).map(ModuleState::decision)
+    /// The status of a module with what is decided, for [`Action::Commit`] of this component: no
+    /// other write may contain it, since a restarted host follows it and needs the snapshot that is
+    /// saved before. `None` if the component is not decided (any more).
+    pub fn decision(&self, name: &str, digest: Digest) -> Option<Report> {
+        let state = self.states.get(name)?;
+        let is_decided =
+            state.machine.is_committing() && state.machine.candidate().digest() == Some(digest);
+        is_decided.then(|| state.decision())
+    }
+
+    /// The status of a module once its decided rollback is carried out, for
+    /// [`Action::CommitRollback`]; `None` if no rollback is decided (any more).
+    pub fn rollback_decision(&self, name: &str) -> Option<Report> {
+        self.states.get(name)?.rollback_decision()
     }
 
     /// Takes an input for the module `name`; returns the actions, in the order in which to carry
     /// them out. An input for a module that is not known (any more) is dropped.
     pub fn handle(&mut self, name: &str, input: impl Into<Input<G>>) -> Vec<Action<G>> {
-        let input = input.into();
+        let before = self.claimed_scopes(name);
+        let mut actions = self.take(name, input.into());
+        let after = self.claimed_scopes(name);
+        if before.iter().any(|scope| !after.contains(scope)) {
+            let refused = self.refused_for(name);
+            actions.extend((!refused.is_empty()).then_some(Action::RetryOverlapping(refused)));
+        }
+        actions
+    }
+
+    fn take(&mut self, name: &str, input: Input<G>) -> Vec<Action<G>> {
         match &input {
             Input::Module(_) | Input::Malformed { .. } | Input::NotAllowed { .. } => {
                 self.states.entry(name.to_owned()).or_insert_with(|| ModuleState::new(name));

@@ -45,7 +45,7 @@ mod testing;
 mod validated_spec;
 
 pub use crd::{crd, crd_yaml};
-pub use crd_installation::{Adoption, CrdGrant, CrdInstallation, CrdPurpose, FinishedInstallation};
+pub use crd_installation::{CrdGrant, CrdInstallation, CrdPurpose, FinishedInstallation};
 pub use crd_refusal::{CrdRefusal, HeldCrds};
 pub use definitions::CrdRequest;
 pub use directory::{Change, ModuleDirectory, read_component};

@@ -20,8 +20,9 @@
 //!
 //! The transitions are in `spec`, `source`, `loading`, `approval`, `activation`, `rollback`,
 //! `adoption`, `reinstallation` and `teardown`, named by what they are about. The state is in
-//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `history`, `adoption_state`
-//! and `missing_crds`; `conditions` says what the Module reports.
+//! `spec_state`, `candidate`, `approvals`, `rejections`, `revisions`, `history`,
+//! `decided_rollback`, `adoption_state` and `missing_crds`; `conditions` says what the Module
+//! reports.
 
 mod activation;
 mod adoption;
@@ -30,6 +31,7 @@ mod approval;
 mod approvals;
 mod candidate;
 mod conditions;
+mod decided_rollback;
 mod effect;
 mod event;
 mod history;
@@ -53,6 +55,7 @@ use adoption_state::AdoptionState;
 use approvals::Approvals;
 use candidate::CandidateProgress;
 pub use candidate::{Candidate, HeldCandidate, LoadedCandidate, REJECTED};
+use decided_rollback::DecidedRollback;
 pub use effect::Effect;
 pub use event::{ComponentInfo, Event, Spec};
 pub use history::HISTORY_MAX;
@@ -103,6 +106,8 @@ pub struct Machine {
     progress: CandidateProgress,
     rejections: Rejections,
     approvals: Approvals,
+    /// The active revision is rolled back as soon as that is written.
+    rollback: Option<DecidedRollback>,
     /// Why the loaded candidate may not become active, if another module reconciles its primaries.
     overlap: Option<Rejection>,
     /// Definitions of the active revision that do not exist any more.
@@ -155,8 +160,11 @@ impl Machine {
         self.revisions.persistent(&self.rejections)
     }
 
-    /// The same once the snapshot of a decided candidate is saved.
+    /// The same once all that is decided is written, and the snapshot of a decided candidate saved.
     pub fn decision(&self) -> DecidedDigests {
+        if let Some(machine) = self.rolled_back() {
+            return machine.decision();
+        }
         match &self.candidate {
             Candidate::Committing(loaded) => {
                 self.revisions.decided_for(loaded.digest, &self.rejections)
@@ -269,8 +277,11 @@ impl Machine {
                 self.on_crds_reinstalled(digest, result, &mut effects);
             }
             Event::Committed { digest, result } => self.on_committed(digest, result, &mut effects),
-            Event::FailureThresholdExceeded(rejection) => {
-                self.on_failure_threshold_exceeded(&rejection, &mut effects);
+            Event::FailureThresholdExceeded { digest, rejection } => {
+                self.on_failure_threshold_exceeded(digest, &rejection, &mut effects);
+            }
+            Event::RollbackCommitted { digest, result } => {
+                self.on_rollback_committed(digest, result, &mut effects);
             }
             Event::RollbackWindowOver(digest) => {
                 self.on_rollback_window_over(digest, &mut effects);

@@ -4,10 +4,12 @@
 //! - [`Package`]: the crate of a folder; [`Package::build`] is the call of cargo,
 //!   [`Package::artifact`] finds its result.
 //! - [`componentize`]: makes a component from a core module.
-//! - [`lock`]: allows one build at a time in a shared folder.
+//! - [`lock`]: allows one build at a time in a shared folder; [`bound_builds`] keeps the user's
+//!   shared folders small.
 //!
 //! This crate loads and runs no component, installs nothing and prints nothing.
 
+mod build_folders;
 pub mod command;
 pub mod componentize;
 mod lock;
@@ -15,6 +17,7 @@ mod package;
 mod private_folder;
 mod toolchain;
 
+pub use build_folders::{BUILDS_BYTES_MAX, bound_builds};
 pub use lock::{Lock, lock};
 pub use package::Package;
 pub use toolchain::{DEBIAN_PACKAGES, HOW_TO_INSTALL, Toolchain, cache_folder};

@@ -147,7 +147,7 @@ impl Toolchain {
     pub fn user_target_dir(&self) -> Result<Option<PathBuf>> {
         let Self::Sources { version, .. } = self else { return Ok(None) };
         let key: String = hex::encode(Sha256::digest(version)).chars().take(12).collect();
-        Ok(Some(cache_folder()?.join("builds").join(key)))
+        Ok(Some(builds_folder()?.join(key)))
     }
 
     /// The target folder for the guests of a workspace. If cargo compiles std, all clones with the
@@ -267,6 +267,14 @@ pub fn cache_folder() -> Result<PathBuf> {
             .join(".cache"),
     };
     Ok(cache.join("innkeeper"))
+}
+
+/// The folder with the user's target folders of [`Toolchain::user_target_dir`].
+///
+/// # Errors
+/// If the environment names no cache folder.
+pub(crate) fn builds_folder() -> Result<PathBuf> {
+    Ok(cache_folder()?.join("builds"))
 }
 
 #[cfg(test)]

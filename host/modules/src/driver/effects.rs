@@ -47,13 +47,14 @@ impl<G: Loaded> ModuleState<G> {
                 let component = self.components.get(&digest).cloned();
                 actions.extend(component.map(Action::SaveSnapshot));
             }
-            Effect::Rollback => {
+            Effect::CommitRollback(digest) => actions.push(Action::CommitRollback(digest)),
+            Effect::Rollback(digest) => {
                 // No preview is about this activation.
                 self.previews.clear();
-                if let Some(before) = self.active().cloned() {
+                if let Some(before) = self.revisions.get(&digest).cloned() {
                     let settings = self.settings.clone().unwrap_or(before.settings.clone());
                     let parameters = before.settings.parameters.clone();
-                    self.activate_with(&before.guest, settings, parameters, actions);
+                    self.activate_with(digest, &before.guest, settings, parameters, actions);
                 }
             }
             Effect::BeginRollbackWindow(digest) => {
@@ -98,7 +99,7 @@ impl<G: Loaded> ModuleState<G> {
             settings.parameters = active.settings.parameters.clone();
         }
         if settings != active.settings {
-            self.activate(&active.guest, settings, actions);
+            self.activate_again(&active, settings, actions);
         }
     }
 
@@ -131,7 +132,7 @@ impl<G: Loaded> ModuleState<G> {
             // A preview is about the activation that it came before.
             self.previews.retain(|one| one.digest == digest.to_string());
             let parameters = std::mem::take(&mut self.candidate.parameters);
-            self.activate_with(&guest, settings, parameters, actions);
+            self.activate_with(digest, &guest, settings, parameters, actions);
         }
     }
 
@@ -139,6 +140,7 @@ impl<G: Loaded> ModuleState<G> {
     /// checked.
     fn activate_with(
         &mut self,
+        digest: Digest,
         guest: &G,
         mut settings: ValidatedSpec,
         parameters: Value,
@@ -146,20 +148,31 @@ impl<G: Loaded> ModuleState<G> {
     ) {
         let is_present = settings.parameters == parameters;
         settings.parameters = parameters;
-        self.activate(guest, settings, actions);
+        self.activate(digest, guest, settings, actions);
         if !is_present {
             actions.extend(self.check_parameters());
         }
     }
 
-    /// Runs the component of the machine's active revision with these settings.
-    pub(super) fn activate(
+    /// Runs the machine's active revision with these settings.
+    pub(super) fn activate_again(
         &mut self,
-        guest: &G,
+        active: &Revision<G>,
         settings: ValidatedSpec,
         actions: &mut Vec<Action<G>>,
     ) {
         let Some(digest) = self.machine.active().map(|active| active.digest) else { return };
+        self.activate(digest, &active.guest, settings, actions);
+    }
+
+    /// Runs a component with these settings.
+    fn activate(
+        &mut self,
+        digest: Digest,
+        guest: &G,
+        settings: ValidatedSpec,
+        actions: &mut Vec<Action<G>>,
+    ) {
         let revision = Arc::new(self.revision(guest, settings));
         self.version = revision.version;
         self.revisions.insert(digest, Arc::clone(&revision));

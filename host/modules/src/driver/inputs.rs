@@ -33,6 +33,8 @@ impl<G: Loaded> ModuleState<G> {
                 let refused = Event::Spec { generation, spec: Err(rejection) };
                 [refused].into_iter().chain(self.on_metadata(&module)).collect()
             }
+            // The driver replaces it by the Module or a retry.
+            Input::RetryOverlapping => Vec::new(),
             Input::NotAllowed { module, rejection } => {
                 let generation = module.metadata.generation;
                 let refused = Event::Spec { generation, spec: Err(rejection) };

@@ -2,9 +2,7 @@
 
 use super::message::Action;
 use super::state::ModuleState;
-use crate::crd_installation::{
-    Adoption, CrdGrant, CrdInstallation, CrdPurpose, FinishedInstallation,
-};
+use crate::crd_installation::{CrdGrant, CrdInstallation, CrdPurpose, FinishedInstallation};
 use crate::crd_refusal::CrdRefusal;
 use crate::machine::Event;
 use crate::revision::Loaded;
@@ -18,8 +16,7 @@ impl<G: Loaded> ModuleState<G> {
         let mut installation =
             CrdInstallation::new(purpose, number, digest, guest.manifest(), settings);
         // A revision that was active becomes active again whatever is held.
-        let adopts = settings.adopts_now() && !self.machine.is_restored(digest);
-        installation.adoption = adopts.then(|| self.adoption());
+        installation.adopts = settings.adopts_now() && !self.machine.is_restored(digest);
         self.installations.begin(purpose, number);
         Some(Action::InstallCrds(installation))
     }
@@ -27,7 +24,7 @@ impl<G: Loaded> ModuleState<G> {
     /// The installation of the active revision's definitions over foreign ones.
     pub(super) fn adopt_crds(&mut self, digest: Digest) -> Option<Action<G>> {
         let mut installation = self.installation_of_active(CrdPurpose::Adoption, digest)?;
-        installation.adoption = Some(self.adoption());
+        installation.adopts = true;
         Some(Action::InstallCrds(installation))
     }
 
@@ -38,10 +35,12 @@ impl<G: Loaded> ModuleState<G> {
         Some(Action::InstallCrds(installation))
     }
 
-    /// What the present spec lets the host do with definitions; nothing during a teardown.
+    /// What the present spec and approval let the host do with definitions; nothing during a
+    /// teardown.
     pub(super) fn crd_grant(&self) -> CrdGrant {
         let settings = self.settings.as_ref().filter(|_| !self.machine.is_tearing_down());
-        settings.map(CrdGrant::of).unwrap_or_default()
+        let approved = self.machine.approved();
+        settings.map(|one| CrdGrant { approved, ..CrdGrant::of(one) }).unwrap_or_default()
     }
 
     fn installation_of_active(
@@ -55,10 +54,6 @@ impl<G: Loaded> ModuleState<G> {
         let installation = CrdInstallation::new(purpose, number, digest, manifest, settings);
         self.installations.begin(purpose, number);
         Some(installation)
-    }
-
-    fn adoption(&self) -> Adoption {
-        Adoption { approved: self.machine.approved() }
     }
 
     /// The events of an installation that ended: what it wrote, and its result if it is the latest.

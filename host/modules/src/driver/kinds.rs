@@ -5,6 +5,7 @@ use innkeeper_contract::{Kind, Manifest};
 
 use super::message::{Action, Teardown};
 use super::state::ModuleState;
+use crate::machine::Machine;
 use crate::module::KindStatus;
 use crate::revision::Loaded;
 
@@ -41,7 +42,7 @@ impl<G: Loaded> ModuleState<G> {
         }
         let mut actions = Vec::new();
         let settings = active.settings.clone();
-        self.activate(&active.guest, settings, &mut actions);
+        self.activate_again(&active, settings, &mut actions);
         actions.push(Action::Report(self.report()));
         actions
     }
@@ -76,8 +77,13 @@ impl<G: Loaded> ModuleState<G> {
     /// The finalizer of the active revision, or of the one about to become active; `None` if it has
     /// none. As in a manifest: empty for the name that is made of the module's.
     pub(super) fn finalizer(&self) -> Option<String> {
-        let about_to = self.candidate.checked.as_ref().filter(|_| self.machine.is_committing());
-        match (about_to, self.active()) {
+        self.finalizer_of(&self.machine)
+    }
+
+    /// The same in another state of the machine.
+    pub(super) fn finalizer_of(&self, machine: &Machine) -> Option<String> {
+        let about_to = self.candidate.checked.as_ref().filter(|_| machine.is_committing());
+        match (about_to, self.active_of(machine)) {
             (Some((_, guest)), active) => guest
                 .manifest()
                 .finalizer

@@ -37,6 +37,9 @@ pub enum Input<G = Guest> {
         /// Which, and what to do.
         rejection: Rejection,
     },
+    /// After [`Action::RetryOverlapping`]: the spec or the candidate that was refused for another
+    /// module may fit now.
+    RetryOverlapping,
     /// The Module was seen, and its ServiceAccount does not allow it to act as it: nothing of its
     /// spec is used.
     NotAllowed {
@@ -122,6 +125,9 @@ pub enum Action<G = Guest> {
         /// The component; `None` if its snapshot is saved already.
         component: Option<Component>,
     },
+    /// Write the [decision](crate::Driver::rollback_decision) to return to this revision; answer
+    /// with [`Event::RollbackCommitted`].
+    CommitRollback(Digest),
     /// Save a snapshot of this, if it is known that there is none; nothing waits for it.
     SaveSnapshot(Component),
     /// Count primaries that fail and did not fail before; answer with
@@ -152,6 +158,9 @@ pub enum Action<G = Guest> {
     RemoveFinalizer,
     /// Hand in [`Event::Retry`] after a backoff.
     RetryLater,
+    /// The module reconciles fewer primaries now, or others. Hand [`Input::RetryOverlapping`] in
+    /// for these modules, which were refused for it.
+    RetryOverlapping(Vec<String>),
     /// Write the Module's status.
     Report(Report),
     /// Write an Event about the Module.

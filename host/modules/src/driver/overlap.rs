@@ -1,12 +1,13 @@
-//! Modules that would reconcile the same primaries: all but one are refused.
+//! Modules that would reconcile the same primaries: all but one are refused, and tried again when
+//! that one reconciles others or is gone.
 
 use innkeeper_contract::Manifest;
 use innkeeper_core::{PrimarySelector, control};
 
 use super::Driver;
 use super::message::Input;
-use super::state::ModuleState;
-use crate::machine::{Rejection, RetryPolicy};
+use super::state::{ModuleState, Overlaps};
+use crate::machine::{Event, Rejection, RetryPolicy, reason};
 use crate::module::KindName;
 use crate::overlap::PrimaryScope;
 use crate::revision::Loaded;
@@ -14,8 +15,19 @@ use crate::validated_spec::ValidatedSpec;
 
 impl<G: Loaded> Driver<G> {
     /// Refuses a loaded component, or changed settings, if another module reconciles the same
-    /// primaries.
-    pub(super) fn refuse_overlap(&self, name: &str, input: Input<G>) -> Input<G> {
+    /// primaries. What was refused is handed in again by [`Input::RetryOverlapping`].
+    pub(super) fn refuse_overlap(&mut self, name: &str, input: Input<G>) -> Input<G> {
+        let input = match (input, self.overlaps(name)) {
+            (Input::RetryOverlapping, Some(overlaps)) => match overlaps.spec.take() {
+                Some((module, _)) => Input::Module(module),
+                None => Event::Retry.into(),
+            },
+            (input @ (Input::Malformed { .. } | Input::NotAllowed { .. }), Some(overlaps)) => {
+                overlaps.spec = None;
+                input
+            }
+            (input, _) => input,
+        };
         match input {
             Input::Loaded { digest, result: Ok(guest) } => {
                 let settings =
@@ -24,7 +36,7 @@ impl<G: Loaded> Driver<G> {
                     self.overlapping_module(name, &primary_scope(guest.manifest(), settings), false)
                 });
                 let result = match other {
-                    Some(other) => Err(overlap(name, &other)),
+                    Some(other) => Err(self.refuse_candidate(name, other)),
                     None => Ok(guest),
                 };
                 Input::Loaded { digest, result }
@@ -36,8 +48,12 @@ impl<G: Loaded> Driver<G> {
                     let mut scopes = scopes.map(|guest| primary_scope(guest.manifest(), &settings));
                     scopes.find_map(|scope| self.overlapping_module(name, &scope, true))
                 });
-                match other {
-                    Some(other) => Input::Overlapping { rejection: overlap(name, &other), module },
+                let rejection = other.as_ref().map(|other| overlap(name, other));
+                if let Some(overlaps) = self.overlaps(name) {
+                    overlaps.spec = other.map(|other| (module.clone(), other));
+                }
+                match rejection {
+                    Some(rejection) => Input::Overlapping { module, rejection },
                     None => Input::Module(module),
                 }
             }
@@ -47,14 +63,39 @@ impl<G: Loaded> Driver<G> {
 
     /// Checks that no other module reconciles the primaries of a module's loaded candidate by now:
     /// much may have become active since the candidate was loaded.
-    pub(super) fn check_candidate_overlap(&self, name: &str) -> Result<(), Rejection> {
+    pub(super) fn check_candidate_overlap(&mut self, name: &str) -> Result<(), Rejection> {
         let candidate = self.states.get(name).and_then(ModuleState::candidate_with_settings);
         let Some((guest, settings)) = candidate else { return Ok(()) };
         let scope = primary_scope(guest.manifest(), settings);
         match self.overlapping_module(name, &scope, false) {
-            Some(other) => Err(overlap(name, &other)),
+            Some(other) => Err(self.refuse_candidate(name, other)),
             None => Ok(()),
         }
+    }
+
+    fn refuse_candidate(&mut self, name: &str, other: String) -> Rejection {
+        let rejection = overlap(name, &other);
+        if let Some(overlaps) = self.overlaps(name) {
+            overlaps.candidate = Some(other);
+        }
+        rejection
+    }
+
+    fn overlaps(&mut self, name: &str) -> Option<&mut Overlaps> {
+        Some(&mut self.states.get_mut(name)?.overlaps)
+    }
+
+    /// Which primaries other modules cannot reconcile for this one.
+    pub(super) fn claimed_scopes(&self, name: &str) -> Vec<PrimaryScope> {
+        let Some(state) = self.states.get(name) else { return Vec::new() };
+        let restored = state.restored_scope().filter(|_| state.is_decided());
+        state.reserved_scopes().chain(restored).collect()
+    }
+
+    /// The modules of which something was refused for this one.
+    pub(super) fn refused_for(&self, name: &str) -> Vec<String> {
+        let waiting = self.states.iter().filter(|(_, state)| state.waits_for(name));
+        waiting.map(|(other, _)| other.clone()).collect()
     }
 
     /// Whether the active revisions of two modules reconcile the same primaries.
@@ -76,11 +117,7 @@ impl<G: Loaded> Driver<G> {
         scope: &PrimaryScope,
         is_active: bool,
     ) -> Option<String> {
-        let decided = |name: &str| {
-            self.states
-                .get(name)
-                .is_some_and(|module_state| module_state.machine.decision().active.is_some())
-        };
+        let decided = |name: &str| self.states.get(name).is_some_and(ModuleState::is_decided);
         let is_overlapping = |(other, module_state): &(&String, &ModuleState<G>)| {
             let yields = !is_active && decided(other) && (!decided(name) || other.as_str() < name);
             let restored = module_state.restored_scope().filter(|_| yields);
@@ -105,7 +142,7 @@ fn primary_scope(manifest: &Manifest, settings: &ValidatedSpec) -> PrimaryScope 
 
 fn overlap(name: &str, other: &str) -> Rejection {
     Rejection::new(
-        "PrimaryOverlap",
+        reason::PRIMARY_OVERLAP,
         format!(
             "module {other} reconciles some of the same primaries, and one module controls a primary: keep {name} and {other} apart by spec.namespaces or spec.selector, or delete one"
         ),
@@ -114,6 +151,20 @@ fn overlap(name: &str, other: &str) -> Rejection {
 }
 
 impl<G: Loaded> ModuleState<G> {
+    /// Whether a revision is active, or decided.
+    fn is_decided(&self) -> bool {
+        self.machine.decision().active.is_some()
+    }
+
+    /// Whether its spec or its candidate was refused for another module, this one.
+    fn waits_for(&self, other: &str) -> bool {
+        let spec = self.overlaps.spec.as_ref().is_some_and(|(_, one)| one == other);
+        let is_refused =
+            self.machine.refused().is_some_and(|(_, one)| one.reason == reason::PRIMARY_OVERLAP);
+        let candidate = is_refused && self.overlaps.candidate.as_deref() == Some(other);
+        (spec || candidate) && !self.machine.is_tearing_down()
+    }
+
     /// The guests that reconcile primaries, or do so without another check: those of the active
     /// revision, of the one that a rollback returns to, and of a decided candidate.
     fn activatable_guests(&self) -> impl Iterator<Item = &G> {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::message::Report;
 use super::state::ModuleState;
-use crate::machine::{Candidate, DecidedDigests, HeldCandidate, REJECTED, Rejection};
+use crate::machine::{Candidate, DecidedDigests, HeldCandidate, Machine, REJECTED, Rejection};
 use crate::module::{
     CandidateStatus, EarlierRevision, ExampleStatus, KindStatus, PreviewStatus, RejectedVersion,
 };
@@ -24,15 +24,15 @@ pub fn snapshot_name(module: &str, digest: Digest) -> String {
 }
 
 impl<G: Loaded> ModuleState<G> {
-    fn candidate_member(&self) -> Option<Value> {
-        let candidate = self.machine.candidate();
+    fn candidate_member(&self, machine: &Machine) -> Option<Value> {
+        let candidate = machine.candidate();
         let mut status = CandidateStatus {
             digest: candidate.digest()?.to_string(),
             state: candidate.state().to_owned(),
             version: self.version_of(candidate.digest()?),
             ..CandidateStatus::default()
         };
-        if let Some((_, rejection)) = self.machine.refused() {
+        if let Some((_, rejection)) = machine.refused() {
             // Each retry goes through the same states: the status does not repeat them.
             if !matches!(candidate, Candidate::Committing(_)) {
                 REJECTED.clone_into(&mut status.state);
@@ -56,17 +56,28 @@ impl<G: Loaded> ModuleState<G> {
         serde_json::to_value(status).ok()
     }
 
-    /// The status without a decision.
+    /// The status without a decision for a candidate. It contains a decided rollback: a restarted
+    /// host must not return to the failing revision.
     pub(super) fn report(&self) -> Report {
-        self.report_with(self.machine.persistent_digests())
+        let persistent = || self.report_with(&self.machine, self.machine.persistent_digests());
+        self.rollback_decision().unwrap_or_else(persistent)
     }
 
-    /// The status that contains a decision.
+    /// The status that contains all that is decided.
     pub(super) fn decision(&self) -> Report {
-        self.report_with(self.machine.decision())
+        let rolled_back = self.machine.rolled_back();
+        let machine = rolled_back.as_ref().unwrap_or(&self.machine);
+        self.report_with(machine, machine.decision())
     }
 
-    fn report_with(&self, DecidedDigests { active, history, previous }: DecidedDigests) -> Report {
+    /// The status that contains a decided rollback, and no decision for a candidate.
+    pub(super) fn rollback_decision(&self) -> Option<Report> {
+        let machine = self.machine.rolled_back()?;
+        Some(self.report_with(&machine, machine.persistent_digests()))
+    }
+
+    fn report_with(&self, machine: &Machine, decided: DecidedDigests) -> Report {
+        let DecidedDigests { active, history, previous } = decided;
         let mut members = Map::new();
         if let Some(digest) = active {
             members.insert("digest".into(), digest.to_string().into());
@@ -83,27 +94,27 @@ impl<G: Loaded> ModuleState<G> {
         if let Some(preview) = self.previews.iter().find(of_active) {
             members.insert("preview".into(), json!(preview));
         }
-        if let Some(candidate) = self.candidate_member() {
+        if let Some(candidate) = self.candidate_member(machine) {
             members.insert("candidate".into(), candidate);
         }
-        if let Some(change) = self.machine.held_crds() {
+        if let Some(change) = machine.held_crds() {
             members.insert("heldCRDChange".into(), change.to_string().into());
         }
-        let rejected: Vec<_> = self.machine.rejected().map(|one| self.rejected(one)).collect();
+        let rejected: Vec<_> = machine.rejected().map(|one| self.rejected(one)).collect();
         if !rejected.is_empty() {
             members.insert("rejected".into(), json!(rejected));
         }
-        if let Some(digest) = self.machine.used_approval() {
+        if let Some(digest) = machine.used_approval() {
             members.insert("usedApproval".into(), digest.to_string().into());
         }
-        if let Some(digest) = self.machine.used_rejection() {
+        if let Some(digest) = machine.used_rejection() {
             members.insert("usedRejection".into(), digest.to_string().into());
         }
-        if let Some(finalizer) = self.finalizer() {
+        if let Some(finalizer) = self.finalizer_of(machine) {
             let finalizer = Finalizer::new(&self.name, Some(&finalizer));
             members.insert("finalizer".into(), finalizer.name().into());
         }
-        if let Some(revision) = self.active() {
+        if let Some(revision) = self.active_of(machine) {
             let manifest = revision.guest.manifest();
             let mut guest = json!({ "name": manifest.name });
             if !manifest.version.is_empty() {
@@ -123,11 +134,7 @@ impl<G: Loaded> ModuleState<G> {
             let kinds: Vec<_> = self.owned_kinds.values().map(|kind| json!(kind)).collect();
             members.insert("ownedKinds".into(), kinds.into());
         }
-        Report {
-            generation: self.machine.generation(),
-            members,
-            conditions: self.machine.conditions(),
-        }
+        Report { generation: machine.generation(), members, conditions: machine.conditions() }
     }
 }
 

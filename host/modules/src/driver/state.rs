@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::installation_numbers::InstallationNumbers;
 use crate::finalizers;
 use crate::machine::{Candidate, Machine, Rejection, RetryPolicy};
-use crate::module::{KindName, KindStatus, PreviewStatus};
+use crate::module::{KindName, KindStatus, Module, PreviewStatus};
 use crate::revision::{Loaded, Revision};
 use crate::source::{Component, Digest};
 use crate::validated_spec::ValidatedSpec;
@@ -39,6 +39,17 @@ pub(super) struct ModuleState<G> {
     pub(super) previews: Vec<PreviewStatus>,
     /// The versions of the revisions that the status names.
     pub(super) versions: BTreeMap<Digest, String>,
+    /// What was refused for another module.
+    pub(super) overlaps: Overlaps,
+}
+
+/// What was refused since another module reconciles the same primaries.
+#[derive(Debug, Default)]
+pub(super) struct Overlaps {
+    /// The Module whose spec was refused, and the other module.
+    pub(super) spec: Option<(Box<Module>, String)>,
+    /// The other module of the candidate that was refused last.
+    pub(super) candidate: Option<String>,
 }
 
 /// The guest of the candidate.
@@ -93,12 +104,18 @@ impl<G: Loaded> ModuleState<G> {
             installations: InstallationNumbers::default(),
             previews: Vec::new(),
             versions: BTreeMap::new(),
+            overlaps: Overlaps::default(),
         }
     }
 
     /// The active revision.
     pub(super) fn active(&self) -> Option<&Arc<Revision<G>>> {
-        self.revisions.get(&self.machine.active()?.digest)
+        self.active_of(&self.machine)
+    }
+
+    /// The active revision in another state of the machine.
+    pub(super) fn active_of(&self, machine: &Machine) -> Option<&Arc<Revision<G>>> {
+        self.revisions.get(&machine.active()?.digest)
     }
 
     /// The parameters that the Module gives at present.

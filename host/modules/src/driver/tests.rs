@@ -90,7 +90,7 @@ fn show(action: &Action<Fake>) -> String {
                 .iter()
                 .map(|crd| format!("{} granted={}", crd.name, crd.granted))
                 .collect();
-            let adopts = if installation.adoption.is_some() { ", over foreign ones" } else { "" };
+            let adopts = if installation.adopts { ", over foreign ones" } else { "" };
             format!("install {}{adopts}", crds.join(", "))
         }
         Action::Serve(revision) => format!(
@@ -110,6 +110,8 @@ fn show(action: &Action<Fake>) -> String {
         Action::BeginRollbackWindow { failures_max, time, .. } => {
             format!("begin rollback window of {}s, {failures_max} may fail", time.as_secs())
         }
+        Action::CommitRollback(digest) => format!("commit rollback to {digest:?}"),
+        Action::RetryOverlapping(names) => format!("retry {}", names.join(", ")),
         Action::SaveSnapshot(_) => "save snapshot".into(),
         Action::CheckParameters(job) => format!("check {}", job.parameters),
         Action::Teardown(teardown) => format!(

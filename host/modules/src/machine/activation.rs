@@ -37,6 +37,8 @@ impl Machine {
         let loaded = loaded.clone();
         match result {
             Ok(()) => {
+                // The decision that is written contains the rollback.
+                self.roll_back(effects);
                 self.swap(loaded, effects);
                 // The source may have another component by now.
                 self.evaluate_source(effects);

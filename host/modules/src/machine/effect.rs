@@ -21,8 +21,11 @@ pub enum Effect {
     Commit(Digest),
     /// Save a snapshot of the component, if there is none yet; nothing waits for it.
     SaveSnapshot(Digest),
-    /// The previous revision is active again.
-    Rollback,
+    /// Write into the Module's status that the previous revision, this one, is active again; the
+    /// answer is `Event::RollbackCommitted`.
+    CommitRollback(Digest),
+    /// The previous revision, this one, is active again.
+    Rollback(Digest),
     /// Count primaries that did not fail before from now on; the answer is
     /// `Event::FailureThresholdExceeded` at once if they are too many, and
     /// `Event::RollbackWindowOver` after the time of the spec's rollout.

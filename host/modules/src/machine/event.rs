@@ -53,8 +53,20 @@ pub enum Event {
         /// The result.
         result: Result<(), Rejection>,
     },
-    /// Since the swap more primaries fail than allowed, and how.
-    FailureThresholdExceeded(Rejection),
+    /// Since the swap more primaries fail than allowed.
+    FailureThresholdExceeded {
+        /// The active revision of the `Effect::BeginRollbackWindow`.
+        digest: Digest,
+        /// How they fail.
+        rejection: Rejection,
+    },
+    /// An `Effect::CommitRollback` ended.
+    RollbackCommitted {
+        /// The revision to return to.
+        digest: Digest,
+        /// The result.
+        result: Result<(), Rejection>,
+    },
     /// The rollback window of an `Effect::BeginRollbackWindow` is over.
     RollbackWindowOver(Digest),
     /// The Module appeared or its spec changed.

@@ -182,6 +182,7 @@ impl Machine {
     pub(super) fn on_retry(&mut self, effects: &mut Vec<Effect>) {
         self.retry_parameters(effects);
         self.retry_adoption(effects);
+        self.retry_rollback(effects);
         match &self.candidate {
             Candidate::Rejected(digest, rejection) if rejection.retry == RetryPolicy::Later => {
                 let retried = Some((*digest, rejection.clone()));

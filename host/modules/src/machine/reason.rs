@@ -18,6 +18,8 @@ pub const NO_ACTIVE_REVISION: &str = "NoActiveRevision";
 pub const PAUSED: &str = "Paused";
 /// The spec cannot be used.
 pub const INVALID_SPEC: &str = "InvalidSpec";
+/// Another module reconciles some of the same primaries.
+pub const PRIMARY_OVERLAP: &str = "PrimaryOverlap";
 /// The parameters do not fit the guest.
 pub const INVALID_PARAMETERS: &str = "InvalidParameters";
 /// The guest's schema of the parameters cannot be used, or takes too much.

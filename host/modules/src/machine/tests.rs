@@ -14,6 +14,7 @@ mod definitions;
 mod loading;
 mod missing_crds;
 mod picture;
+mod rollback;
 mod rollout;
 mod teardown;
 
@@ -78,8 +79,9 @@ fn restored(name: &str, result: Result<(), Rejection>) -> Event {
     Event::SnapshotRestored { digest: digest(name), result }
 }
 
-fn too_many_failures() -> Event {
-    Event::FailureThresholdExceeded(rejection("GuestTrapped", RetryPolicy::Later))
+fn too_many_failures(name: &str) -> Event {
+    let rejection = rejection("GuestTrapped", RetryPolicy::Later);
+    Event::FailureThresholdExceeded { digest: digest(name), rejection }
 }
 
 fn source(name: &str) -> Event {
@@ -206,13 +208,26 @@ fn event(event: &Event) -> String {
         Event::Previewed { digest, .. } => format!("no preview of {digest:?}"),
         Event::Committed { digest, result: Ok(()) } => format!("committed {digest:?}"),
         Event::Committed { digest, .. } => format!("not committed {digest:?}"),
-        Event::FailureThresholdExceeded(_) => "too many failures".to_owned(),
+        Event::FailureThresholdExceeded { digest, .. } => format!("failures of {digest:?}"),
         Event::Deleting => "deleting".to_owned(),
         Event::TornDown(Ok(_)) => "torn down".to_owned(),
         Event::TornDown(Err(_)) => "not torn down".to_owned(),
         Event::ParametersChecked(Ok(())) => "parameters fit".to_owned(),
         Event::ParametersChecked(Err(_)) => "parameters do not fit".to_owned(),
+        Event::RollbackCommitted { digest, result: Ok(()) } => format!("rollback to {digest:?}"),
+        Event::RollbackCommitted { digest, .. } => format!("no rollback to {digest:?}"),
         Event::RollbackWindowOver(digest) => format!("window of {digest:?} over"),
+    }
+}
+
+/// The event once the decision of an effect is written, if it has one.
+fn written(effect: &Effect) -> Option<Event> {
+    match effect {
+        Effect::Commit(digest) => Some(Event::Committed { digest: *digest, result: Ok(()) }),
+        Effect::CommitRollback(digest) => {
+            Some(Event::RollbackCommitted { digest: *digest, result: Ok(()) })
+        }
+        _ => None,
     }
 }
 
@@ -223,12 +238,12 @@ fn run(machine: &mut Machine, events: impl IntoIterator<Item = Event>) -> Vec<Ro
     while let Some(next) = events.next() {
         let shown = event(&next);
         let mut effects = machine.step(next);
-        if let Some(digest) = effects.iter().find_map(|effect| match effect {
-            Effect::Commit(digest) => Some(*digest),
-            _ => None,
-        }) && !matches!(events.peek(), Some(Event::Committed { .. }))
-        {
-            effects.extend(machine.step(Event::Committed { digest, result: Ok(()) }));
+        let is_answered = matches!(
+            events.peek(),
+            Some(Event::Committed { .. } | Event::RollbackCommitted { .. })
+        );
+        if let Some(written) = effects.iter().find_map(written).filter(|_| !is_answered) {
+            effects.extend(machine.step(written));
         }
         rows.push(Row::of(shown, machine, &effects));
     }

@@ -111,6 +111,7 @@ impl Supervisor {
                 }
                 // The previous revision and the candidate read as the account too.
                 self.rollback.previous.remove(name);
+                self.latest.rollback_checks.remove(name);
                 self.end_preview(name, &rejection);
                 if self.shared.module(name).is_some() {
                     tracing::warn!(module = name, "module stopped: {}", rejection.message);

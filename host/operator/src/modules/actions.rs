@@ -43,6 +43,10 @@ impl Supervisor {
             Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
             Action::Preview { digest, candidate } => self.preview(name, digest, &candidate),
             Action::Commit { digest, component } => self.save_snapshot(name, digest, component),
+            Action::CommitRollback(digest) => {
+                let module = name.to_owned();
+                let _ = self.outbox.send(SupervisorEvent::RollbackDecided { module, digest });
+            }
             Action::SaveSnapshot(component) => self.save_missing_snapshot(name, component),
             Action::BeginRollbackWindow { digest, failures_max, time } => {
                 self.begin_rollback_window(name, digest, failures_max, time);
@@ -55,6 +59,11 @@ impl Supervisor {
                 let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
             }
             Action::RetryLater => self.retry_later(name),
+            Action::RetryOverlapping(names) => {
+                for name in names {
+                    self.send(&name, Input::RetryOverlapping);
+                }
+            }
             Action::Report(_) => {
                 self.write_status(name).await;
             }
@@ -170,7 +179,7 @@ impl Supervisor {
                 client: &client,
                 module: &module,
                 namespaces: &installation.namespaces,
-                adoption: installation.adoption,
+                adopts: installation.adopts,
                 grant: &grant,
                 object_checks: &shared.object_checks,
             };
@@ -252,6 +261,7 @@ impl Supervisor {
         self.latest.reads.remove(name);
         self.latest.parameter_checks.retain(|(module, _), _| module != name);
         self.latest.previews.remove(name);
+        self.latest.rollback_checks.remove(name);
         self.rollback.previous.remove(name);
         self.retries.remove(name);
         self.reinstalls.remove(name);
@@ -264,7 +274,5 @@ impl Supervisor {
         self.accounts.forget(name);
         self.shared.stop(name);
         self.count_active();
-        // Modules that overlapped with it may become active now.
-        self.source.relist(&self.outbox);
     }
 }

@@ -20,7 +20,7 @@ use innkeeper_core::{Manager, Object, ObjectKey, crd_compat, foreign, in_sync};
 use innkeeper_modules::definitions::MODULE_LABEL;
 use innkeeper_modules::machine::reason::{CRD_NOT_ADDITIVE, WOULD_LOSE_DATA};
 use innkeeper_modules::{
-    AdoptedCrd, Adoption, CrdGrant, CrdRefusal, CrdRequest, Example, InstalledCrds, PlannedChange,
+    AdoptedCrd, CrdGrant, CrdRefusal, CrdRequest, Example, HeldCrds, InstalledCrds, PlannedChange,
     Rejection, RetryPolicy,
 };
 use serde_json::Value;
@@ -54,8 +54,8 @@ pub struct Installer<'a> {
     /// The namespaces of its primaries; empty for all.
     pub namespaces: &'a BTreeSet<String>,
     /// Whether foreign definitions become the module's.
-    pub adoption: Option<Adoption>,
-    /// What the present spec allows; it may change meanwhile.
+    pub adopts: bool,
+    /// What the present spec and approval allow; it may change meanwhile.
     pub grant: &'a watch::Receiver<CrdGrant>,
     /// Held while stored objects are checked, over all modules.
     pub object_checks: &'a Mutex<()>,
@@ -77,14 +77,17 @@ impl Installer<'_> {
         for request in requests {
             decisions.push((request, self.decide(request).await?));
         }
-        self.check_approval(&decisions)?;
+        let held = held(&decisions);
+        if let Some(held) = held.clone().filter(|held| !self.is_approved(held)) {
+            return Err(CrdRefusal::Held(Box::new(held)));
+        }
         let mut awaited = Vec::new();
         for (request, decision) in decisions {
             if !matches!(decision, Decision::KeepUnreadable) {
                 awaited.push(request);
             }
             if let Decision::Write(write) = decision {
-                self.write(request, *write, written).await?;
+                self.write(request, *write, held.as_ref(), written).await?;
             }
         }
         for request in awaited {
@@ -93,15 +96,18 @@ impl Installer<'_> {
         Ok(())
     }
 
-    /// Writes one definition, if the spec still allows it.
+    /// Writes one definition, if the spec still allows it; one that takes something away, if `held`
+    /// is still approved.
     async fn write(
         &self,
         request: &CrdRequest,
         write: Write,
+        held: Option<&HeldCrds>,
         written: &mut InstalledCrds,
     ) -> Result<(), Rejection> {
         let Write { body, exists, fields, foreign } = write;
-        self.check_grant(request, foreign.is_some())?;
+        let held = held.filter(|_| foreign.as_ref().is_some_and(ForeignDefinition::is_narrowed));
+        self.check_grant(request, foreign.is_some(), held)?;
         match self.apply(request, &body).await {
             // Only labels or descriptions would change: the account needs no right for that.
             Err(rejection)
@@ -123,8 +129,13 @@ impl Installer<'_> {
         Ok(())
     }
 
-    /// Checks that the spec still allows what it allowed when the installation began.
-    fn check_grant(&self, request: &CrdRequest, is_adoption: bool) -> Result<(), Rejection> {
+    /// Checks that spec and approval still allow what they allowed when the installation began.
+    fn check_grant(
+        &self,
+        request: &CrdRequest,
+        is_adoption: bool,
+        held: Option<&HeldCrds>,
+    ) -> Result<(), Rejection> {
         let grant = self.grant.borrow();
         if !grant.groups.contains(&request.group) {
             return Err(withdrawn(
@@ -135,29 +146,14 @@ impl Installer<'_> {
         if is_adoption && !grant.adopts {
             return Err(withdrawn(request, "set spec.crds to Adopt, and spec.paused to false"));
         }
+        if held.is_some_and(|held| grant.approved != Some(held.approval)) {
+            return Err(withdrawn(request, "approve the change again"));
+        }
         Ok(())
     }
 
-    /// Refuses to take something away from foreign definitions without an approval.
-    fn check_approval(&self, decisions: &[(&CrdRequest, Decision)]) -> Result<(), CrdRefusal> {
-        let narrowings: Vec<Narrowing<'_>> = decisions
-            .iter()
-            .filter_map(|(request, decision)| match decision {
-                Decision::Write(write) => {
-                    let foreign = write.foreign.as_ref()?;
-                    (!foreign.narrowing.is_empty()).then_some(Narrowing { request, foreign })
-                }
-                _ => None,
-            })
-            .collect();
-        if narrowings.is_empty() {
-            return Ok(());
-        }
-        let held = adoption::held(&narrowings);
-        if self.adoption.and_then(|adoption| adoption.approved) == Some(held.approval) {
-            return Ok(());
-        }
-        Err(CrdRefusal::Held(Box::new(held)))
+    fn is_approved(&self, held: &HeldCrds) -> bool {
+        self.grant.borrow().approved == Some(held.approval)
     }
 
     /// The changes and refusals of an installation. Nothing is written.
@@ -234,7 +230,7 @@ impl Installer<'_> {
     fn adopts(&self, request: &CrdRequest, live: &Object) -> bool {
         let owner = live.labels.get(MODULE_LABEL);
         request.granted
-            && self.adoption.is_some()
+            && self.adopts
             && self.grant.borrow().adopts
             && !is_ours(live)
             && owner.is_none_or(|owner| owner == self.module)
@@ -247,7 +243,7 @@ impl Installer<'_> {
         adoption::check(request, live, &definition)?;
         let foreign = ForeignDefinition::new(&definition, request);
         let fields = crd_compat::changed_fields(&definition, &request.definition, FIELDS_MAX);
-        let is_narrowed = !foreign.narrowing.is_empty();
+        let is_narrowed = foreign.is_narrowed();
         if !fields.is_empty() || is_narrowed {
             // An approval covers all objects, so all are checked.
             self.object_check(is_narrowed, LossCheck::All).run(request, &definition).await?;
@@ -299,6 +295,20 @@ impl Installer<'_> {
             Err(error) => Err(refused(request, &error)),
         }
     }
+}
+
+/// What takes something away from foreign definitions, and needs an approval; `None` if nothing
+/// does.
+fn held(decisions: &[(&CrdRequest, Decision)]) -> Option<HeldCrds> {
+    let narrowings = decisions.iter().filter_map(|(request, decision)| match decision {
+        Decision::Write(write) => {
+            let foreign = write.foreign.as_ref().filter(|foreign| foreign.is_narrowed())?;
+            Some(Narrowing { request, foreign })
+        }
+        _ => None,
+    });
+    let narrowings: Vec<Narrowing<'_>> = narrowings.collect();
+    (!narrowings.is_empty()).then(|| adoption::held(&narrowings))
 }
 
 /// The Module allowed to write a definition, and does not any more.

@@ -2,7 +2,7 @@
 //! Module before the revision reconciles its first primary.
 
 use innkeeper_modules::driver::snapshot_name;
-use innkeeper_modules::{Component, Digest, Event, Input, Rejection, RetryPolicy};
+use innkeeper_modules::{Component, Digest, Event, Input, Rejection, Report, RetryPolicy};
 
 use super::cluster_source::WriteOutcome;
 use super::component_snapshots;
@@ -65,9 +65,13 @@ impl Supervisor {
         digest: Digest,
         saved: Result<(), Rejection>,
     ) {
-        let result = match saved {
-            Ok(()) => self.write_finalizer_and_decision(name, digest).await,
-            Err(rejection) => Err(rejection),
+        let result = match (saved, self.driver.decision(name, digest)) {
+            (Ok(()), Some(decision)) => {
+                self.write_finalizer_and_decision(name, digest, decision).await
+            }
+            // A user has rejected the candidate, or deleted the Module.
+            (Ok(()), None) => Ok(()),
+            (Err(rejection), _) => Err(rejection),
         };
         if result.is_ok() {
             self.sweep_snapshots(name);
@@ -75,10 +79,20 @@ impl Supervisor {
         self.handle(name, Event::Committed { digest, result }).await;
     }
 
+    /// Writes the decision to return to the previous revision, before that revision reconciles its
+    /// first primary. The answer is [`Event::RollbackCommitted`].
+    pub(super) async fn commit_rollback(&mut self, name: &str, digest: Digest) {
+        // A user may have rejected the previous revision, or deleted the Module.
+        let Some(decision) = self.driver.rollback_decision(name) else { return };
+        let result = self.write_finalizer_and_decision(name, digest, decision).await;
+        self.handle(name, Event::RollbackCommitted { digest, result }).await;
+    }
+
     async fn write_finalizer_and_decision(
         &mut self,
         name: &str,
         digest: Digest,
+        decision: Report,
     ) -> Result<(), Rejection> {
         if self.driver.has_finalizer(name)
             && let Some(live) = self.source.module_object(name)
@@ -88,11 +102,11 @@ impl Supervisor {
         if !self.source.keeps_decisions() {
             return Ok(());
         }
-        let why = match self.write_decision(name).await {
-            Some(WriteOutcome::Applied) => return Ok(()),
-            Some(WriteOutcome::Conflict) => "the Module has changed".to_owned(),
-            Some(WriteOutcome::Failed(why)) => why,
-            Some(WriteOutcome::NoObject) | None => "the Module is gone".to_owned(),
+        let why = match self.write_decision(name, decision).await {
+            WriteOutcome::Applied => return Ok(()),
+            WriteOutcome::Conflict => "the Module has changed".to_owned(),
+            WriteOutcome::Failed(why) => why,
+            WriteOutcome::NoObject => "the Module is gone".to_owned(),
         };
         let message = format!("the decision for {} cannot be written down: {why}", digest.short());
         Err(Rejection::new("NotCommitted", message, RetryPolicy::Later))

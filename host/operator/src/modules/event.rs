@@ -51,6 +51,8 @@ pub enum SupervisorEvent {
     Refetch(String),
     /// The wait before a module's next retry is over.
     RetryDue(String),
+    /// The health of a module may be reported that changed too often before.
+    HealthDue,
     /// The API server serves kinds otherwise than a module's candidate declares them.
     Mismatched {
         /// The module's name.
@@ -86,6 +88,13 @@ pub enum SupervisorEvent {
         digest: Digest,
         /// The result.
         result: Result<(), Rejection>,
+    },
+    /// The host is to write that it returns to the previous revision of a module.
+    RollbackDecided {
+        /// The module's name.
+        module: String,
+        /// The previous revision.
+        digest: Digest,
     },
     /// The kinds that a module can read have changed.
     ReadabilityChanged(String),

@@ -1,16 +1,19 @@
 //! Which modules fail in reconcile. A Module's condition changes only when the first primary fails
-//! for some reason, when the last one recovers, and when a rough count of refused writes changes.
+//! for some reason, when the last one recovers, and when a rough count of refused writes changes;
+//! in the long run no more often than every 15 s.
 
 mod failures;
 mod refused;
+mod report_budget;
 mod run_outcome;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use innkeeper_core::ObjectKey;
 use innkeeper_modules::machine::RunFailure;
-use innkeeper_modules::{Rejection, RetryPolicy};
+use innkeeper_modules::{Digest, Rejection, RetryPolicy};
 use tokio::sync::Notify;
 
 pub use failures::without_single_namespace;
@@ -19,6 +22,7 @@ pub use run_outcome::{Failing, RunOutcome};
 
 use crate::queue::ReconcileRequest;
 use failures::{Failures, cause};
+use report_budget::ReportBudget;
 
 /// Whether the runs of a module succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +69,8 @@ pub enum HealthChange {
     Runs(RunHealth),
     /// More primaries than allowed fail that did not fail before the swap.
     FailureThresholdExceeded {
+        /// The revision whose failures they are.
+        digest: Digest,
         /// The primaries, with reason and message; not all of them need count.
         new_failures: BTreeMap<ObjectKey, Failing>,
         /// The number of allowed failures.
@@ -75,11 +81,21 @@ pub enum HealthChange {
 /// Which new failures the rollback window of a module allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollbackWindow {
+    /// The active revision.
+    pub digest: Digest,
     /// How many.
     pub failures_max: u32,
     /// Whether the module has primaries in several namespaces: then a missing right in one of them
     /// does not count.
     pub many_namespaces: bool,
+}
+
+/// The rollback window of a module.
+#[derive(Debug)]
+struct OpenWindow {
+    allowed: RollbackWindow,
+    /// Too many failures are reported, and the previous revision runs on them.
+    is_checking: bool,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +104,11 @@ struct ModuleHealth {
     /// The primaries with refused writes, each with the reason.
     refused: BTreeMap<ObjectKey, String>,
     reported: Option<RunHealth>,
-    rollback_window: Option<RollbackWindow>,
+    /// How soon another change may be reported.
+    budget: ReportBudget,
+    /// A change waits for that.
+    is_waiting: bool,
+    rollback_window: Option<OpenWindow>,
 }
 
 /// Which modules fail.
@@ -109,7 +129,8 @@ impl Health {
             Some(refused) => module.refused.insert(request.key.clone(), refused),
             None => module.refused.remove(&request.key),
         };
-        if module.reported.as_ref() != Some(&module.runs()) || module.too_many().is_some() {
+        let is_changed = !module.is_waiting && module.reported.as_ref() != Some(&module.runs());
+        if is_changed || module.exceeded_window().is_some() {
             self.notify.notify_one();
         }
     }
@@ -122,20 +143,36 @@ impl Health {
         module.failures.reset(module.rollback_window.is_none());
         module.refused.clear();
         module.reported = None;
+        module.is_waiting = false;
     }
 
     /// Counts, from now on, the failures of primaries that did not fail before the last swap.
     pub fn begin_rollback_window(&self, module: &Arc<str>, window: RollbackWindow) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = OpenWindow { allowed: window, is_checking: false };
         modules.entry(module.clone()).or_default().rollback_window = Some(window);
     }
 
-    /// Excludes primaries that fail with the previous revision as well: they count as if they had
-    /// failed before the swap.
-    pub fn exclude(&self, module: &str, keys: impl IntoIterator<Item = ObjectKey>) {
+    /// Goes on with the window of the same revision, if it is still open. Excludes the primaries
+    /// that fail with the previous revision as well: they count as if they had failed before the
+    /// swap.
+    pub fn continue_rollback_window(
+        &self,
+        module: &str,
+        window: RollbackWindow,
+        excluded: impl IntoIterator<Item = ObjectKey>,
+    ) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = modules.get_mut(module) {
-            module.failures.exclude(keys);
+        let Some(module) = modules.get_mut(module) else { return };
+        let Some(open) = module.rollback_window.as_mut() else { return };
+        if open.allowed.digest != window.digest {
+            return;
+        }
+        *open = OpenWindow { allowed: window, is_checking: false };
+        module.failures.exclude(excluded);
+        // Others may have failed during the check.
+        if module.exceeded_window().is_some() {
+            self.notify.notify_one();
         }
     }
 
@@ -158,35 +195,55 @@ impl Health {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).remove(module);
     }
 
-    /// Returns the changes since the last call, by module.
-    pub fn take_changes(&self) -> Vec<(Arc<str>, HealthChange)> {
+    /// Returns the changes since the last call, by module. A module whose runs change too often has
+    /// none for a while; also returns when to call again, if so.
+    pub fn take_changes(&self, now: Duration) -> (Vec<(Arc<str>, HealthChange)>, Option<Duration>) {
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changes = Vec::new();
+        let (mut changes, mut due) = (Vec::new(), None);
         for (name, module) in &mut *modules {
-            let runs = module.runs();
-            if module.reported.as_ref() != Some(&runs) {
-                module.reported = Some(runs.clone());
-                changes.push((name.clone(), HealthChange::Runs(runs)));
+            match module.take_runs(now) {
+                Ok(runs) => {
+                    changes.extend(runs.map(|runs| (name.clone(), HealthChange::Runs(runs))));
+                }
+                Err(later) => due = due.into_iter().chain([later]).min(),
             }
-            if let Some(failures_max) = module.too_many() {
-                module.rollback_window = None;
+            if let Some(RollbackWindow { digest, failures_max, .. }) = module.exceeded_window() {
+                module.rollback_window.iter_mut().for_each(|window| window.is_checking = true);
                 let new_failures = module.failures.new_failures();
                 changes.push((
                     name.clone(),
-                    HealthChange::FailureThresholdExceeded { new_failures, failures_max },
+                    HealthChange::FailureThresholdExceeded { digest, new_failures, failures_max },
                 ));
             }
         }
-        changes
+        (changes, due)
     }
 }
 
 impl ModuleHealth {
-    /// In the rollback window, if more primaries fail than allowed: how many may.
-    fn too_many(&self) -> Option<u32> {
-        let RollbackWindow { failures_max, many_namespaces } = self.rollback_window?;
-        let most = usize::try_from(failures_max).unwrap_or(usize::MAX);
-        (self.failures.new_count(many_namespaces) > most).then_some(failures_max)
+    /// Whether the runs succeed, if that has changed since the last report.
+    ///
+    /// # Errors
+    /// If it was reported too often: from when on it may be reported.
+    fn take_runs(&mut self, now: Duration) -> Result<Option<RunHealth>, Duration> {
+        self.is_waiting = false;
+        let runs = self.runs();
+        match &self.reported {
+            Some(reported) if *reported == runs => return Ok(None),
+            Some(_) => self.budget.spend(now).inspect_err(|_| self.is_waiting = true)?,
+            // The first report of a revision replaces one about another.
+            None => {}
+        }
+        self.reported = Some(runs.clone());
+        Ok(Some(runs))
+    }
+
+    /// The rollback window, if more primaries fail than it allows and that is not reported yet.
+    fn exceeded_window(&self) -> Option<RollbackWindow> {
+        let OpenWindow { allowed, is_checking } = self.rollback_window.as_ref()?;
+        let most = usize::try_from(allowed.failures_max).unwrap_or(usize::MAX);
+        let is_exceeded = self.failures.new_count(allowed.many_namespaces) > most;
+        (is_exceeded && !is_checking).then_some(*allowed)
     }
 
     fn runs(&self) -> RunHealth {
@@ -201,160 +258,16 @@ impl ModuleHealth {
         };
         // One message stays as long as its cause does, also if another primary fails with it.
         let failing = reported.filter(|one| cause(one) == cause(first)).unwrap_or(first);
-        let primaries = match failing.forbidden {
-            Some(_) => Count::of(alike),
-            None => Count::default(),
+        let primaries = match (&failing.forbidden, &self.reported) {
+            (Some(_), Some(RunHealth::Fail { primaries, .. })) => {
+                Count::after(alike, Some(*primaries))
+            }
+            (Some(_), _) => Count::after(alike, None),
+            (None, _) => Count::default(),
         };
         RunHealth::Fail { failing: failing.clone(), primaries, refused }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use innkeeper_contract::Kind;
-    use innkeeper_modules::machine::reason;
-
-    use super::*;
-    use crate::reconcile::refusal::ForbiddenWrite;
-
-    fn window(failures_max: u32) -> RollbackWindow {
-        RollbackWindow { failures_max, many_namespaces: false }
-    }
-
-    fn request(name: &str) -> ReconcileRequest {
-        ReconcileRequest { module: "m".into(), key: ObjectKey::new("n", name) }
-    }
-
-    fn failing(reason: &str, message: &str) -> Failing {
-        Failing { reason: reason.into(), message: message.into(), forbidden: None }
-    }
-
-    fn fails(reason: &str, message: &str) -> RunOutcome {
-        failing(reason, message).into()
-    }
-
-    fn succeeds() -> HealthChange {
-        HealthChange::Runs(RunHealth::Succeed(Refused::default()))
-    }
-
-    #[test]
-    fn health_changes_when_the_first_primary_fails_and_when_the_last_recovers() {
-        let health = Health::default();
-        health.record(&request("a"), RunOutcome::default());
-        assert_eq!(health.take_changes(), [("m".into(), succeeds())]);
-        health.record(&request("a"), fails("Trap", "a"));
-        let fail = RunHealth::Fail {
-            failing: failing("Trap", "a"),
-            primaries: Count::default(),
-            refused: Refused::default(),
-        };
-        assert_eq!(health.take_changes(), [("m".into(), HealthChange::Runs(fail))]);
-        health.record(&request("b"), fails("Trap", "b"));
-        health.record(&request("a"), RunOutcome::default());
-        assert_eq!(health.take_changes(), []);
-        health.record(&request("b"), RunOutcome::default());
-        assert_eq!(health.take_changes(), [("m".into(), succeeds())]);
-    }
-
-    fn too_many(health: &Health) -> Option<usize> {
-        health.take_changes().into_iter().find_map(|(_, health_change)| match health_change {
-            HealthChange::FailureThresholdExceeded { new_failures: fresh, .. } => Some(fresh.len()),
-            HealthChange::Runs(_) => None,
-        })
-    }
-
-    #[test]
-    fn in_the_rollback_window_only_new_failures_are_counted() {
-        let health = Health::default();
-        let trap = || fails("Trap", "t");
-        health.record(&request("a"), trap());
-        health.reset("m");
-        health.begin_rollback_window(&"m".into(), window(1));
-        health.record(&request("a"), trap());
-        health.record(&request("b"), trap());
-        assert_eq!(too_many(&health), None, "one that failed before, and one that may");
-        // Other settings in the meantime change nothing about what failed before.
-        health.reset("m");
-        for name in ["a", "b", "c"] {
-            health.record(&request(name), trap());
-        }
-        assert_eq!(too_many(&health), Some(2));
-        health.record(&request("d"), trap());
-        assert_eq!(too_many(&health), None, "it is reported once");
-        // Two of them fail with the previous revision as well.
-        health.exclude("m", ["b", "c"].map(|name| request(name).key));
-        health.begin_rollback_window(&"m".into(), window(1));
-        assert_eq!(too_many(&health), None);
-        health.record(&request("e"), trap());
-        assert_eq!(too_many(&health), Some(2));
-    }
-
-    #[test]
-    fn without_a_rollback_window_no_failure_threshold_applies() {
-        let health = Health::default();
-        health.record(&request("a"), RunOutcome::default());
-        health.reset("m");
-        health.begin_rollback_window(&"m".into(), window(0));
-        health.end_rollback_window("m");
-        health.record(&request("a"), fails("Trap", "t"));
-        assert_eq!(too_many(&health), None);
-    }
-
-    /// The condition of the Module after the changes since the last call, if it changes.
-    fn condition(health: &Health) -> Option<Result<Option<String>, RunFailure>> {
-        health.take_changes().into_iter().find_map(|(_, change)| match change {
-            HealthChange::Runs(runs) => Some(runs.report()),
-            HealthChange::FailureThresholdExceeded { .. } => None,
-        })
-    }
-
-    #[test]
-    fn refused_write_is_named_and_leaves_the_module_healthy() {
-        let health = Health::default();
-        health.begin_rollback_window(&"m".into(), window(0));
-        let refused = || RunOutcome { refused: Some("Invalid".to_owned()), failing: None };
-        health.record(&request("a"), RunOutcome::default());
-        assert_eq!(condition(&health), Some(Ok(None)));
-        health.record(&request("a"), refused());
-        let note = condition(&health).unwrap().unwrap().unwrap();
-        assert!(note.starts_with("Writes for 1 primary are refused: n/a (Invalid)"), "{note}");
-        // It causes no rollback, and a repetition is no news.
-        health.record(&request("a"), refused());
-        assert_eq!(health.take_changes(), []);
-        health.record(&request("a"), RunOutcome::default());
-        assert_eq!(condition(&health), Some(Ok(None)));
-    }
-
-    #[test]
-    fn module_that_lacks_a_right_fails_with_the_number_of_primaries_and_in_the_rollback_window() {
-        let health = Health::default();
-        health.begin_rollback_window(&"m".into(), window(0));
-        let write = Arc::new(ForbiddenWrite {
-            kind: Arc::new(Kind::namespaced("v1", "ConfigMap", "configmaps")),
-            namespace: "n".into(),
-            verb: "create".into(),
-        });
-        let lacks = |message: &str| -> RunOutcome {
-            Failing {
-                reason: reason::FORBIDDEN.to_owned(),
-                message: message.to_owned(),
-                forbidden: Some(write.clone()),
-            }
-            .into()
-        };
-        health.record(&request("a"), lacks("x may not create configmaps"));
-        health.record(&request("b"), lacks("x may not create configmaps elsewhere"));
-        // A guest may choose the same reason.
-        health.record(&request("0"), fails("Forbidden", "the guest says so"));
-        let changes = health.take_changes();
-        let [(_, HealthChange::Runs(runs)), (_, exceeded)] = &changes[..] else {
-            panic!("{changes:?}")
-        };
-        let expected =
-            "The API server refuses writes for 2 primaries: x may not create configmaps.";
-        let RunFailure { rejection, lacks_right } = runs.report().unwrap_err();
-        assert_eq!((&*rejection.reason, &*rejection.message), ("Forbidden", expected));
-        assert!(lacks_right);
-        assert!(matches!(exceeded, HealthChange::FailureThresholdExceeded { .. }), "{exceeded:?}");
-    }
-}
+mod tests;

@@ -24,7 +24,7 @@ impl Supervisor {
         time: Duration,
     ) {
         // The first check looks at the namespaces of the primaries.
-        let window = RollbackWindow { failures_max, many_namespaces: false };
+        let window = RollbackWindow { digest, failures_max, many_namespaces: false };
         self.shared.health.begin_rollback_window(&name.into(), window);
         let replaced = self.rollback.replaced.take();
         self.rollback.previous.extend(replaced.map(|before| (name.to_owned(), before)));
@@ -34,24 +34,26 @@ impl Supervisor {
     /// Drops the previous revision of a module; its failures cause no rollback any more.
     pub(super) fn end_rollback_window(&mut self, name: &str) {
         self.rollback.previous.remove(name);
+        self.latest.rollback_checks.remove(name);
         self.shared.health.end_rollback_window(name);
     }
 
-    /// Asks for a rollback if more than `failures_max` primaries fail that succeed with the
-    /// previous revision. Primaries that fail with both do not count: a user may have broken them
-    /// in the meantime. Nor do primaries for which the previous revision needs the same missing
-    /// right: a rollback would not help. Nor does a right that is missing in one of the namespaces
-    /// with primaries only.
+    /// Asks for a rollback of the revision `digest` if more than `failures_max` primaries fail that
+    /// succeed with the previous revision. Primaries that fail with both do not count: a user may
+    /// have broken them in the meantime. Nor do primaries for which the previous revision needs the
+    /// same missing right: a rollback would not help. Nor does a right that is missing in one of
+    /// the namespaces with primaries only.
     pub(super) fn check_rollback_window(
         &mut self,
         name: &str,
+        digest: Digest,
         new_failures: BTreeMap<ObjectKey, Failing>,
         failures_max: u32,
     ) {
         let Some(previous) = self.rollback.previous.get(name).cloned() else { return };
         let (shared, outbox, module) =
             (self.shared.clone(), self.outbox.clone(), Arc::<str>::from(name));
-        self.spawn("check rollback window", async move {
+        let task = self.shared.env.spawn("check rollback window", async move {
             let many_namespaces = has_many_namespaces(&previous);
             let (mut excluded, mut counted) = (Vec::new(), BTreeMap::new());
             for (key, failing) in without_single_namespace(new_failures, many_namespaces) {
@@ -64,14 +66,14 @@ impl Supervisor {
             let counted: Vec<Failing> =
                 without_single_namespace(counted, many_namespaces).into_values().collect();
             if let Some(rejection) = failure_threshold_exceeded(&counted, failures_max) {
-                let event = Event::FailureThresholdExceeded(rejection);
+                let event = Event::FailureThresholdExceeded { digest, rejection };
                 let _ = outbox.send(SupervisorEvent::input(&*module, event));
             } else {
-                shared.health.exclude(&module, excluded);
-                let window = RollbackWindow { failures_max, many_namespaces };
-                shared.health.begin_rollback_window(&module, window);
+                let window = RollbackWindow { digest, failures_max, many_namespaces };
+                shared.health.continue_rollback_window(&module, window, excluded);
             }
         });
+        self.latest.rollback_checks.insert(name.to_owned(), task);
     }
 }
 

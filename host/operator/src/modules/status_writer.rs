@@ -28,11 +28,10 @@ impl Supervisor {
     }
 
     /// Writes the decision for a revision, also if no revision is active yet.
-    pub(super) async fn write_decision(&mut self, name: &str) -> Option<WriteOutcome> {
-        let decision = self.driver.decision(name)?;
+    pub(super) async fn write_decision(&mut self, name: &str, decision: Report) -> WriteOutcome {
         let live = self.source.live_conditions(name);
         let decision = complete_report(decision, &self.observation(name, &live));
-        Some(self.write_report(name, decision, &live).await)
+        self.write_report(name, decision, &live).await
     }
 
     fn observation<'a>(&'a self, name: &str, live: &'a [Condition]) -> Observation<'a> {

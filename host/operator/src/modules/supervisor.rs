@@ -61,6 +61,8 @@ pub struct Supervisor {
     pub(super) mismatched: BTreeMap<String, BTreeSet<String>>,
     /// The conditions that were reported of each module.
     pub(super) history: BTreeMap<String, ConditionHistory>,
+    /// When the health of a module is reported that changed too often.
+    health_due: Option<Duration>,
 }
 
 /// Permits of tasks.
@@ -90,6 +92,8 @@ pub(super) struct LatestTasks {
     pub(super) reads: BTreeMap<String, Task<()>>,
     /// Previews, and of which candidate.
     pub(super) previews: BTreeMap<String, (Digest, Task<()>)>,
+    /// Runs of the previous revision on primaries that fail in the rollback window.
+    pub(super) rollback_checks: BTreeMap<String, Task<()>>,
 }
 
 /// The revisions that rollbacks may need.
@@ -136,6 +140,7 @@ impl Supervisor {
             schema_reads: SchemaReads::default(),
             mismatched: BTreeMap::new(),
             history: BTreeMap::new(),
+            health_due: None,
         }
     }
 
@@ -158,11 +163,7 @@ impl Supervisor {
                 // This distinguishes a supervisor that is not woken from one that has nothing to
                 // do.
                 () = shared.env.sleep(WAKE_PERIOD) => {}
-                () = shared.health.notify.notified() => {
-                    for (module, change) in shared.health.take_changes() {
-                        self.take_health_change(&module, change).await;
-                    }
-                }
+                () = shared.health.notify.notified() => self.take_health_changes().await,
             }
         }
     }
@@ -202,6 +203,10 @@ impl Supervisor {
                 }
                 self.handle(&module, Event::Retry).await;
             }
+            SupervisorEvent::HealthDue => {
+                self.health_due = None;
+                self.take_health_changes().await;
+            }
             SupervisorEvent::Refetch(module) => self.read_source(&module),
             SupervisorEvent::Mismatched { module, groups } => {
                 self.mismatched.insert(module, groups);
@@ -221,6 +226,9 @@ impl Supervisor {
             SupervisorEvent::SnapshotSaved { module, digest, result } => {
                 self.commit(&module, digest, result).await;
             }
+            SupervisorEvent::RollbackDecided { module, digest } => {
+                self.commit_rollback(&module, digest).await;
+            }
             SupervisorEvent::ReadabilityChanged(module) => {
                 self.read_published_schema(&module);
                 self.write_status(&module).await;
@@ -236,13 +244,27 @@ impl Supervisor {
         }
     }
 
+    async fn take_health_changes(&mut self) {
+        let now = self.shared.elapsed();
+        let (changes, due) = self.shared.health.take_changes(now);
+        for (module, change) in changes {
+            self.take_health_change(&module, change).await;
+        }
+        if let Some(due) = due
+            && self.health_due.is_none_or(|pending| due < pending)
+        {
+            self.health_due = Some(due);
+            self.send_event_after(due.saturating_sub(now), SupervisorEvent::HealthDue);
+        }
+    }
+
     async fn take_health_change(&mut self, module: &str, change: HealthChange) {
         match change {
             HealthChange::Runs(runs) => {
                 self.handle(module, Event::Health(runs.report())).await;
             }
-            HealthChange::FailureThresholdExceeded { new_failures, failures_max } => {
-                self.check_rollback_window(module, new_failures, failures_max);
+            HealthChange::FailureThresholdExceeded { digest, new_failures, failures_max } => {
+                self.check_rollback_window(module, digest, new_failures, failures_max);
             }
         }
     }

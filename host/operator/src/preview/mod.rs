@@ -15,9 +15,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::{KindState, Lookup};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
-use innkeeper_modules::{
-    Adoption, CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions,
-};
+use innkeeper_modules::{CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -93,7 +91,7 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &OpenRev
         client: &candidate.client,
         module: candidate.name(),
         namespaces: &settings.namespaces,
-        adoption: settings.adopts_now().then(Adoption::default),
+        adopts: settings.adopts_now(),
         grant: &grant,
         object_checks: &shared.object_checks,
     };

@@ -8,6 +8,7 @@ mod apply;
 mod conflicts;
 mod drift;
 mod finalizer;
+mod overlap;
 mod policies;
 mod preview;
 mod reconcile;

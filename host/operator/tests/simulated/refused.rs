@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Script, Setup, Stage, block_on, complete, condition, config_map, desired};
+use crate::support::{
+    Script, Sent, Setup, Stage, block_on, complete, condition, config_map, desired,
+};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -222,5 +224,31 @@ fn revision_that_lacks_a_right_for_a_verb_that_the_previous_one_does_not_need_is
         // Then the previous one is active again: it has nothing to write.
         assert_eq!(version(&stage).await, "1.0.0");
         stage.until_primary("one", "Synced", "True", "Applied").await;
+    });
+}
+
+#[test]
+fn primary_that_is_refused_again_and_again_does_not_flood_the_status_of_the_module() {
+    block_on(async {
+        // Given a primary that a tenant breaks and corrects, every second for two minutes.
+        let stage = Stage::start(Script::new()).await;
+        let mut invalid = config_map("a", "1");
+        invalid["data"] = json!({"no key": "1"});
+        let bad = complete(&desired(&[invalid]));
+        stage.create("one", &one("a")).await;
+        stage.settle().await;
+        stage.proxy().take();
+        for second in 0..120 {
+            let spec = if second % 2 == 0 { &bad } else { &one("a") };
+            stage.set_spec("one", spec).await;
+            stage.pass(1).await;
+        }
+        let is_status = |one: &&Sent| one.path.ends_with("/modules/scripts/status");
+        let writes = stage.proxy().take().iter().filter(is_status).count();
+        assert!((5..=14).contains(&writes), "{writes} writes of the Module's status");
+
+        // When it stays broken, then the Module says so.
+        stage.set_spec("one", &bad).await;
+        stage.until_module("Healthy", "True", "SomeWritesRefused").await;
     });
 }

@@ -1,8 +1,11 @@
-//! A rollback by a user: what holds it, and what it never activates.
+//! Rollbacks by a user and by the host: what holds them, what they write first, and what they never
+//! activate.
 
 use serde_json::{Value, json};
 
-use crate::support::{Script, Stage, block_on, config_map, count, desired};
+use crate::support::{
+    Reply, Script, Sent, Stage, block_on, complete, config_map, count, desired, refusal,
+};
 
 /// A stage with a primary whose active revision has made the objects `a` and `new`; the revision
 /// before it desires `a` only.
@@ -113,7 +116,7 @@ fn rolled_back_revision_is_not_tried_again_by_a_host_that_finds_its_old_approval
     block_on(async {
         // Given a revision that a user approved, and that failed in its rollback window.
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
-        let complete = |value: &str| json!({"complete": desired(&[config_map("a", value)])});
+        let complete = |value: &str| complete(&desired(&[config_map("a", value)]));
         let stage = Stage::start(Script::new()).await;
         stage.create("one", &complete("1")).await;
         stage.settle().await;
@@ -132,5 +135,94 @@ fn rolled_back_revision_is_not_tried_again_by_a_host_that_finds_its_old_approval
         let after = status(&stage).await;
         assert_eq!(after["digest"], first);
         assert_eq!(after["candidate"]["state"], "Rejected", "{after:#}");
+    });
+}
+
+/// A stage whose second revision fails for the primary `one` as soon as its spec changes, and the
+/// digests of the two revisions.
+async fn stage_with_a_failing_revision() -> (Stage, [Value; 2]) {
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    let stage = Stage::start(Script::new()).await;
+    stage.create("one", &complete(&desired(&[config_map("a", "1")]))).await;
+    stage.settle().await;
+    let first = status(&stage).await["digest"].clone();
+    stage.push(&Script::new().when("\"value\":\"2\"", &desired(&[secret]))).await;
+    stage.until_module("Ready", "True", "RevisionActive").await;
+    let second = status(&stage).await["digest"].clone();
+    stage.settle().await;
+    stage.proxy().take();
+    (stage, [first, second])
+}
+
+/// Whether the request writes that a revision is active.
+fn is_decision(sent: &Sent, digest: &Value) -> bool {
+    sent.path.ends_with("/modules/scripts/status") && sent.body["status"]["digest"] == *digest
+}
+
+#[test]
+fn rollback_of_the_host_is_written_before_the_previous_revision_writes() {
+    block_on(async {
+        let (stage, [first, second]) = stage_with_a_failing_revision().await;
+
+        // When the active revision fails.
+        stage.set_spec("one", &complete(&desired(&[config_map("a", "2")]))).await;
+        stage.until_module("Ready", "False", "RolledBack").await;
+        stage.settle().await;
+
+        // Then one write of the status has the whole decision, and the previous revision writes
+        // after it.
+        let sent = stage.proxy().take();
+        let decisions: Vec<usize> =
+            (0..sent.len()).filter(|at| is_decision(&sent[*at], &first)).collect();
+        let write = sent.iter().position(|one| one.line() == "apply configmaps/a").unwrap();
+        assert!(decisions[0] < write, "{decisions:?} {write}");
+        assert_eq!(sent[decisions[0]].body["status"]["rejected"][0]["digest"], second);
+        assert_eq!(stage.config_map("a").await.unwrap()["data"]["value"], "2");
+    });
+}
+
+#[test]
+fn rollback_whose_decision_is_lost_or_refused_is_neither_forgotten_nor_repeated() {
+    block_on(async {
+        for is_stored in [false, true] {
+            // Given a host whose write of the decision is refused, or is stored without an answer.
+            let (stage, [first, second]) = stage_with_a_failing_revision().await;
+            let to = first.clone();
+            stage.proxy().intercept(move |sent| match is_decision(sent, &to) {
+                true if is_stored => Reply::Lose,
+                true => refusal(500, "InternalError", "the disk is full"),
+                false => Reply::Forward,
+            });
+            stage.set_spec("one", &complete(&desired(&[config_map("a", "2")]))).await;
+            // The host finds a stored decision when it tries again.
+            stage.pass(if is_stored { 1 } else { 20 }).await;
+
+            // Then the previous revision has written nothing.
+            let decided = if is_stored { &first } else { &second };
+            assert_eq!(status(&stage).await["digest"], *decided);
+            assert_eq!(stage.config_map("a").await.unwrap()["data"]["value"], "1");
+            assert_eq!(stage.writes().iter().filter(|one| one.contains("configmaps")).count(), 0);
+
+            // When the host dies, and its next writes succeed.
+            let stage = if is_stored {
+                let stopped = stage.stop().await;
+                stopped.proxy().forward();
+                stopped.start().await
+            } else {
+                stage.proxy().forward();
+                stage
+            };
+            stage.pass(60).await;
+
+            // Then the previous revision is active, once, and the failing one is rejected.
+            let after = status(&stage).await;
+            assert_eq!((&after["digest"], &after["history"][0]["digest"]), (&first, &second));
+            assert_eq!(after["rejected"].as_array().map(Vec::len), Some(1), "{after:#}");
+            assert_eq!(after["rejected"][0]["digest"], second);
+            assert_eq!(after["rejected"][0]["reason"], "RolledBack");
+            assert_eq!(stage.config_map("a").await.unwrap()["data"]["value"], "2");
+            let decisions = stage.proxy().take();
+            assert!(!decisions.iter().any(|one| is_decision(one, &second)), "it went forward");
+        }
     });
 }

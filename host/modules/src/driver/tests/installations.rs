@@ -140,7 +140,7 @@ fn definitions_are_adopted_once_the_module_is_not_paused() {
 fn grant_of_definitions_follows_the_spec_and_ends_with_the_module() {
     let mut driver = driver();
     let grant = |driver: &Driver<Fake>| {
-        let CrdGrant { groups, adopts } = driver.crd_grant("m");
+        let CrdGrant { groups, adopts, .. } = driver.crd_grant("m");
         (groups.into_iter().collect::<Vec<_>>().join(","), adopts)
     };
     assert_eq!(grant(&driver), (String::new(), false));
@@ -154,4 +154,15 @@ fn grant_of_definitions_follows_the_spec_and_ends_with_the_module() {
     assert_eq!(grant(&driver), ("a.io".to_owned(), false));
     driver.handle("m", Event::Deleting);
     assert_eq!(grant(&driver), (String::new(), false));
+}
+
+#[test]
+fn grant_of_definitions_follows_the_present_approval() {
+    let mut driver = driver();
+    driver.handle("m", module(1, &adopter(json!({}))));
+    let change = Digest::of(b"change");
+    for approve in [Some(change), None] {
+        driver.handle("m", Event::Approval { approve, reject: None });
+        assert_eq!(driver.crd_grant("m").approved, approve);
+    }
 }

@@ -208,11 +208,13 @@ fn no_two_active_revisions_overlap_in_any_order_of_events() {
                 5 | 6 => previewed(revisions[answered], u32::from(roll(4) == 0)),
                 7 | 8 => Event::Committed { digest, result: Ok(()) }.into(),
                 9 => Event::Approval { approve: Some(digest), reject: None }.into(),
-                10 => Event::Retry.into(),
+                10 if roll(2) > 0 => Event::Retry.into(),
+                10 => Event::RollbackCommitted { digest, result: Ok(()) }.into(),
                 _ if roll(4) > 0 => Event::RollbackWindowOver(digest).into(),
                 _ => {
-                    let failed = Rejection::new("Trap", "trapped", RetryPolicy::Later);
-                    Event::FailureThresholdExceeded(failed).into()
+                    let rejection = Rejection::new("Trap", "trapped", RetryPolicy::Later);
+                    let digest = driver.active_digest(name).unwrap_or(digest);
+                    Event::FailureThresholdExceeded { digest, rejection }.into()
                 }
             };
             let actions = driver.handle(name, input);
@@ -225,4 +227,69 @@ fn no_two_active_revisions_overlap_in_any_order_of_events() {
         }
     }
     assert!(activations > 1000, "{activations} activations");
+}
+
+/// The modules that are to be tried again.
+fn retried(actions: &[Action<Fake>]) -> Vec<String> {
+    let names = actions.iter().filter_map(|action| match action {
+        Action::RetryOverlapping(names) => Some(names.clone()),
+        _ => None,
+    });
+    names.flatten().collect()
+}
+
+/// Two modules with separate namespaces, of which `b` asks for all namespaces.
+fn overlapping_spec() -> Driver<Fake> {
+    let mut driver = driver();
+    for (name, namespace) in [("a", "here"), ("b", "there")] {
+        let spec = with(json!({"namespaces": [namespace]}));
+        handle_as(&mut driver, name, named(name, 1, &spec, &json!({})));
+        handle_as(&mut driver, name, source("x"));
+        handle_as(&mut driver, name, loaded("x", |_| {}));
+    }
+    handle_as(&mut driver, "b", named("b", 2, &spec(), &json!({})));
+    assert_eq!(reason_of(&driver, "b"), "PrimaryOverlap");
+    driver
+}
+
+#[test]
+fn overlapping_spec_is_tried_again_when_the_other_module_changes_or_goes() {
+    // Other events of the other module retry nothing.
+    let mut driver = overlapping_spec();
+    assert!(retried(&handle_as(&mut driver, "a", Event::Health(Ok(None)).into())).is_empty());
+    let elsewhere = with(json!({"namespaces": ["elsewhere"]}));
+    let actions = handle_as(&mut driver, "a", named("a", 2, &elsewhere, &json!({})));
+    assert_eq!(retried(&actions), ["b"]);
+    handle_as(&mut driver, "b", Input::RetryOverlapping);
+    assert_eq!(reason_of(&driver, "b"), "PrimaryOverlap", "it still overlaps");
+    let actions = handle_as(&mut driver, "a", Input::Gone);
+    assert_eq!(retried(&actions), ["b"]);
+    handle_as(&mut driver, "b", Input::RetryOverlapping);
+    assert_eq!(reason_of(&driver, "b"), "RevisionActive");
+    assert!(driver.active_revision("b").unwrap().settings.namespaces.is_empty());
+}
+
+#[test]
+fn overlapping_spec_that_the_account_does_not_allow_any_more_is_not_tried_again() {
+    let mut driver = overlapping_spec();
+    let Input::Module(module) = named("b", 2, &spec(), &json!({})) else { panic!("a Module") };
+    let rejection = Rejection::new("AccountNotAllowed", "no", RetryPolicy::Later);
+    handle_as(&mut driver, "b", Input::NotAllowed { module, rejection });
+    assert!(retried(&handle_as(&mut driver, "a", Input::Gone)).is_empty());
+    handle_as(&mut driver, "b", Input::RetryOverlapping);
+    let settings = &driver.active_revision("b").unwrap().settings;
+    assert_eq!(settings.namespaces, ["there".to_owned()].into());
+}
+
+#[test]
+fn overlapping_candidate_is_tried_again_when_the_rollback_window_of_the_other_is_over() {
+    let mut driver = driver();
+    activate(&mut driver, "a", "all", &json!({}));
+    activate(&mut driver, "a", "x", &json!({"class": "x"}));
+    activate(&mut driver, "b", "y", &json!({"class": "y"}));
+    assert_eq!(reason_of(&driver, "b"), "PrimaryOverlap");
+    let over = Event::RollbackWindowOver(component("x").digest);
+    assert_eq!(retried(&handle_as(&mut driver, "a", over.into())), ["b"]);
+    let actions = handle_as(&mut driver, "b", Input::RetryOverlapping);
+    assert!(actions.iter().any(|action| matches!(action, Action::Load(_))));
 }

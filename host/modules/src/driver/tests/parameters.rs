@@ -113,7 +113,10 @@ fn rollback_uses_parameters_that_fit_the_previous_revision() {
     handle(&mut driver, with_schema("b", &text()));
     assert_eq!(parameters(&driver), json!({"size": "x"}));
     let rejection = Rejection::new("GuestTrapped", "trapped", RetryPolicy::Later);
-    let actions = handle(&mut driver, Event::FailureThresholdExceeded(rejection));
+    let digest = component("b").digest;
+    driver.handle("m", Event::FailureThresholdExceeded { digest, rejection });
+    let committed = Event::RollbackCommitted { digest: component("a").digest, result: Ok(()) };
+    let actions = handle(&mut driver, committed);
     assert_eq!(parameters(&driver), json!({"size": 1}), "{:?}", actions.iter().map(show));
     assert_eq!(ready(&driver), ("False".into(), "InvalidParameters".into()));
 }

@@ -12,11 +12,16 @@ fn only_the_present_source_becomes_active_in_any_order_of_events() {
         let mut driver = driver();
         let mut world = World::default();
         for _ in 0..60 {
-            let input = world.next_input(&mut dice);
+            let input = world.next_input(&mut dice, driver.active_digest("m"));
             world.feed(&mut driver, input, seed);
         }
-        // At the end: a spec and a source that last, and all answers.
+        // At the end: all answers, so that no rollback follows the approval; then a spec and a
+        // source that last, and all answers.
         world.generation += if world.generation % 5 == 4 { 2 } else { 1 };
+        for _ in 0..20 {
+            let Some(input) = world.answer() else { break };
+            world.feed(&mut driver, input, seed);
+        }
         let digest = component("good").digest.to_string();
         let annotations = json!({"innkeeper.dev/approve": digest});
         world.feed(&mut driver, annotated(world.generation, &spec(), &annotations), seed);
@@ -54,12 +59,13 @@ struct World {
     installing: Vec<CrdInstallation>,
     previewing: Vec<Digest>,
     committing: Vec<Digest>,
+    rolling_back: Vec<Digest>,
     retry: bool,
     version: u64,
 }
 
 impl World {
-    fn next_input(&mut self, dice: &mut Dice) -> Input<Fake> {
+    fn next_input(&mut self, dice: &mut Dice, active: Option<Digest>) -> Input<Fake> {
         match dice.roll(10) {
             0 | 1 => {
                 self.generation += 1;
@@ -82,12 +88,11 @@ impl World {
                 self.source = Some(name);
                 source(name)
             }
-            6 if dice.roll(3) == 0 => Event::FailureThresholdExceeded(Rejection::new(
-                "Trap",
-                "trapped",
-                RetryPolicy::Later,
-            ))
-            .into(),
+            6 if dice.roll(3) == 0 => {
+                let rejection = Rejection::new("Trap", "trapped", RetryPolicy::Later);
+                let digest = active.unwrap_or(component("good").digest);
+                Event::FailureThresholdExceeded { digest, rejection }.into()
+            }
             6 => Event::Retry.into(),
             _ => self.answer().unwrap_or(Event::Health(Ok(None)).into()),
         }
@@ -142,12 +147,35 @@ impl World {
             let result = if self.generation % 5 == 0 { Err(refused) } else { Ok(()) };
             return Some(Event::Committed { digest, result }.into());
         }
+        if !self.rolling_back.is_empty() {
+            let digest = self.rolling_back.remove(0);
+            let refused = Rejection::new("NotCommitted", "not committed", RetryPolicy::Later);
+            let result = if self.generation % 5 == 0 { Err(refused) } else { Ok(()) };
+            return Some(Event::RollbackCommitted { digest, result }.into());
+        }
         std::mem::take(&mut self.retry).then_some(Event::Retry.into())
     }
 
     /// Hands an input to the driver, records its actions, and checks the invariants.
     fn feed(&mut self, driver: &mut Driver<Fake>, input: Input<Fake>, seed: u64) {
-        for action in driver.handle("m", input) {
+        let decision = match &input {
+            Input::Event(Event::Committed { digest, result: Ok(()) }) => {
+                driver.decision("m", *digest)
+            }
+            Input::Event(Event::RollbackCommitted { result: Ok(()), .. }) => {
+                driver.rollback_decision("m")
+            }
+            _ => None,
+        };
+        let actions = driver.handle("m", input);
+        if let Some(decision) = decision {
+            let report = driver.report("m").unwrap();
+            for member in ["digest", "history", "rejected"] {
+                let (written, after) = (decision.members.get(member), report.members.get(member));
+                assert_eq!(written, after, "seed {seed}: {member} differs from the decision");
+            }
+        }
+        for action in actions {
             match action {
                 Action::Load(job) => {
                     assert!(self.loading.is_empty(), "seed {seed}: two loads at once");
@@ -162,6 +190,7 @@ impl World {
                     assert_eq!(held, Some(digest), "seed {seed}: no component to save");
                     self.committing.push(digest);
                 }
+                Action::CommitRollback(digest) => self.rolling_back.push(digest),
                 Action::FetchSnapshot(_) => {
                     panic!("seed {seed}: no revision was active before the start")
                 }
@@ -183,6 +212,7 @@ impl World {
                 | Action::BeginRollbackWindow { .. }
                 | Action::EndRollbackWindow
                 | Action::ReinstallLater
+                | Action::RetryOverlapping(_)
                 | Action::CheckParameters(_)
                 | Action::SaveSnapshot(_) => {}
             }

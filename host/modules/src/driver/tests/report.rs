@@ -50,7 +50,7 @@ fn decision_is_only_in_the_report_that_writes_it() {
     driver.handle("m", Input::Previewed { digest, result: Ok(Preview::default()) });
     // Its snapshot is not saved yet: a restarted host is to find the revision before.
     assert_eq!(digests(driver.report("m")), (short("a"), None));
-    assert_eq!(digests(driver.decision("m")), (short("b"), short("a")));
+    assert_eq!(digests(driver.decision("m", component("b").digest)), (short("b"), short("a")));
     driver.handle("m", Event::Committed { digest, result: Ok(()) });
     assert_eq!(digests(driver.report("m")), (short("b"), short("a")));
 }
@@ -125,7 +125,15 @@ fn old_preview_is_not_reported_when_its_revision_is_active_again_without_one() {
     }
     assert_eq!(host.report("m").unwrap().members["preview"]["digest"], json!(hex("c")));
     let rejection = Rejection::new("GuestTrapped", "it traps", RetryPolicy::Later);
-    host.handle("m", Event::FailureThresholdExceeded(rejection));
+    let digest = component("c").digest;
+    host.handle("m", Event::FailureThresholdExceeded { digest, rejection });
+    // Every report contains the decision, also one that follows a failed write of the decision.
+    let decision = host.rollback_decision("m").unwrap();
+    assert_eq!(host.report("m").unwrap(), decision);
+    let digest = component("b").digest;
+    host.handle("m", Event::RollbackCommitted { digest, result: Ok(()) });
+    // The decision is the whole new status: no second write follows.
+    assert_eq!(host.report("m").unwrap(), decision);
     let members = host.report("m").unwrap().members;
     assert_eq!((&members["digest"], members.get("preview")), (&json!(hex("b")), None));
 }

@@ -42,7 +42,12 @@ fn possible_events(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         ),
         (approve(name), "approved"),
         (reject(name), "rejected"),
-        (too_many_failures(), "too many failures"),
+        (too_many_failures(name), "too many failures"),
+        (Event::RollbackCommitted { digest, result: Ok(()) }, "rollback is written"),
+        (
+            Event::RollbackCommitted { digest, result: Err(refusal(RetryPolicy::Later)) },
+            "rollback is not written",
+        ),
         (Event::RollbackWindowOver(digest), "rollback window is over"),
         (Event::Retry, "time to try again"),
         (Event::Deleting, "Module is deleted"),
@@ -70,6 +75,7 @@ fn walk() -> Transitions {
             (revisions.is_restored_lost, machine.spec.rollout.strategy == Strategy::Guarded),
             (machine.progress.is_outdated, machine.progress.reusable.is_some()),
             (machine.approvals.approved, rejected, machine.is_tearing_down()),
+            machine.rollback.is_some(),
         )
     };
     let mut transitions = Transitions::new();

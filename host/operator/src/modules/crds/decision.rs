@@ -69,6 +69,11 @@ impl ForeignDefinition {
             display_losses: crd_compat::display_losses(installed, &request.definition),
         }
     }
+
+    /// Whether the module's definition takes something away from it.
+    pub(super) fn is_narrowed(&self) -> bool {
+        !self.narrowing.is_empty()
+    }
 }
 
 fn guarded_by(mut body: Value, name: &str, value: &str) -> Value {

@@ -13,29 +13,48 @@ const EXACT_MAX: usize = 10;
 const NAMED_MAX: usize = 3;
 
 /// A number of primaries: exact up to ten, then a power of ten below it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count(usize);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// So many.
+    Exact(usize),
+    /// More than this.
+    MoreThan(usize),
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self::Exact(0)
+    }
+}
 
 impl Count {
-    /// The rough count of a number.
-    pub fn of(number: usize) -> Self {
+    /// The rough count of a number. It becomes rougher than the count `before` only once the number
+    /// is a fifth above the bound, so that it does not change with each primary at the bound.
+    pub fn after(number: usize, before: Option<Self>) -> Self {
         if number <= EXACT_MAX {
-            return Self(number);
+            return Self::Exact(number);
         }
         let mut below = EXACT_MAX;
         while let Some(next) = below.checked_mul(10).filter(|next| *next < number) {
             below = next;
         }
-        Self(below + 1)
+        let is_near = number <= below + below / 5;
+        match before {
+            Some(Self::Exact(count)) if is_near && below == EXACT_MAX && count > 0 => {
+                Self::Exact(number)
+            }
+            Some(Self::MoreThan(bound)) if is_near && bound < below => Self::MoreThan(bound),
+            _ => Self::MoreThan(below),
+        }
     }
 }
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            1 => f.write_str("1 primary"),
-            number if number <= EXACT_MAX => write!(f, "{number} primaries"),
-            number => write!(f, "more than {} primaries", number - 1),
+        match self {
+            Self::Exact(1) => f.write_str("1 primary"),
+            Self::Exact(number) => write!(f, "{number} primaries"),
+            Self::MoreThan(bound) => write!(f, "more than {bound} primaries"),
         }
     }
 }
@@ -51,7 +70,7 @@ impl Refused {
     /// The primaries with refused writes. Those that were named `before` stay named as long as all
     /// of them are refused for the same reason.
     pub fn of(refused: &BTreeMap<ObjectKey, String>, before: Option<&Self>) -> Self {
-        let primaries = Count::of(refused.len());
+        let primaries = Count::after(refused.len(), before.map(|before| before.primaries));
         let stays = |before: &&Self| {
             before.primaries == primaries
                 && before.named.iter().all(|(key, reason)| refused.get(key) == Some(reason))
@@ -71,7 +90,7 @@ impl Refused {
         let named = self.named.iter().map(|(key, reason)| format!("{key} ({reason})"));
         let named = named.collect::<Vec<_>>().join(", ");
         let primaries = self.primaries;
-        let more = if self.named.len() < self.primaries.0 { " and more" } else { "" };
+        let more = if primaries == Count::Exact(self.named.len()) { "" } else { " and more" };
         Some(format!(
             "Writes for {primaries} are refused: {named}{more}; the condition Synced of each primary says why."
         ))
@@ -97,8 +116,31 @@ mod tests {
             (101, "more than 100 primaries"),
             (5_000, "more than 1000 primaries"),
         ] {
-            assert_eq!(Count::of(number).to_string(), expected, "{number}");
+            assert_eq!(Count::after(number, None).to_string(), expected, "{number}");
         }
+    }
+
+    #[test]
+    fn count_at_a_bound_does_not_change_with_each_primary() {
+        let counts = |numbers: &[usize]| {
+            let mut count = None;
+            let mut shown = Vec::new();
+            for number in numbers {
+                count = Some(Count::after(*number, count));
+                shown.extend(count.map(|one| one.to_string()));
+            }
+            shown
+        };
+        let exact = ["10 primaries", "11 primaries", "12 primaries"];
+        assert_eq!(counts(&[10, 11, 12]), exact);
+        let ten = "more than 10 primaries";
+        assert_eq!(counts(&[10, 13, 11, 12]), ["10 primaries", ten, ten, ten]);
+        assert_eq!(counts(&[10, 13, 10]), ["10 primaries", ten, "10 primaries"]);
+        let hundred = "more than 100 primaries";
+        assert_eq!(counts(&[99, 101, 99, 120]), [ten; 4]);
+        assert_eq!(counts(&[99, 121, 101, 100]), [ten, hundred, hundred, ten]);
+        // Many at once.
+        assert_eq!(counts(&[1, 101]), ["1 primary", hundred]);
     }
 
     #[test]

@@ -361,6 +361,11 @@ impl Stopped {
         Api::simulated(self.simulator.clone())
     }
 
+    /// The proxy between operator and cluster.
+    pub(crate) fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
     /// Deletes the Module.
     pub(crate) async fn delete_module(&self) {
         self.api().delete(MODULE_PATH).await.unwrap();
