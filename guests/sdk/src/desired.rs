@@ -80,8 +80,8 @@ impl<T: Apply + 'static> IntoObject<ByApply> for T {
 
 /// [`Apply`] as a trait object, so that one list holds objects of several kinds.
 pub(crate) trait AnyObject {
-    fn api_version(&self) -> &'static str;
-    fn kind(&self) -> &'static str;
+    fn api_version(&self) -> &str;
+    fn kind(&self) -> &str;
     fn metadata(&self) -> &Metadata;
     fn metadata_mut(&mut self) -> &mut Metadata;
     fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()>;
@@ -97,11 +97,11 @@ struct Typed<'a, T> {
 }
 
 impl<T: Apply> AnyObject for T {
-    fn api_version(&self) -> &'static str {
+    fn api_version(&self) -> &str {
         T::API_VERSION
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> &str {
         T::KIND
     }
 
@@ -133,7 +133,7 @@ impl DesiredObject {
     }
 
     /// Returns the object's kind.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &str {
         self.object.kind()
     }
 

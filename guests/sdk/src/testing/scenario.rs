@@ -2,6 +2,7 @@ use std::marker::PhantomData;
 
 use serde_json::{Value, json};
 
+use super::parameter_kinds::with_kinds;
 use super::{FakeReader, Run};
 use crate::reconciler::reconcile_text;
 use crate::{Readiness, ReadinessState, Reconciler, Resource, Unapplied};
@@ -105,6 +106,15 @@ impl<R: Reconciler> Scenario<R> {
 
     /// Sets the Module's `spec.parameters`.
     pub fn parameters(mut self, parameters: Value) -> Self {
+        let manifest = with_kinds(R::describe(), &parameters);
+        self.reader.declare(&manifest);
+        // The primary has the kind of a parameter unless the test gives it another one.
+        let default = R::Primary::kind();
+        if self.primary["kind"] == default.kind && self.primary["apiVersion"] == default.api_version
+        {
+            self.primary["apiVersion"] = manifest.primary.api_version.into();
+            self.primary["kind"] = manifest.primary.kind.into();
+        }
         self.parameters = parameters;
         self
     }
@@ -153,7 +163,8 @@ impl<R: Reconciler> Scenario<R> {
     /// Runs the guest once.
     pub fn run(&self) -> Run {
         let outcome = reconcile_text::<R>(&self.reader, &self.document());
-        Run::new(&outcome, &R::describe(), self.reader.logged())
+        let manifest = with_kinds(R::describe(), &self.parameters);
+        Run::new(&outcome, &manifest, self.reader.logged())
     }
 }
 
