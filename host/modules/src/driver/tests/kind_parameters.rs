@@ -12,7 +12,7 @@ fn name(kind: &str) -> Value {
     json!({"apiVersion": "v1", "kind": kind})
 }
 
-fn with_parameters(generation: i64, parameters: Value) -> Input<Fake> {
+fn with_parameters(generation: i64, parameters: &Value) -> Input<Fake> {
     module(
         generation,
         &with(json!({"parameters": parameters, "rollout": {"strategy": "Immediate"}})),
@@ -82,7 +82,7 @@ fn ready(driver: &Driver<Fake>) -> (String, String) {
     (ready.reason, ready.message)
 }
 
-fn active(parameters: Value) -> Driver<Fake> {
+fn active(parameters: &Value) -> Driver<Fake> {
     let mut driver = driver();
     driver.handle("m", with_parameters(1, parameters));
     driver.handle("m", source("a"));
@@ -92,7 +92,7 @@ fn active(parameters: Value) -> Driver<Fake> {
 
 #[test]
 fn guest_is_activated_with_the_kinds_of_its_parameters() {
-    let driver = active(json!({"target": name("Service"), "copies": [name("Secret")]}));
+    let driver = active(&json!({"target": name("Service"), "copies": [name("Secret")]}));
     let (primary, owned, _) = kinds(&driver);
     assert_eq!((&*primary, owned), ("Service", vec!["ConfigMap".into(), "Secret".into()]));
     let status = driver.report("m").unwrap().members;
@@ -102,13 +102,13 @@ fn guest_is_activated_with_the_kinds_of_its_parameters() {
 
 #[test]
 fn guest_is_activated_with_the_default_primary_when_the_parameter_is_left_out() {
-    assert_eq!(kinds(&active(json!({}))).0, "Pod");
+    assert_eq!(kinds(&active(&json!({}))).0, "Pod");
 }
 
 #[test]
 fn candidate_whose_kind_is_not_served_is_refused_and_tried_again() {
     let mut driver = driver();
-    driver.handle("m", with_parameters(1, json!({"target": name("Service")})));
+    driver.handle("m", with_parameters(1, &json!({"target": name("Service")})));
     driver.handle("m", source("a"));
     let job = check_of(&driver.handle("m", loaded("a", described)));
     assert_eq!(job.known_kinds, []);
@@ -124,7 +124,7 @@ fn candidate_whose_kind_is_not_served_is_refused_and_tried_again() {
 #[test]
 fn guest_whose_kinds_were_not_found_is_never_activated() {
     let mut driver = driver();
-    driver.handle("m", with_parameters(1, json!({})));
+    driver.handle("m", with_parameters(1, &json!({})));
     driver.handle("m", source("a"));
     let job = check_of(&driver.handle("m", loaded("a", described)));
     handle(&mut driver, answer(&job, Ok(None)));
@@ -134,8 +134,8 @@ fn guest_whose_kinds_were_not_found_is_never_activated() {
 
 #[test]
 fn parameters_that_name_another_primary_are_refused_and_the_active_revision_stays() {
-    let mut driver = active(json!({"target": name("Service")}));
-    let actions = handle_found(&mut driver, with_parameters(2, json!({"target": name("Node")})));
+    let mut driver = active(&json!({"target": name("Service")}));
+    let actions = handle_found(&mut driver, with_parameters(2, &json!({"target": name("Node")})));
     assert!(!actions.iter().any(|action| matches!(action, Action::Serve(_))));
     assert_eq!(kinds(&driver).0, "Service");
     let (reason, message) = ready(&driver);
@@ -145,14 +145,15 @@ fn parameters_that_name_another_primary_are_refused_and_the_active_revision_stay
     driver.handle("m", source("b"));
     handle_found(&mut driver, loaded("b", described));
     assert_eq!(kinds(&driver).0, "Service");
-    driver.handle("m", with_parameters(3, json!({"target": name("Service")})));
+    driver.handle("m", with_parameters(3, &json!({"target": name("Service")})));
     assert_ne!(ready(&driver).0, "PrimaryKindChanged");
 }
 
 #[test]
 fn owned_kinds_follow_the_parameters_and_earlier_ones_are_pruned() {
-    let mut driver = active(json!({"copies": [name("Secret")]}));
-    let actions = handle_found(&mut driver, with_parameters(2, json!({"copies": name("Service")})));
+    let mut driver = active(&json!({"copies": [name("Secret")]}));
+    let actions =
+        handle_found(&mut driver, with_parameters(2, &json!({"copies": name("Service")})));
     assert!(actions.iter().any(|action| matches!(action, Action::Serve(_))));
     let (_, owned, dropped) = kinds(&driver);
     assert_eq!(owned, ["ConfigMap", "Service"]);
@@ -176,7 +177,7 @@ fn owned_kinds_follow_the_parameters_and_earlier_ones_are_pruned() {
 
 #[test]
 fn restored_revision_may_use_the_kinds_of_the_status_while_they_are_not_served() {
-    let status = active(json!({"target": name("Service"), "copies": [name("Secret")]}));
+    let status = active(&json!({"target": name("Service"), "copies": [name("Secret")]}));
     let status = Value::Object(status.report("m").unwrap().members);
     let mut driver = driver();
     let document = json!({
