@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::logs::{self, LogClock, LogFormat};
 use crate::out::Page;
+use crate::parameter_kinds::with_parameters;
 use crate::{code_cache, component, objects, out, rbac};
 
 /// Maximum time until all modules are active, in virtual time.
@@ -107,11 +108,12 @@ struct TestModules {
 }
 
 impl TestModules {
-    /// Reads those of the flags or of the folder.
+    /// Reads those of the flags or of the folder. `definitions` are objects of the suite, some of
+    /// which may be definitions of kinds that parameters name.
     ///
     /// # Errors
     /// If there is none, or one cannot be used.
-    fn read(arguments: &Arguments) -> anyhow::Result<Self> {
+    fn read(arguments: &Arguments, definitions: &[Value]) -> anyhow::Result<Self> {
         let mut all = Self::default();
         for file in &arguments.guests {
             let opened = component::open(file)?;
@@ -131,7 +133,7 @@ impl TestModules {
             None => Some(&default).filter(|default| all.modules.is_empty() && default.is_dir()),
         };
         if let Some(folder) = folder {
-            all.read_folder(folder)?;
+            all.read_folder(folder, definitions)?;
         }
         if all.modules.is_empty() {
             bail!(
@@ -142,7 +144,7 @@ impl TestModules {
         Ok(all)
     }
 
-    fn read_folder(&mut self, folder: &Path) -> anyhow::Result<()> {
+    fn read_folder(&mut self, folder: &Path, definitions: &[Value]) -> anyhow::Result<()> {
         let unreadable = || format!("--modules: cannot read {}", folder.display());
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).with_context(unreadable)? {
@@ -172,7 +174,10 @@ impl TestModules {
                 })?;
                 let opened = component::open(&path)?;
                 module["spec"]["source"]["file"] = path.display().to_string().into();
-                self.add(module, opened.guest.manifest());
+                let parameters = module.pointer("/spec/parameters").unwrap_or(&Value::Null);
+                let guest = with_parameters(&opened.guest, parameters, definitions)
+                    .with_context(|| format!("{place}: cannot use the kinds of the parameters"))?;
+                self.add(module, guest.manifest());
             }
         }
         Ok(())
@@ -192,7 +197,7 @@ impl TestModules {
 fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outcome>> {
     let clock = LogClock::default();
     logs::start_at(LogFormat::Text, &arguments.log_filter, &clock)?;
-    let given = TestModules::read(arguments)?;
+    let given = TestModules::read(arguments, &suite.manifests)?;
     let guests = match code_cache::open()? {
         Some(cache) => Guests::with_cache(cache)?,
         None => Guests::new()?,
