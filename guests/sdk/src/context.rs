@@ -1,7 +1,8 @@
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{Owned, Resource, Time};
+use crate::{KindName, Owned, Resource, Time};
 use innkeeper_contract::{ObservedList, ObservedObject};
 
 /// The severity of a log line.
@@ -115,8 +116,31 @@ impl<'a> Context<'a> {
         namespace: &str,
         name: &str,
     ) -> Result<Owned<R>, ReadError> {
-        let text = self.reader.get(R::API_VERSION, R::KIND, namespace, name)?;
-        let unreadable = |error| ReadError::Unreadable(format!("{} {name}: {error}", R::KIND));
+        self.get_as((R::API_VERSION, R::KIND), namespace, name)
+    }
+
+    /// Reads one object of a kind that a parameter of the Module names
+    /// ([`Describe::reads_parameter`](crate::Describe::reads_parameter)). See [`get`](Self::get).
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get_of(
+        &self,
+        kind: &KindName,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Owned<Value>, ReadError> {
+        self.get_as((&kind.api_version, &kind.kind), namespace, name)
+    }
+
+    fn get_as<R: DeserializeOwned>(
+        &self,
+        (api_version, kind): (&str, &str),
+        namespace: &str,
+        name: &str,
+    ) -> Result<Owned<R>, ReadError> {
+        let text = self.reader.get(api_version, kind, namespace, name)?;
+        let unreadable = |error| ReadError::Unreadable(format!("{kind} {name}: {error}"));
         // In two steps, so that the code that reads documents is compiled once and not per type.
         let found: ObservedObject<&RawValue> = serde_json::from_str(&text).map_err(unreadable)?;
         let object = serde_json::from_str(found.object.get()).map_err(unreadable)?;
@@ -151,14 +175,36 @@ impl<'a> Context<'a> {
         namespace: &str,
         selector: &str,
     ) -> Result<Vec<Owned<R>>, ReadError> {
-        let text = self.reader.list(R::API_VERSION, R::KIND, namespace, selector)?;
+        self.list_as((R::API_VERSION, R::KIND), namespace, selector)
+    }
+
+    /// Lists the objects of a kind that a parameter of the Module names. See [`list`](Self::list).
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn list_of(
+        &self,
+        kind: &KindName,
+        namespace: &str,
+        selector: &str,
+    ) -> Result<Vec<Owned<Value>>, ReadError> {
+        self.list_as((&kind.api_version, &kind.kind), namespace, selector)
+    }
+
+    fn list_as<R: DeserializeOwned>(
+        &self,
+        (api_version, kind): (&str, &str),
+        namespace: &str,
+        selector: &str,
+    ) -> Result<Vec<Owned<R>>, ReadError> {
+        let text = self.reader.list(api_version, kind, namespace, selector)?;
         let list: ObservedList<&RawValue> = serde_json::from_str(&text)
-            .map_err(|error| ReadError::Unreadable(format!("list of {}: {error}", R::KIND)))?;
+            .map_err(|error| ReadError::Unreadable(format!("list of {kind}: {error}")))?;
         list.items
             .into_iter()
             .map(|item| {
                 let object = serde_json::from_str(item.object.get()).map_err(|error| {
-                    ReadError::Unreadable(format!("a {} in a list: {error}", R::KIND))
+                    ReadError::Unreadable(format!("a {kind} in a list: {error}"))
                 })?;
                 Ok(Owned { object, readiness: item.readiness })
             })

@@ -2,7 +2,7 @@ use innkeeper_contract::{LabelRequirement, SelectorOperator, ValueRequirement};
 use serde_json::Value;
 
 use crate::kinds::LabelSelector;
-use crate::{Labels, Manifest, OwnedKind, PrimarySelector, Resource};
+use crate::{KindParameter, KindRole, Labels, Manifest, OwnedKind, PrimarySelector, Resource};
 
 /// Builds a [`Manifest`]: the kinds that the guest uses, and how the host runs it.
 ///
@@ -51,6 +51,53 @@ impl Describe {
     /// conditions. The host treats Kubernetes' own kinds so in any case.
     pub fn decorates(mut self) -> Self {
         self.manifest.decorates = true;
+        self
+    }
+
+    /// Declares that a parameter of the Module names the kind of the primaries: an object with
+    /// `apiVersion` and `kind`, a [`KindName`](crate::KindName). The kind `P` is the default. The
+    /// guest [decorates](Self::decorates) its primaries; [`Raw`](crate::Raw) is a type for
+    /// primaries of any kind.
+    ///
+    /// ```
+    /// use innkeeper_sdk::serde_json::json;
+    /// use innkeeper_sdk::{Describe, KindRole, kind};
+    ///
+    /// kind!(StatefulSet, "apps/v1", "statefulsets");
+    ///
+    /// let manifest = Describe::reconciler_of::<StatefulSet>("service-per-pod", "1.0.0")
+    ///     .parameters(json!({"type": "object", "properties": {"target": {}}}))
+    ///     .decorator_of_parameter("target")
+    ///     .manifest();
+    /// assert_eq!(manifest.kind_parameters[0].role, KindRole::Primary);
+    /// ```
+    pub fn decorator_of_parameter(self, parameter: &str) -> Self {
+        self.decorates().kind_parameter(parameter, KindRole::Primary, false)
+    }
+
+    /// Declares that the guest creates objects of the kinds that a parameter of the Module names:
+    /// one [`KindName`](crate::KindName), or a list of at most 20. Desire such objects as
+    /// [`KindObject`](crate::KindObject).
+    pub fn owns_parameter(self, parameter: &str) -> Self {
+        self.kind_parameter(parameter, KindRole::Owned, false)
+    }
+
+    /// Declares that the guest merges fields into objects of the kinds that a parameter names, as
+    /// [`merges_into`](Self::merges_into).
+    pub fn merges_into_parameter(self, parameter: &str) -> Self {
+        self.kind_parameter(parameter, KindRole::Owned, true)
+    }
+
+    /// Declares that the guest reads the kinds that a parameter names, with
+    /// [`Context::get_of`](crate::Context::get_of).
+    pub fn reads_parameter(self, parameter: &str) -> Self {
+        self.kind_parameter(parameter, KindRole::Reads, false)
+    }
+
+    fn kind_parameter(mut self, parameter: &str, role: KindRole, merges: bool) -> Self {
+        let parameter = parameter.to_owned();
+        let parameter = KindParameter { parameter, role, merges, optional: false };
+        self.manifest.kind_parameters.push(parameter);
         self
     }
 

@@ -3,7 +3,6 @@ mod object;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-#[cfg(feature = "k8s-openapi")]
 pub(crate) use self::object::AnyObject;
 pub use self::object::{Apply, DesiredObject, IntoObject};
 use crate::{

@@ -69,6 +69,7 @@
 //! | [`prelude`] | what nearly every guest imports |
 //! | [`kinds`] | builders for desired objects |
 //! | [`kind!`], [`Raw`] | any other kind, in two lines |
+//! | [`KindObject`] | an object of a kind that a parameter of the Module names |
 //! | feature `k8s-openapi` | `innkeeper_sdk::k8s_openapi`: its structs as desired, owned and read objects |
 //! | [`read`] | types for objects that guests read |
 //! | [`UpdateGroup`], [`template_hash`] | updates of a few objects at a time |
@@ -100,6 +101,7 @@ mod describe;
 mod desired;
 pub mod event;
 mod kind;
+mod kind_object;
 pub mod kinds;
 mod metadata;
 pub mod names;
@@ -131,10 +133,11 @@ pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;
 pub use desired::{Apply, Desired, DesiredObject, IntoObject};
 pub use innkeeper_contract::{
-    Condition, ConditionStatus, Event, EventType, Failure, Kind, Manifest, OwnedKind, Policy,
-    PrimarySelector, Readiness, ReadinessState, Reference, Scope, SelectorOperator, Unapplied,
-    ValueRequirement,
+    Condition, ConditionStatus, Event, EventType, Failure, Kind, KindName, KindParameter, KindRole,
+    Manifest, OwnedKind, Policy, PrimarySelector, Readiness, ReadinessState, Reference, Scope,
+    SelectorOperator, Unapplied, ValueRequirement,
 };
+pub use kind_object::KindObject;
 pub use metadata::{Labels, Metadata, labels};
 pub use observed::{Observed, Owned};
 pub use outcome::{Outcome, RawOutcome};

@@ -55,11 +55,11 @@ impl<K> AnyObject for OpenApiObject<K>
 where
     K: HasMetadata<Ty = ObjectMeta> + Resource + Serialize + Clone,
 {
-    fn api_version(&self) -> &'static str {
+    fn api_version(&self) -> &str {
         <K as Resource>::API_VERSION
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> &str {
         <K as Resource>::KIND
     }
 

@@ -123,6 +123,12 @@ pub(crate) fn text(opened: &Opened) -> Page {
         }),
     );
     row(&mut out, "parameters", [parameters(manifest)]);
+    let kinds = manifest.kind_parameters.iter();
+    row(
+        &mut out,
+        "kinds from",
+        kinds.map(|one| format!("parameters.{}: {}", one.parameter, one.role.as_str())),
+    );
     out
 }
 

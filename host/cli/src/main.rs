@@ -21,6 +21,7 @@ mod modules;
 mod new;
 mod objects;
 mod out;
+mod parameter_kinds;
 mod preview;
 mod push;
 mod rbac;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest, OwnedKind};
-use innkeeper_core::{control, extra_rights, names, object};
+use innkeeper_core::{control, extra_rights, foreign, names, object};
 use innkeeper_modules::account_annotation::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
 use serde_json::{Map, Value, json};
@@ -18,6 +18,7 @@ use crate::component;
 use crate::document::{Document, Yaml};
 use crate::inspect::crd_name;
 use crate::out;
+use crate::parameter_kinds::ParameterArguments;
 
 /// Arguments of `innkeeper rbac`.
 #[derive(clap::Args)]
@@ -44,6 +45,8 @@ pub(crate) struct Arguments {
     /// CustomResourceDefinitions.
     #[arg(long, requires = "namespaces")]
     with_cluster_role: bool,
+    #[command(flatten)]
+    parameters: ParameterArguments,
     /// Leave out the right to install the guest's CustomResourceDefinitions.
     #[arg(long)]
     without_crds: bool,
@@ -56,7 +59,13 @@ pub(crate) struct Arguments {
 /// differently.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let opened = component::open(&arguments.file)?;
-    let manifest = opened.guest.manifest();
+    let guest = if arguments.parameters.is_given() {
+        arguments.parameters.resolve(&opened.guest)?.1
+    } else {
+        note_kind_parameters(opened.guest.manifest());
+        opened.guest
+    };
+    let manifest = guest.manifest();
     let module = arguments.module.clone().unwrap_or_else(|| manifest.name.clone());
     let account = arguments.service_account.clone().unwrap_or_else(|| module.clone());
     let account_namespace = arguments.account_namespace.clone();
@@ -83,6 +92,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let namespaces = arguments.namespaces.iter().cloned().collect();
     let grant = Grant { module, account, account_namespace, namespaces, crds };
     out::document(&print(manifest, &grant)?)
+}
+
+/// Says that the rules are for the default kinds, if parameters name kinds.
+fn note_kind_parameters(manifest: &Manifest) {
+    let names = manifest.kind_parameters.iter();
+    let names: Vec<_> = names.map(|one| format!("parameters.{}", one.parameter)).collect();
+    if !names.is_empty() {
+        let note = format_args!(
+            "note: {} name kinds, and the rules have the default kinds; give the parameters of the Module with --parameters",
+            names.join(", ")
+        );
+        out::eprint(&foreign::one_line(note, foreign::LINE_BYTES_MAX));
+    }
 }
 
 /// Refuses a guest that declares a kind of Kubernetes with another plural or scope: the rights

@@ -7,22 +7,21 @@ mod files_view;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use innkeeper_contract::Kind;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::PlanState;
 use innkeeper_core::{ObjectKey, ObjectRef, control};
-use innkeeper_modules::parameters;
 use innkeeper_operator::evaluate::{Subject, evaluate};
 use jiff::Timestamp;
-use serde_json::Value;
 
 use self::admission::Admission;
 use self::answer::Answer;
 use self::files_view::FilesView;
 use crate::document::Document;
 use crate::objects::{self, InputObject};
+use crate::parameter_kinds::ParameterArguments;
 use crate::{component, golden, out};
 
 /// Arguments of `innkeeper render`.
@@ -39,9 +38,8 @@ pub(crate) struct Arguments {
     /// The primary, as NAME or NAMESPACE/NAME, if the files have several.
     #[arg(long, value_name = "NAME")]
     primary: Option<String>,
-    /// The Module's parameters, as JSON or YAML, or @FILE.
-    #[arg(long, value_name = "PARAMETERS")]
-    parameters: Option<String>,
+    #[command(flatten)]
+    parameters: ParameterArguments,
     /// The time that the guest reads, RFC 3339 (default: the present time).
     #[arg(long, value_name = "TIME")]
     now: Option<Timestamp>,
@@ -72,9 +70,8 @@ enum Format {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let opened = component::open(&arguments.file)?;
-    let manifest = opened.guest.manifest();
-    let parameters = read_parameters(arguments.parameters.as_deref())?;
-    parameters::check(manifest, &parameters).context("--parameters")?;
+    let (parameters, guest) = arguments.parameters.resolve(&opened.guest)?;
+    let manifest = guest.manifest();
     let mut given = Vec::new();
     for file in &arguments.objects {
         given.extend(objects::read(file)?);
@@ -100,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .decorating(control::decorates(manifest));
     view.mark_as_made(&owner);
     let subject = Subject {
-        guest: &opened.guest,
+        guest: &guest,
         primary: &primary,
         owner: &owner,
         grants: Grants::default(),
@@ -134,21 +131,6 @@ const DELETION: &str = "/metadata/deletionTimestamp";
 /// As Kubernetes writes times: without fractions.
 fn seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or(time).to_string()
-}
-
-fn read_parameters(given: Option<&str>) -> anyhow::Result<Value> {
-    let Some(given) = given else { return Ok(Value::Null) };
-    let text = match given.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file)
-            .with_context(|| format!("--parameters: {file} cannot be read"))?,
-        None => given.to_owned(),
-    };
-    let value: Value =
-        serde_yaml_ng::from_str(&text).context("--parameters is neither JSON nor YAML")?;
-    if !value.is_object() && !value.is_null() {
-        bail!("--parameters must be an object, as in '{{\"size\": 3}}'");
-    }
-    Ok(value)
 }
 
 /// The primary, by its place: the one that is named, or the only one.

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::component::Opened;
 use crate::logs::{self, LogClock, LogFormat};
 use crate::out::Page;
+use crate::parameter_kinds::with_parameters;
 use crate::{code_cache, component, objects, out, rbac};
 
 /// Maximum time until all modules are active, in virtual time.
@@ -109,11 +110,16 @@ struct TestModules {
 }
 
 impl TestModules {
-    /// Reads those of the flags or of the folder.
+    /// Reads those of the flags or of the folder. `definitions` are objects of the suite, some of
+    /// which may be definitions of kinds that parameters name.
     ///
     /// # Errors
     /// If there is none, or one cannot be used.
-    fn read(arguments: &Arguments, cache: &CodeCache) -> anyhow::Result<Self> {
+    fn read(
+        arguments: &Arguments,
+        cache: &CodeCache,
+        definitions: &[Value],
+    ) -> anyhow::Result<Self> {
         let mut all = Self::default();
         for file in &arguments.guests {
             let opened = open(file, cache)?;
@@ -133,7 +139,7 @@ impl TestModules {
             None => Some(&default).filter(|default| all.modules.is_empty() && default.is_dir()),
         };
         if let Some(folder) = folder {
-            all.read_folder(folder, cache)?;
+            all.read_folder(folder, cache, definitions)?;
         }
         if all.modules.is_empty() {
             bail!(
@@ -144,7 +150,12 @@ impl TestModules {
         Ok(all)
     }
 
-    fn read_folder(&mut self, folder: &Path, cache: &CodeCache) -> anyhow::Result<()> {
+    fn read_folder(
+        &mut self,
+        folder: &Path,
+        cache: &CodeCache,
+        definitions: &[Value],
+    ) -> anyhow::Result<()> {
         let unreadable = || format!("--modules: cannot read {}", folder.display());
         let mut files = Vec::new();
         for entry in std::fs::read_dir(folder).with_context(unreadable)? {
@@ -174,7 +185,10 @@ impl TestModules {
                 })?;
                 let opened = open(&path, cache)?;
                 module["spec"]["source"]["file"] = path.display().to_string().into();
-                self.add(module, opened.guest.manifest());
+                let parameters = module.pointer("/spec/parameters").unwrap_or(&Value::Null);
+                let guest = with_parameters(&opened.guest, parameters, definitions)
+                    .with_context(|| format!("{place}: cannot use the kinds of the parameters"))?;
+                self.add(module, guest.manifest());
             }
         }
         Ok(())
@@ -204,7 +218,7 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
         Some(cache) => cache,
         None => code_cache::open_temporary(&folder)?,
     };
-    let given = TestModules::read(arguments, &cache)?;
+    let given = TestModules::read(arguments, &cache, &suite.manifests)?;
     let guests = Guests::with_cache(cache)?;
     let mut outcomes = Vec::new();
     for case in &suite.cases {

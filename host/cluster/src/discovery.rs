@@ -4,6 +4,8 @@
 //! manifest with the plural `secrets` under another kind would read Secrets. The API server is the
 //! authority on the kind behind a path.
 
+mod find;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +23,7 @@ use crate::error::{Guard, RequestContext};
 use crate::resource_path::group_path;
 use crate::{ApiError, Env, Identity};
 
+pub use self::find::FoundKind;
 pub use crate::served_kind::{Mismatch, ServedKind};
 
 /// The longest answer of discovery for one group and version, in bytes: the core group has 10 KB.
@@ -86,6 +89,26 @@ impl Discovery {
     /// # Errors
     /// If discovery does not answer. The caller must not use the kind then.
     pub async fn check(&self, kind: &Kind, age: Duration) -> Result<ServedKind, ApiError> {
+        let is_final = |served: &ServedKind| matches!(served, ServedKind::AsDeclared);
+        self.answer(kind, age, is_final, |resources| {
+            resources.map_or(ServedKind::NotServed, |resources| compare(kind, resources))
+        })
+        .await
+    }
+
+    /// Reads the resources of a kind's group and version, `None` if it is not served, from an
+    /// answer that is at most `age` old. A result that is not final is valid for a shorter time.
+    async fn answer<R>(
+        &self,
+        kind: &Kind,
+        age: Duration,
+        is_final: impl Fn(&R) -> bool,
+        read: impl Fn(Option<&[Resource]>) -> R,
+    ) -> Result<R, ApiError> {
+        let read = |answer: &Answer| match &answer.result {
+            Ok(resources) => Ok(read(resources.as_deref())),
+            Err(error) => Err(error.clone()),
+        };
         let entry = self.entry(&kind.api_version);
         let mut answer = entry.answer.lock().await;
         let now = self.env.instant();
@@ -94,17 +117,17 @@ impl Discovery {
                 && now.duration_since(answer.asked) <= age
         });
         if let Some(known) = known {
-            let served = known.compare(kind);
+            let result = read(known);
             let is_new = now.duration_since(known.asked) < RECHECK_PERIOD;
-            if is_new || matches!(served, Ok(ServedKind::AsDeclared)) {
-                return served;
+            if is_new || result.as_ref().is_ok_and(&is_final) {
+                return result;
             }
         }
         let changes = entry.changes.load(Ordering::Acquire);
         let result = self.ask(kind).await;
         // A failure counts from its end: the request may have taken long.
         let asked = if result.is_ok() { now } else { self.env.instant() };
-        answer.insert(Answer { asked, changes, result }).compare(kind)
+        read(answer.insert(Answer { asked, changes, result }))
     }
 
     /// Whether the group of a kind may have changed since the last answer.
@@ -185,16 +208,6 @@ impl Discovery {
 impl fmt::Debug for Discovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Discovery(..)")
-    }
-}
-
-impl Answer {
-    fn compare(&self, kind: &Kind) -> Result<ServedKind, ApiError> {
-        match &self.result {
-            Ok(Some(resources)) => Ok(compare(kind, resources)),
-            Ok(None) => Ok(ServedKind::NotServed),
-            Err(error) => Err(error.clone()),
-        }
     }
 }
 

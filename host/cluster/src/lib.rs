@@ -39,6 +39,7 @@ pub use cache::{
 };
 pub use client::{ApiClient, Applied, Deleted, Force, Propagation, User};
 pub use connection::Cluster;
+pub use discovery::FoundKind;
 pub use env::{Backoff, Elapsed, Env, Task};
 pub use error::{ApiError, ConnectError, Denial, FieldConflict, MissingRight};
 pub use fence::Fence;

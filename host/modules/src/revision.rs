@@ -9,8 +9,11 @@ use crate::ValidatedSpec;
 
 /// A loaded component, as far as the driver is concerned: [`Guest`], and a fake in tests.
 pub trait Loaded: Clone {
-    /// The manifest that the component describes.
+    /// The manifest in use: the described one, or that with the kinds of the Module's parameters.
     fn manifest(&self) -> &Manifest;
+    /// The same component with another manifest in use; nothing is compiled.
+    #[must_use]
+    fn with_manifest(&self, manifest: Arc<Manifest>) -> Self;
     /// The same component with other limits on its calls; nothing is compiled.
     #[must_use]
     fn with_limits(&self, limits: Limits) -> Self;
@@ -19,6 +22,10 @@ pub trait Loaded: Clone {
 impl Loaded for Guest {
     fn manifest(&self) -> &Manifest {
         self.manifest()
+    }
+
+    fn with_manifest(&self, manifest: Arc<Manifest>) -> Self {
+        self.with_manifest(manifest)
     }
 
     fn with_limits(&self, limits: Limits) -> Self {

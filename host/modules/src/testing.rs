@@ -46,6 +46,10 @@ impl Loaded for Fake {
         &self.manifest
     }
 
+    fn with_manifest(&self, manifest: Arc<Manifest>) -> Self {
+        Self { manifest, ..self.clone() }
+    }
+
     fn with_limits(&self, limits: Limits) -> Self {
         Self { limits, ..self.clone() }
     }

@@ -24,6 +24,8 @@ const HOSTCALL_SLACK_BYTES: usize = 64 << 10;
 #[derive(Clone)]
 pub struct Guest {
     loaded: Arc<Loaded>,
+    /// The manifest in use: the described one, or that with the kinds of a Module's parameters.
+    manifest: Arc<Manifest>,
     limits: Limits,
 }
 
@@ -31,7 +33,7 @@ struct Loaded {
     runtime: Arc<Runtime>,
     /// The component with its imports resolved and its exports found, both once per guest.
     pre: ReconcilerGuestPre<State>,
-    manifest: Arc<Manifest>,
+    described: Arc<Manifest>,
     warnings: Vec<String>,
     digest: String,
     size_bytes: usize,
@@ -95,22 +97,29 @@ impl Guest {
             guest.innkeeper_guest_reconciler().call_describe(store)
         });
         let manifest: Manifest = output::read(&described?, limits)?;
+        let manifest = Arc::new(manifest);
         Ok(Self {
             loaded: Arc::new(Loaded {
                 runtime: Arc::clone(runtime),
                 pre,
-                manifest: Arc::new(manifest),
+                described: Arc::clone(&manifest),
                 warnings: host.warnings,
                 digest: hex::encode(digest),
                 size_bytes: bytes.len(),
             }),
+            manifest,
             limits: *limits,
         })
     }
 
-    /// The manifest that `describe` gave.
+    /// The manifest in use: the one that `describe` gave, or that of [`Guest::with_manifest`].
     pub fn manifest(&self) -> &Manifest {
-        &self.loaded.manifest
+        &self.manifest
+    }
+
+    /// The manifest that `describe` gave.
+    pub fn described(&self) -> &Arc<Manifest> {
+        &self.loaded.described
     }
 
     /// The warnings and errors that `describe` logged, at most 20; each has any characters.
@@ -143,7 +152,14 @@ impl Guest {
     /// The same guest with other limits on its calls. The host compiles nothing.
     #[must_use]
     pub fn with_limits(&self, limits: Limits) -> Self {
-        Self { loaded: Arc::clone(&self.loaded), limits }
+        Self { limits, ..self.clone() }
+    }
+
+    /// The same guest with another manifest in use: it may read the kinds of this one. The host
+    /// compiles nothing.
+    #[must_use]
+    pub fn with_manifest(&self, manifest: Arc<Manifest>) -> Self {
+        Self { manifest, ..self.clone() }
     }
 
     /// Calls `reconcile` of the guest in a new instance.
@@ -174,12 +190,12 @@ impl Guest {
         observed: &str,
         host: &mut dyn Host,
     ) -> (Result<reconciler::Outcome, CallError>, Figures) {
-        let Loaded { runtime, pre, manifest, .. } = &*self.loaded;
+        let Loaded { runtime, pre, .. } = &*self.loaded;
         let limit = self.limits.memory_bytes;
         if observed.len() > limit {
             return (Err(CallError::ObservedTooLarge { limit }), Figures::default());
         }
-        let given = (Some(Arc::clone(manifest)), observed.len());
+        let given = (Some(Arc::clone(&self.manifest)), observed.len());
         call(runtime, pre, &self.limits, given, host, |guest, store| {
             guest.innkeeper_guest_reconciler().call_reconcile(store, observed)
         })
@@ -208,8 +224,8 @@ impl Guest {
         host: &mut dyn Host,
         calls: u32,
     ) -> Result<Duration, CallError> {
-        let Loaded { runtime, pre, manifest, .. } = &*self.loaded;
-        let given = (Some(Arc::clone(manifest)), observed.len());
+        let Loaded { runtime, pre, .. } = &*self.loaded;
+        let given = (Some(Arc::clone(&self.manifest)), observed.len());
         let (time, _) = call(runtime, pre, &self.limits, given, host, |guest, store| {
             let guest = guest.innkeeper_guest_reconciler();
             guest.call_reconcile(&mut *store, observed)?;
@@ -226,8 +242,8 @@ impl Guest {
 impl std::fmt::Debug for Guest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Guest")
-            .field("name", &self.loaded.manifest.name)
-            .field("version", &self.loaded.manifest.version)
+            .field("name", &self.manifest.name)
+            .field("version", &self.manifest.version)
             .field("digest", &self.loaded.digest)
             .field("limits", &self.limits)
             .finish_non_exhaustive()

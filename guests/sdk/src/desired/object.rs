@@ -116,8 +116,8 @@ impl<T: Apply + 'static> IntoObject<ByApply> for T {
 
 /// [`Apply`] as a trait object, so that one list holds objects of several kinds.
 pub(crate) trait AnyObject {
-    fn api_version(&self) -> &'static str;
-    fn kind(&self) -> &'static str;
+    fn api_version(&self) -> &str;
+    fn kind(&self) -> &str;
     fn metadata(&self) -> &Metadata;
     fn metadata_mut(&mut self) -> &mut Metadata;
     fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()>;
@@ -133,11 +133,11 @@ struct Typed<'a, T> {
 }
 
 impl<T: Apply> AnyObject for T {
-    fn api_version(&self) -> &'static str {
+    fn api_version(&self) -> &str {
         T::API_VERSION
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> &str {
         T::KIND
     }
 
@@ -171,12 +171,12 @@ impl DesiredObject {
     }
 
     /// Returns the object's API version.
-    pub fn api_version(&self) -> &'static str {
+    pub fn api_version(&self) -> &str {
         self.object.api_version()
     }
 
     /// Returns the object's kind.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &str {
         self.object.kind()
     }
 

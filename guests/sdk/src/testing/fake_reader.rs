@@ -20,12 +20,18 @@ pub struct FakeReader {
 impl FakeReader {
     /// Creates a reader without objects, for a guest with this manifest.
     pub fn of(manifest: &Manifest) -> Self {
-        let declared = std::iter::once(&manifest.primary)
+        let mut reader = Self::default();
+        reader.declare(manifest);
+        reader
+    }
+
+    /// Lets the guest read the kinds of a manifest.
+    pub(super) fn declare(&mut self, manifest: &Manifest) {
+        let kinds = std::iter::once(&manifest.primary)
             .chain(manifest.owned.iter().map(|owned| &owned.kind))
-            .chain(&manifest.reads)
-            .map(|kind| (kind.api_version.clone(), kind.kind.clone()))
-            .collect();
-        Self { declared, ..Self::default() }
+            .chain(&manifest.reads);
+        let names = kinds.map(|kind| (kind.api_version.clone(), kind.kind.clone()));
+        self.declared.extend(names);
     }
 
     /// Adds an object with its readiness.

@@ -18,6 +18,7 @@
 
 mod fake_cluster;
 mod fake_reader;
+mod parameter_kinds;
 mod primary_selector;
 mod run;
 mod scenario;

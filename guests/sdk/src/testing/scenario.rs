@@ -2,6 +2,7 @@ use std::marker::PhantomData;
 
 use serde_json::{Value, json};
 
+use super::parameter_kinds::with_kinds;
 use super::primary_selector::selects;
 use super::{FakeReader, Run};
 use crate::reconciler::reconcile_text;
@@ -106,6 +107,15 @@ impl<R: Reconciler> Scenario<R> {
 
     /// Sets the Module's `spec.parameters`.
     pub fn parameters(mut self, parameters: Value) -> Self {
+        let manifest = with_kinds(R::describe(), &parameters);
+        self.reader.declare(&manifest);
+        // The primary has the kind of a parameter unless the test gives it another one.
+        let default = R::Primary::kind();
+        if self.primary["kind"] == default.kind && self.primary["apiVersion"] == default.api_version
+        {
+            self.primary["apiVersion"] = manifest.primary.api_version.into();
+            self.primary["kind"] = manifest.primary.kind.into();
+        }
         self.parameters = parameters;
         self
     }
@@ -154,7 +164,7 @@ impl<R: Reconciler> Scenario<R> {
     /// Runs the guest once, if the selector of its manifest selects the primary. If not, the run
     /// [`is_not_selected`](Run::is_not_selected).
     pub fn run(&self) -> Run {
-        let manifest = R::describe();
+        let manifest = with_kinds(R::describe(), &self.parameters);
         if !selects(manifest.selector.as_ref(), &self.primary) {
             return Run::not_selected();
         }

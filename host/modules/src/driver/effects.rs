@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::message::{Action, LoadJob, ParametersJob};
+use super::message::{Action, LoadJob};
 use super::state::ModuleState;
 use crate::machine::{Effect, Event, Rejection, RetryPolicy};
 use crate::revision::{Loaded, Revision};
@@ -98,9 +98,21 @@ impl<G: Loaded> ModuleState<G> {
         if !parameters {
             settings.parameters = active.settings.parameters.clone();
         }
-        if settings != active.settings {
-            self.activate_again(&active, settings, actions);
-        }
+        let accepted =
+            self.accepted.take().filter(|(fit, _)| parameters && *fit == settings.parameters);
+        let Some((_, guest)) =
+            accepted.filter(|(_, one)| one.manifest() != active.guest.manifest())
+        else {
+            if settings != active.settings {
+                self.activate_again(&active, settings, actions);
+            }
+            return;
+        };
+        let Some(digest) = self.machine.active().map(|active| active.digest) else { return };
+        // The parameters name other kinds: the status names them before objects are made.
+        self.note_owned(guest.manifest());
+        actions.push(Action::Report(self.report()));
+        self.activate(digest, &guest, settings, actions);
     }
 
     fn load(&mut self, digest: Digest, actions: &mut Vec<Action<G>>) {
@@ -193,10 +205,6 @@ impl<G: Loaded> ModuleState<G> {
     /// The check of the present parameters against the schema of the active revision.
     fn check_parameters(&self) -> Option<Action<G>> {
         let (digest, revision) = (self.machine.active()?.digest, self.active()?);
-        Some(Action::CheckParameters(ParametersJob {
-            digest,
-            guest: revision.guest.clone(),
-            parameters: self.parameters(),
-        }))
+        Some(Action::CheckParameters(self.parameters_job(digest, revision.guest.clone())))
     }
 }

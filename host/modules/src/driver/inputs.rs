@@ -1,5 +1,7 @@
 //! Turns inputs into events of the machine, and keeps what they bring.
 
+use std::sync::Arc;
+
 use innkeeper_contract::Manifest;
 use innkeeper_core::foreign;
 use serde_json::Value;
@@ -195,7 +197,7 @@ impl<G: Loaded> ModuleState<G> {
         let parameters = self.parameters();
         if guest.manifest().parameters_schema.is_some() {
             self.candidate.unchecked = Some((digest, guest.clone()));
-            return Err(ParametersJob { digest, guest, parameters });
+            return Err(self.parameters_job(digest, guest));
         }
         // Without a schema nothing is evaluated.
         let fits = parameters::check(guest.manifest(), &parameters);
@@ -236,20 +238,30 @@ impl<G: Loaded> ModuleState<G> {
         &mut self,
         digest: Digest,
         parameters: Value,
-        result: Result<(), Rejection>,
+        result: Result<Option<Arc<Manifest>>, Rejection>,
     ) -> Result<Option<Event>, ParametersJob<G>> {
         let present = self.parameters();
         let is_present = parameters == present;
         if let Some((_, guest)) = self.candidate.unchecked.take_if(|(one, _)| *one == digest) {
             if is_present {
-                return Ok(Some(self.store_candidate(digest, guest, parameters, result)));
+                let (guest, fits) = match result.and_then(|found| self.resolved(&guest, found)) {
+                    Ok(resolved) => (resolved, Ok(())),
+                    Err(rejection) => (guest, Err(rejection)),
+                };
+                return Ok(Some(self.store_candidate(digest, guest, parameters, fits)));
             }
             self.candidate.unchecked = Some((digest, guest.clone()));
-            return Err(ParametersJob { digest, guest, parameters: present });
+            return Err(self.parameters_job(digest, guest));
         }
         // Each change of the parameters and each swap asks for a check of its own.
         let is_active = self.machine.active().is_some_and(|active| active.digest == digest);
-        Ok((is_present && is_active).then_some(Event::ParametersChecked(result)))
+        let Some(active) = self.active().filter(|_| is_present && is_active) else {
+            return Ok(None);
+        };
+        let result = result.and_then(|found| self.resolved(&active.guest, found));
+        Ok(Some(Event::ParametersChecked(result.map(|guest| {
+            self.accepted = Some((parameters, guest));
+        }))))
     }
 }
 

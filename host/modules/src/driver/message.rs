@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_contract::{Condition, Event as Notice, Kind};
+use innkeeper_contract::{Condition, Event as Notice, Kind, Manifest};
 use innkeeper_sandbox::schema::SchemaError;
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
@@ -65,8 +65,9 @@ pub enum Input<G = Guest> {
         digest: Digest,
         /// The parameters that were checked.
         parameters: Value,
-        /// Whether they fit.
-        result: Result<(), Rejection>,
+        /// Whether they fit; if the guest has kind parameters, its manifest with the kinds of
+        /// these ([`kind_parameters::resolve`](crate::kind_parameters::resolve)).
+        result: Result<Option<Arc<Manifest>>, Rejection>,
     },
     /// An [`Action::FetchSnapshot`] ended.
     Snapshot {
@@ -105,7 +106,7 @@ pub enum Action<G = Guest> {
     Fetch(SourceRef),
     /// Run the job and hand its answer to [`Driver::handle`].
     Load(LoadJob),
-    /// Run the job and hand its answer to [`Driver::handle`].
+    /// Run the job, find the kinds of kind parameters, and hand the answer to [`Driver::handle`].
     CheckParameters(ParametersJob<G>),
     /// Fetch the snapshot of this component; answer with [`Input::Snapshot`].
     FetchSnapshot(Digest),
@@ -222,6 +223,9 @@ pub struct ParametersJob<G = Guest> {
     pub guest: G,
     /// The parameters.
     pub parameters: Value,
+    /// The kinds that the component used when it was active: it may use them again while the API
+    /// server does not serve them.
+    pub known_kinds: Vec<Kind>,
 }
 
 impl<G: Loaded> ParametersJob<G> {
@@ -240,7 +244,7 @@ impl<G: Loaded> ParametersJob<G> {
         Input::ParametersChecked {
             digest: self.digest,
             parameters: self.parameters.clone(),
-            result: result.map_err(|error| misfit(&error)),
+            result: result.map(|()| None).map_err(|error| misfit(&error)),
         }
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct ModuleState<G> {
     /// Components that may have to be loaded or saved.
     pub(super) components: BTreeMap<Digest, Component>,
     pub(super) candidate: CandidateGuest<G>,
+    /// The last parameters that fit the active revision, and its guest with the kinds of these.
+    pub(super) accepted: Option<(Value, G)>,
     /// The active revision and the one that a rollback returns to, by component. The machine says
     /// which is which.
     pub(super) revisions: BTreeMap<Digest, Arc<Revision<G>>>,
@@ -96,6 +98,7 @@ impl<G: Loaded> ModuleState<G> {
             settings: None,
             components: BTreeMap::new(),
             candidate: CandidateGuest { unchecked: None, checked: None, parameters: Value::Null },
+            accepted: None,
             revisions: BTreeMap::new(),
             version: 0,
             restored: RestoredStatus::default(),

@@ -4,6 +4,7 @@ mod account;
 mod approval;
 mod grant;
 mod installations;
+mod kind_parameters;
 mod overlap;
 mod parameters;
 mod random;

@@ -24,6 +24,14 @@ pub const PRIMARY_OVERLAP: &str = "PrimaryOverlap";
 pub const INVALID_PARAMETERS: &str = "InvalidParameters";
 /// The guest's schema of the parameters cannot be used, or takes too much.
 pub const INVALID_PARAMETERS_SCHEMA: &str = "InvalidParametersSchema";
+/// A parameter that names a kind has another shape, or the guest cannot use the kind.
+pub const INVALID_KIND_PARAMETER: &str = "InvalidKindParameter";
+/// The API server does not serve a kind that a parameter names.
+pub const KIND_NOT_SERVED: &str = "KindNotServed";
+/// The API server serves several resources of a kind that a parameter names.
+pub const KIND_AMBIGUOUS: &str = "KindAmbiguous";
+/// The parameters name another primary kind than that of the active revision.
+pub const PRIMARY_KIND_CHANGED: &str = "PrimaryKindChanged";
 /// The host could not check the parameters.
 pub const PARAMETERS_NOT_CHECKED: &str = "ParametersNotChecked";
 /// The parameters are being checked against the schema of the active revision.

@@ -107,9 +107,7 @@ fn examples_of_the_reference_are_accepted() {
     let module = Module::from_value(&document).unwrap();
     let settings = ValidatedSpec::new(&module, SourceKind::Cluster, Limits::default(), None);
     let settings = settings.unwrap();
-    let mut guest: Manifest = serde_json::from_str(MANIFEST).unwrap();
-    // The host does not support them yet.
-    guest.kind_parameters.clear();
+    let guest: Manifest = serde_json::from_str(MANIFEST).unwrap();
     assert_eq!(manifest::check(&guest), Ok(()));
     assert_eq!(parameters::check(&guest, &settings.parameters), Ok(()));
 }

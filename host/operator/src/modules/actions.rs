@@ -15,10 +15,10 @@ use innkeeper_modules::{
 use tokio::sync::{Semaphore, watch};
 
 use super::crds::Installer;
-use super::declared;
 use super::event::{HOST_MODULE, MODULE, POD, SupervisorEvent};
 use super::retry_wait::RetryWait;
 use super::supervisor::{Installations, Supervisor};
+use super::{declared, kind_resolution};
 use crate::execution::Execution;
 use crate::modules::teardown;
 
@@ -147,11 +147,25 @@ impl Supervisor {
         let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
         let (execution, checks) = (self.shared.execution, self.limits.parameter_checks.clone());
         let key = (name.to_owned(), job.digest);
+        let host = self.shared.cluster.host();
         let task = self.shared.env.spawn("check parameters", async move {
-            let _permit = checks.acquire_owned().await;
+            let permit = checks.acquire_owned().await;
             let input = match execution {
                 Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
                 Execution::Inline => job.run(&engine),
+            };
+            drop(permit);
+            let input = match input {
+                Input::ParametersChecked { digest, parameters, result: Ok(_) } => {
+                    let found = kind_resolution::resolve(&host, &job).await;
+                    let result = found.map_err(|refused| {
+                        let (module, groups) = (module.clone(), refused.groups);
+                        let _ = outbox.send(SupervisorEvent::Mismatched { module, groups });
+                        refused.rejection
+                    });
+                    Input::ParametersChecked { digest, parameters, result }
+                }
+                input => input,
             };
             let _ = outbox.send(SupervisorEvent::input(module, input));
         });

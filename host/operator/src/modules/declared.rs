@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::error::KIND_MISMATCH;
 use innkeeper_cluster::{ApiClient, KindState, Mismatch, ServedKind};
+use innkeeper_contract::{Kind, KindRole};
 use innkeeper_modules::{Rejection, RetryPolicy, manifest};
 use innkeeper_sandbox::Guest;
 
@@ -39,7 +40,12 @@ pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
     }
     let mut found = Vec::new();
     let mut groups = BTreeSet::new();
-    for kind in open_revision::declared(guest) {
+    // The kind of a parameter replaces the default, which the API server may not serve.
+    let is_default = |kind: &Kind| {
+        let mut parameters = guest.manifest().kind_parameters.iter();
+        *kind == guest.manifest().primary && parameters.any(|one| one.role == KindRole::Primary)
+    };
+    for kind in open_revision::declared(guest).into_iter().filter(|kind| !is_default(kind)) {
         match host.discovery().check(&kind, AGE_MAX).await {
             Ok(ServedKind::AsDeclared | ServedKind::NotServed) => {}
             Ok(ServedKind::Mismatched(mismatch)) => {

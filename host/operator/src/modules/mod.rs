@@ -29,6 +29,7 @@ pub mod directory_source;
 pub mod event;
 pub mod granted_secrets;
 pub mod health;
+mod kind_resolution;
 pub mod liveness;
 pub mod open_revision;
 mod readable;

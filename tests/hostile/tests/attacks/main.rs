@@ -12,6 +12,7 @@ mod discovery;
 mod events;
 mod fairness;
 mod finalizers;
+mod kind_parameters;
 mod kinds;
 mod leak;
 mod log;

@@ -1,0 +1,113 @@
+//! The kinds that the parameters of a Module name, without an API server: Kubernetes' own, and
+//! those of CustomResourceDefinitions in files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, bail};
+use innkeeper_contract::{Kind, KindName, Scope};
+use innkeeper_modules::{kind_parameters, parameters};
+use innkeeper_sandbox::Guest;
+use serde_json::Value;
+
+use crate::objects;
+
+/// The parameters of a Module, and the definitions of the kinds that they name.
+#[derive(clap::Args)]
+pub(crate) struct ParameterArguments {
+    /// The Module's parameters, as JSON or YAML, or @FILE.
+    #[arg(long, value_name = "PARAMETERS")]
+    parameters: Option<String>,
+    /// CustomResourceDefinitions of kinds that the parameters name, as YAML or JSON (repeatable).
+    /// Kubernetes' own kinds are known.
+    #[arg(long = "crd", value_name = "FILE")]
+    definitions: Vec<PathBuf>,
+}
+
+impl ParameterArguments {
+    /// The parameters, and the guest with the kinds that they name. Without parameters the guest
+    /// has its default kinds.
+    ///
+    /// # Errors
+    /// If a file cannot be read, the parameters do not fit the guest, or a kind is not known.
+    pub(crate) fn resolve(&self, guest: &Guest) -> anyhow::Result<(Value, Guest)> {
+        let parameters = self.read()?;
+        parameters::check(guest.described(), &parameters).context("--parameters")?;
+        let mut definitions = Vec::new();
+        for file in &self.definitions {
+            definitions.extend(objects::read(file)?.into_iter().map(|object| object.value));
+        }
+        let resolved = with_parameters(guest, &parameters, &definitions);
+        let guest = resolved.context("--parameters: cannot use the kinds that they name")?;
+        Ok((parameters, guest))
+    }
+
+    /// Whether parameters are given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.parameters.is_some()
+    }
+
+    fn read(&self) -> anyhow::Result<Value> {
+        let Some(given) = &self.parameters else { return Ok(Value::Null) };
+        let text = match given.strip_prefix('@') {
+            Some(file) => std::fs::read_to_string(file)
+                .with_context(|| format!("--parameters: {file} cannot be read"))?,
+            None => given.clone(),
+        };
+        let value: Value =
+            serde_yaml_ng::from_str(&text).context("--parameters is neither JSON nor YAML")?;
+        if !value.is_object() && !value.is_null() {
+            bail!("--parameters must be an object, as in '{{\"size\": 3}}'");
+        }
+        Ok(value)
+    }
+}
+
+/// A guest with the kinds that parameters name. They fit its schema.
+///
+/// # Errors
+/// If a kind is not known, or the guest cannot use it.
+pub(crate) fn with_parameters(
+    guest: &Guest,
+    parameters: &Value,
+    definitions: &[Value],
+) -> anyhow::Result<Guest> {
+    let described = guest.described();
+    if described.kind_parameters.is_empty() {
+        return Ok(guest.clone());
+    }
+    let failed = |errors: Vec<String>| anyhow!("{}", errors.join("\n  "));
+    let mut kinds = Vec::new();
+    for one in kind_parameters::requested(described, parameters).map_err(failed)? {
+        let kind = find(&one.name, definitions).with_context(|| {
+            format!(
+                "{}: {} is no kind of Kubernetes, and no definition of it is given",
+                one.place, one.name
+            )
+        })?;
+        kinds.push((one, kind));
+    }
+    let resolved = kind_parameters::resolve(described, kinds).map_err(failed)?;
+    Ok(guest.with_manifest(Arc::new(resolved)))
+}
+
+fn find(name: &KindName, definitions: &[Value]) -> Option<Kind> {
+    let group = name.api_version.split_once('/').map_or("", |(group, _)| group);
+    let make = |plural: &str, is_namespaced: bool| Kind {
+        api_version: name.api_version.clone(),
+        kind: name.kind.clone(),
+        plural: plural.to_owned(),
+        scope: if is_namespaced { Scope::Namespaced } else { Scope::Cluster },
+    };
+    let builtin = innkeeper_simulator::builtin_kinds(group);
+    if let Some(known) = builtin.iter().find(|known| known.kind == name.kind) {
+        return Some(make(&known.plural, known.namespaced));
+    }
+    let definition = definitions.iter().find(|definition| {
+        definition["kind"] == "CustomResourceDefinition"
+            && definition["spec"]["group"] == group
+            && definition["spec"]["names"]["kind"] == name.kind.as_str()
+    })?;
+    let spec = &definition["spec"];
+    Some(make(spec["names"]["plural"].as_str()?, spec["scope"] == "Namespaced"))
+}

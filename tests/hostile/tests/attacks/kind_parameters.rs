@@ -1,0 +1,222 @@
+//! Kinds that the parameters of a Module name.
+
+use innkeeper_hostile_tests::{Arena, Attack, block_on, guest};
+use innkeeper_lab::Content;
+use innkeeper_tiny_guests::Tiny;
+use serde_json::{Value, json};
+
+use crate::kinds::{definition, kind, of_primary, requests, secret, wants};
+
+const DEFINITION: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.late.example.dev";
+
+/// A guest that decorates the kind of the parameter `target`, by default StatefulSets, owns the
+/// kinds of `copies`, and reads the kinds of `watch`. It wants the ConfigMap `made`.
+fn decorator() -> Tiny {
+    let mut manifest =
+        of_primary(kind("apps/v1", "StatefulSet", "statefulsets", "Namespaced"), &[]);
+    manifest["decorates"] = true.into();
+    manifest["parametersSchema"] =
+        json!({"type": "object", "properties": {"target": {}, "copies": {}, "watch": {}}});
+    manifest["kindParameters"] = json!([
+        {"parameter": "target", "role": "Primary"},
+        {"parameter": "copies", "role": "Owned"},
+        {"parameter": "watch", "role": "Reads"},
+    ]);
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}});
+    guest(&manifest, &wants(&[object]))
+}
+
+fn attack(name: &str, parameters: &Value) -> Attack {
+    let spec = json!({"parameters": parameters, "rollout": {"strategy": "Immediate"}});
+    Attack::new(name, &decorator()).has_all_rights().spec(spec)
+}
+
+fn named(api_version: &str, kind: &str) -> Value {
+    json!({"apiVersion": api_version, "kind": kind})
+}
+
+fn foo() -> Value {
+    named("late.example.dev/v1", "Foo")
+}
+
+async fn delete(arena: &Arena, path: &str) {
+    arena.lab().api().send("DELETE", path, Content::Json, &json!({})).await.unwrap();
+}
+
+/// Replaces the parameters of a Module.
+async fn set(arena: &Arena, name: &str, parameters: &Value) {
+    let mut change = json!({"target": null, "copies": null, "watch": null});
+    for (member, value) in parameters.as_object().unwrap() {
+        change[member] = value.clone();
+    }
+    let path = format!("/apis/innkeeper.dev/v1alpha1/modules/{name}");
+    arena.merge(&path, &json!({"spec": {"parameters": change}})).await;
+}
+
+/// Applies an object of a kind into the namespace of an attack.
+async fn apply_primary(arena: &Arena, name: &str, api_version: &str, kind: &str) {
+    let mut object = json!({"apiVersion": api_version, "kind": kind,
+        "metadata": {"name": "first", "namespace": format!("attack-{name}")}});
+    if api_version == "apps/v1" {
+        let labels = json!({"app": "first"});
+        object["spec"] = json!({"selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "main", "image": "example.com/main"}]}}});
+    }
+    arena.apply(&object).await;
+}
+
+/// The kind of the owner of the ConfigMap that the guest made; empty if there is none.
+async fn owner(arena: &Arena, name: &str) -> String {
+    let path = format!("/api/v1/namespaces/attack-{name}/configmaps/made");
+    let made = arena.get(&path).await.unwrap_or_default();
+    let owner = &made["metadata"]["ownerReferences"][0];
+    owner["kind"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn guest_reconciles_in_each_module_the_kind_that_its_parameters_name() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        for (name, parameters) in [
+            ("default", json!({})),
+            ("web", json!({"target": named("apps/v1", "Deployment")})),
+            ("late", json!({"target": foo()})),
+        ] {
+            arena.install(&attack(name, &parameters)).await;
+        }
+        let message = arena.module_says("late", "Loaded", "False", "KindNotServed").await;
+        assert!(
+            message.contains(
+                "spec.parameters.target: the API server does not serve late.example.dev/v1 Foo; install it or correct spec.parameters.target"
+            ),
+            "{message}"
+        );
+        arena.apply(&definition("Foo", "foos", "Namespaced")).await;
+        arena.module_says("late", "Loaded", "True", "SourceLoaded").await;
+        for name in ["default", "web", "late"] {
+            apply_primary(&arena, name, "apps/v1", "StatefulSet").await;
+            apply_primary(&arena, name, "apps/v1", "Deployment").await;
+            apply_primary(&arena, name, "late.example.dev/v1", "Foo").await;
+        }
+        arena.pass(60).await;
+        let arena = arena.restart().await;
+        for (name, kind) in [("default", "StatefulSet"), ("web", "Deployment"), ("late", "Foo")] {
+            let path = format!("/api/v1/namespaces/attack-{name}/configmaps/made");
+            assert_eq!(owner(&arena, name).await, kind);
+            delete(&arena, &path).await;
+            arena.pass(60).await;
+            assert_eq!(owner(&arena, name).await, kind, "after a restart of the host");
+            assert_eq!(arena.module(name).await["status"]["primary"]["kind"], kind);
+        }
+    });
+}
+
+#[test]
+fn parameters_that_name_no_kind_of_a_guest_are_refused_and_nothing_is_read() {
+    block_on(async {
+        let arena = Arena::start(&[secret("default", "bytes")]).await;
+        for (name, parameters, part) in [
+            ("folded", json!({"watch": named("v1", "\u{17f}ecret")}), "is not a CamelCase name"),
+            ("subresource", json!({"watch": named("v1", "pods/exec")}), "is not a CamelCase name"),
+            ("path", json!({"watch": named("../v1", "Pod")}), "is not a group and a version"),
+            ("text", json!({"target": "v1 Secret"}), "names no kind"),
+            (
+                "plural",
+                json!({"watch": {"apiVersion": "v1", "kind": "Pod", "plural": "secrets"}}),
+                "names no kind",
+            ),
+            ("list", json!({"target": [named("v1", "Secret")]}), "is a list"),
+            ("many", json!({"watch": vec![named("v1", "Secret"); 10_000]}), "10000 kinds are more"),
+            (
+                "definitions",
+                json!({"copies": named("apiextensions.k8s.io/v1", "CustomResourceDefinition")}),
+                "cannot be owned",
+            ),
+            (
+                "modules",
+                json!({"copies": named("innkeeper.dev/v1alpha1", "Module")}),
+                "the host's own",
+            ),
+            (
+                "host",
+                json!({"target": named("innkeeper.dev/v1alpha1", "Module")}),
+                "the host's own",
+            ),
+        ] {
+            arena.install(&attack(name, &parameters)).await;
+            let message = arena.module_says(name, "Loaded", "False", "InvalidKindParameter").await;
+            assert!(message.contains(part), "{message}");
+            assert_eq!(requests(&arena, name, "secrets"), Vec::<String>::new());
+        }
+        for (name, parameters) in [
+            ("options", json!({"watch": named("v1", "PodExecOptions")})),
+            ("items", json!({"watch": named("v1", "List")})),
+        ] {
+            arena.install(&attack(name, &parameters)).await;
+            arena.module_says(name, "Loaded", "False", "KindNotServed").await;
+        }
+    });
+}
+
+#[test]
+fn primary_kind_of_an_active_revision_does_not_change() {
+    block_on(async {
+        let arena = Arena::start(&[]).await;
+        arena.install(&attack("fixed", &json!({}))).await;
+        apply_primary(&arena, "fixed", "apps/v1", "StatefulSet").await;
+        apply_primary(&arena, "fixed", "apps/v1", "Deployment").await;
+        arena.module_says("fixed", "Ready", "True", "RevisionActive").await;
+        set(&arena, "fixed", &json!({"target": named("apps/v1", "Deployment")})).await;
+        let message = arena.module_says("fixed", "Ready", "False", "PrimaryKindChanged").await;
+        assert!(message.contains("make another Module for apps/v1 Deployment"), "{message}");
+        arena.pass(60).await;
+        assert_eq!(owner(&arena, "fixed").await, "StatefulSet");
+        assert_eq!(requests(&arena, "fixed", "deployments"), Vec::<String>::new());
+        set(&arena, "fixed", &json!({})).await;
+        arena.module_says("fixed", "Ready", "True", "RevisionActive").await;
+    });
+}
+
+#[test]
+fn kinds_of_earlier_parameters_are_watched_no_more() {
+    block_on(async {
+        let arena = Arena::start(&[definition("Foo", "foos", "Namespaced")]).await;
+        arena.install(&attack("many", &json!({}))).await;
+        arena.module_says("many", "Ready", "True", "RevisionActive").await;
+        for round in 0..100 {
+            let watch = if round % 2 == 0 { foo() } else { named("v1", "Service") };
+            set(&arena, "many", &json!({"copies": [watch], "watch": watch})).await;
+            arena.pass(1).await;
+        }
+        arena.pass(60).await;
+        let before = requests(&arena, "many", "/foos").len();
+        assert!(before > 0);
+        // Longer than a watch.
+        arena.pass(1_200).await;
+        assert_eq!(requests(&arena, "many", "/foos").len(), before, "nothing more is read");
+        let status = &arena.module("many").await["status"];
+        let owned = status["ownedKinds"].as_array().unwrap();
+        let owned: Vec<_> = owned.iter().filter_map(|kind| kind["kind"].as_str()).collect();
+        assert_eq!(owned, ["ConfigMap", "Service"]);
+    });
+}
+
+#[test]
+fn kind_of_a_parameter_that_is_served_with_another_scope_is_closed() {
+    block_on(async {
+        let arena = Arena::start(&[definition("Foo", "foos", "Namespaced")]).await;
+        arena.install(&attack("scope", &json!({"target": foo()}))).await;
+        apply_primary(&arena, "scope", "late.example.dev/v1", "Foo").await;
+        arena.module_says("scope", "KindsAvailable", "True", "AllKindsServed").await;
+        delete(&arena, DEFINITION).await;
+        arena.module_says("scope", "KindsAvailable", "False", "NotServed").await;
+        // A host that starts now knows the kind from the status.
+        let arena = arena.restart().await;
+        arena.module_says("scope", "KindsAvailable", "False", "NotServed").await;
+        arena.module_says("scope", "Serving", "True", "RevisionActive").await;
+        arena.apply(&definition("Foo", "foos", "Cluster")).await;
+        arena.module_says("scope", "KindsAvailable", "False", "KindMismatch").await;
+    });
+}
