@@ -5,7 +5,7 @@ package guest
 import "encoding/json"
 
 // DocumentsVersion is the version of the documents of the contract.
-const DocumentsVersion = "0.1.1"
+const DocumentsVersion = "0.1.2"
 
 // A condition of the primary, as a guest returns it.
 type Condition struct {
@@ -56,6 +56,9 @@ type DesiredDocument struct {
 	// A guest that decorates its primaries returns none. Limits: at most 256 KiB, together with
 	// conditions and events.
 	Status any `json:"status,omitempty"`
+	// Groups of objects that the host updates together, a few at a time for example. Limits: at
+	// most 32.
+	UpdateGroups []UpdateGroup `json:"updateGroups,omitempty"`
 }
 
 // A desired object.
@@ -69,6 +72,12 @@ type DesiredObject struct {
 	// How the host treats the object differently from the default: owned by the primary, kept as
 	// desired, deleted when no longer desired. `merge` excludes the other policies.
 	Policy []Policy `json:"policy,omitempty"`
+	// Name of the update group in `updateGroups` that the object belongs to. Default: none, the
+	// host updates the object at once. Limits: not with `merge` and `create-only`.
+	UpdateGroup *string `json:"updateGroup,omitempty"`
+	// Objects whose values the host copies into this one, without the guest seeing them. Limits:
+	// at most 8, of 1 MiB together; not with `merge` and `orphan`.
+	ValuesFrom []ValueSource `json:"valuesFrom,omitempty"`
 }
 
 // An Event about the primary.
@@ -114,6 +123,9 @@ type Failure struct {
 	Status any `json:"status,omitempty"`
 }
 
+// A number of objects: itself, or a percentage of others.
+type IntOrPercent = any
+
 // A kind of Kubernetes resource, with what a client needs to address it and to write RBAC rules
 // for it without API discovery.
 type Kind struct {
@@ -126,6 +138,36 @@ type Kind struct {
 	// Whether objects of the kind have a namespace.
 	Scope Scope `json:"scope,omitempty"`
 }
+
+// A parameter of the Module that names a kind: the host adds the kind to the manifest when it
+// loads the guest, with plural and scope from API discovery.
+//
+// The value of the parameter is an object with `apiVersion` and `kind`; except for `Primary` it
+// may be a list of at most 20 of these.
+type KindParameter struct {
+	// As `merges` of an owned kind. Limits: only with the role `Owned`.
+	Merges bool `json:"merges,omitempty"`
+	// As `optional` of an owned kind. Limits: only with the role `Owned`.
+	Optional bool `json:"optional,omitempty"`
+	// Name of the parameter: a top-level member of `parameters` of the Module. Limits: a property
+	// of `parametersSchema`, unique in the list.
+	Parameter string `json:"parameter"`
+	// What the guest does with the kind.
+	Role KindRole `json:"role"`
+}
+
+// What a guest does with a kind.
+type KindRole string
+
+const (
+	// The guest reconciles the kind instead of `primary`, which is the default. At most one
+	// parameter has this role, and the guest must decorate its primaries.
+	KindRolePrimary KindRole = "Primary"
+	// The guest creates objects of the kind or merges fields into them, as of a kind in `owned`.
+	KindRoleOwned KindRole = "Owned"
+	// The guest reads objects of the kind, as of a kind in `reads`.
+	KindRoleReads KindRole = "Reads"
+)
 
 // A requirement on one label.
 type LabelRequirement struct {
@@ -154,6 +196,9 @@ type Manifest struct {
 	// `example.com/cleanup`, of the group of the primary or of a group in `allowedCRDGroups` of
 	// the Module.
 	Finalizer *string `json:"finalizer,omitempty"`
+	// Parameters of the Module that name kinds, in addition to the kinds of the manifest. Limits:
+	// at most 8; only with `parametersSchema`.
+	KindParameters []KindParameter `json:"kindParameters,omitempty"`
 	// Name of the guest, for people. Limits: a DNS name (lower case letters, digits, `-` and `.`)
 	// of at most 253 characters.
 	Name string `json:"name"`
@@ -330,6 +375,16 @@ const (
 	SelectorOperatorDoesNotExist SelectorOperator = "DoesNotExist"
 )
 
+// A condition in `status.conditions` of an object.
+type StatusCheck struct {
+	// Reason that the condition must have. Default: any reason. Limits: at most 1,024 characters.
+	Reason *string `json:"reason,omitempty"`
+	// Status that the condition must have. Default: True.
+	Status ConditionStatus `json:"status,omitempty"`
+	// Type of the condition. Limits: at most 316 characters.
+	Type string `json:"type"`
+}
+
 // A desired object that the host could not apply.
 type Unapplied struct {
 	// Group and version (`apps/v1`), or the version alone for the core group (`v1`).
@@ -349,6 +404,52 @@ type Unapplied struct {
 	Reason string `json:"reason"`
 }
 
+// Objects of one primary that the host updates together: by which method, how many at a time, and
+// when an updated object is good enough to go on.
+//
+// The name of an object must not change between runs: an object of another name is a new object,
+// which the host creates at once.
+type UpdateGroup struct {
+	// How many objects of the group may be unavailable because of an update: a number, or a
+	// percentage of its desired objects, rounded down, and at least 1. Default: 1. Limits: at
+	// least 1, or "1%" to "100%"; only with `RollingInPlace` and `RollingRecreate`.
+	MaxUnavailable IntOrPercent `json:"maxUnavailable,omitempty"`
+	// How the host updates the objects.
+	Method UpdateMethod `json:"method"`
+	// Seconds for which an updated object has to be ready before it counts as available. Default:
+	// 0. Limits: at most 86,400; only with `RollingInPlace` and `RollingRecreate`.
+	MinReadySeconds int64 `json:"minReadySeconds,omitempty"`
+	// Name of the group, which `updateGroup` of its objects gives; the group may have no objects.
+	// Limits: a DNS label (lower case letters, digits and `-`) of at most 63 characters, unique in
+	// the document.
+	Name string `json:"name"`
+	// Whether the host updates no object of the group. It still creates missing objects.
+	Paused bool `json:"paused,omitempty"`
+	// Seconds after which an updated object that is not available has failed, which stops the
+	// update of the group. Default: none, the host waits. Limits: more than `minReadySeconds`, at
+	// most 604,800; only with `RollingInPlace` and `RollingRecreate`.
+	ProgressDeadlineSeconds *int64 `json:"progressDeadlineSeconds,omitempty"`
+	// Conditions that an updated object must have to be available, in addition to its readiness.
+	// Limits: at most 16; only with `RollingInPlace` and `RollingRecreate`.
+	StatusChecks []StatusCheck `json:"statusChecks,omitempty"`
+}
+
+// How the host updates the objects of a group.
+type UpdateMethod string
+
+const (
+	// The host writes to no object that exists: the object changes when somebody deletes it.
+	UpdateMethodOnDelete UpdateMethod = "OnDelete"
+	// The host applies all changes at once, as it does without a group.
+	UpdateMethodInPlace UpdateMethod = "InPlace"
+	// The host deletes and creates the objects, all at once after it has recreated the first one.
+	UpdateMethodRecreate UpdateMethod = "Recreate"
+	// The host applies the changes to a few objects at a time.
+	UpdateMethodRollingInPlace UpdateMethod = "RollingInPlace"
+	// The host deletes and creates a few objects at a time.
+	UpdateMethodRollingRecreate UpdateMethod = "RollingRecreate"
+)
+
 // A requirement on one annotation or field.
 type ValueRequirement struct {
 	// The annotation, or the path of the field.
@@ -358,3 +459,30 @@ type ValueRequirement struct {
 	// For `In` and `NotIn`, at least one; for `Exists` and `DoesNotExist`, none.
 	Values []string `json:"values,omitempty"`
 }
+
+// An object whose values the host copies into a desired object, without the guest seeing them.
+//
+// `valueSources` of the Module has to grant the source and the namespace of the desired object.
+// The host copies a Secret into Secrets only, and a `ConfigMap` into `ConfigMaps` only.
+type ValueSource struct {
+	// Which keys of the source the host copies, and the key in the desired object for each.
+	// Default: all keys, each to the same key. Limits: 1 to 256 entries; no key that another
+	// source or the object itself has.
+	Keys map[string]string `json:"keys,omitempty"`
+	// Kind of the source.
+	Kind ValueSourceKind `json:"kind"`
+	// Name of the source.
+	Name string `json:"name"`
+	// Namespace of the source. Default: the primary's.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// The kind of a value source, of the core group.
+type ValueSourceKind string
+
+const (
+	// A Secret. Its values stay hidden from the guest.
+	ValueSourceKindSecret ValueSourceKind = "Secret"
+	// A `ConfigMap`.
+	ValueSourceKindConfigMap ValueSourceKind = "ConfigMap"
+)

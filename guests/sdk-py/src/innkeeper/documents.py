@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-VERSION = "0.1.1"
+VERSION = "0.1.2"
 """The version of the documents."""
 
 ConditionStatus = Literal[
@@ -35,6 +35,25 @@ EventType = Literal[
   Something happened as expected.
 - `Warning`:
   Something needs attention.
+"""
+
+IntOrPercent = int | str
+"""A number of objects: itself, or a percentage of others."""
+
+KindRole = Literal[
+    "Primary",
+    "Owned",
+    "Reads",
+]
+"""What a guest does with a kind.
+
+- `Primary`:
+  The guest reconciles the kind instead of `primary`, which is the default. At most one
+  parameter has this role, and the guest must decorate its primaries.
+- `Owned`:
+  The guest creates objects of the kind or merges fields into them, as of a kind in `owned`.
+- `Reads`:
+  The guest reads objects of the kind, as of a kind in `reads`.
 """
 
 Policy = Literal[
@@ -120,6 +139,39 @@ SelectorOperator = Literal[
   Nothing of this key.
 """
 
+UpdateMethod = Literal[
+    "OnDelete",
+    "InPlace",
+    "Recreate",
+    "RollingInPlace",
+    "RollingRecreate",
+]
+"""How the host updates the objects of a group.
+
+- `OnDelete`:
+  The host writes to no object that exists: the object changes when somebody deletes it.
+- `InPlace`:
+  The host applies all changes at once, as it does without a group.
+- `Recreate`:
+  The host deletes and creates the objects, all at once after it has recreated the first one.
+- `RollingInPlace`:
+  The host applies the changes to a few objects at a time.
+- `RollingRecreate`:
+  The host deletes and creates a few objects at a time.
+"""
+
+ValueSourceKind = Literal[
+    "Secret",
+    "ConfigMap",
+]
+"""The kind of a value source, of the core group.
+
+- `Secret`:
+  A Secret. Its values stay hidden from the guest.
+- `ConfigMap`:
+  A `ConfigMap`.
+"""
+
 
 class Condition(TypedDict):
     """A condition of the primary, as a guest returns it."""
@@ -170,6 +222,10 @@ class DesiredDocument(TypedDict):
     A guest that decorates its primaries returns none. Limits: at most 256 KiB, together with
     conditions and events."""
 
+    updateGroups: NotRequired[list[UpdateGroup]]
+    """Groups of objects that the host updates together, a few at a time for example. Limits: at
+    most 32."""
+
 
 class DesiredObject(TypedDict):
     """A desired object."""
@@ -184,6 +240,14 @@ class DesiredObject(TypedDict):
     policy: NotRequired[list[Policy]]
     """How the host treats the object differently from the default: owned by the primary, kept as
     desired, deleted when no longer desired. `merge` excludes the other policies."""
+
+    updateGroup: NotRequired[str | None]
+    """Name of the update group in `updateGroups` that the object belongs to. Default: none, the
+    host updates the object at once. Limits: not with `merge` and `create-only`."""
+
+    valuesFrom: NotRequired[list[ValueSource]]
+    """Objects whose values the host copies into this one, without the guest seeing them. Limits:
+    at most 8, of 1 MiB together; not with `merge` and `orphan`."""
 
 
 class Event(TypedDict):
@@ -246,6 +310,27 @@ class Kind(TypedDict):
     """Whether objects of the kind have a namespace."""
 
 
+class KindParameter(TypedDict):
+    """A parameter of the Module that names a kind: the host adds the kind to the manifest when it
+    loads the guest, with plural and scope from API discovery.
+
+    The value of the parameter is an object with `apiVersion` and `kind`; except for `Primary` it
+    may be a list of at most 20 of these."""
+
+    merges: NotRequired[bool]
+    """As `merges` of an owned kind. Limits: only with the role `Owned`."""
+
+    optional: NotRequired[bool]
+    """As `optional` of an owned kind. Limits: only with the role `Owned`."""
+
+    parameter: str
+    """Name of the parameter: a top-level member of `parameters` of the Module. Limits: a property
+    of `parametersSchema`, unique in the list."""
+
+    role: KindRole
+    """What the guest does with the kind."""
+
+
 class LabelRequirement(TypedDict):
     """A requirement on one label."""
 
@@ -279,6 +364,10 @@ class Manifest(TypedDict):
     `innkeeper.dev/<module>`. Default: no finalizer. Limits: a name such as
     `example.com/cleanup`, of the group of the primary or of a group in `allowedCRDGroups` of
     the Module."""
+
+    kindParameters: NotRequired[list[KindParameter]]
+    """Parameters of the Module that name kinds, in addition to the kinds of the manifest. Limits:
+    at most 8; only with `parametersSchema`."""
 
     name: str
     """Name of the guest, for people. Limits: a DNS name (lower case letters, digits, `-` and `.`)
@@ -420,6 +509,19 @@ class Reference(TypedDict):
     primary."""
 
 
+class StatusCheck(TypedDict):
+    """A condition in `status.conditions` of an object."""
+
+    reason: NotRequired[str | None]
+    """Reason that the condition must have. Default: any reason. Limits: at most 1,024 characters."""
+
+    status: NotRequired[ConditionStatus]
+    """Status that the condition must have. Default: True."""
+
+    type: str
+    """Type of the condition. Limits: at most 316 characters."""
+
+
 class Unapplied(TypedDict):
     """A desired object that the host could not apply."""
 
@@ -445,6 +547,43 @@ class Unapplied(TypedDict):
     `NotServed`, `MergeTargetMissing` and others."""
 
 
+class UpdateGroup(TypedDict):
+    """Objects of one primary that the host updates together: by which method, how many at a time, and
+    when an updated object is good enough to go on.
+
+    The name of an object must not change between runs: an object of another name is a new object,
+    which the host creates at once."""
+
+    maxUnavailable: NotRequired[IntOrPercent | None]
+    """How many objects of the group may be unavailable because of an update: a number, or a
+    percentage of its desired objects, rounded down, and at least 1. Default: 1. Limits: at
+    least 1, or "1%" to "100%"; only with `RollingInPlace` and `RollingRecreate`."""
+
+    method: UpdateMethod
+    """How the host updates the objects."""
+
+    minReadySeconds: NotRequired[int]
+    """Seconds for which an updated object has to be ready before it counts as available. Default:
+    0. Limits: at most 86,400; only with `RollingInPlace` and `RollingRecreate`."""
+
+    name: str
+    """Name of the group, which `updateGroup` of its objects gives; the group may have no objects.
+    Limits: a DNS label (lower case letters, digits and `-`) of at most 63 characters, unique in
+    the document."""
+
+    paused: NotRequired[bool]
+    """Whether the host updates no object of the group. It still creates missing objects."""
+
+    progressDeadlineSeconds: NotRequired[int | None]
+    """Seconds after which an updated object that is not available has failed, which stops the
+    update of the group. Default: none, the host waits. Limits: more than `minReadySeconds`, at
+    most 604,800; only with `RollingInPlace` and `RollingRecreate`."""
+
+    statusChecks: NotRequired[list[StatusCheck]]
+    """Conditions that an updated object must have to be available, in addition to its readiness.
+    Limits: at most 16; only with `RollingInPlace` and `RollingRecreate`."""
+
+
 class ValueRequirement(TypedDict):
     """A requirement on one annotation or field."""
 
@@ -456,3 +595,24 @@ class ValueRequirement(TypedDict):
 
     values: NotRequired[list[str]]
     """For `In` and `NotIn`, at least one; for `Exists` and `DoesNotExist`, none."""
+
+
+class ValueSource(TypedDict):
+    """An object whose values the host copies into a desired object, without the guest seeing them.
+
+    `valueSources` of the Module has to grant the source and the namespace of the desired object.
+    The host copies a Secret into Secrets only, and a `ConfigMap` into `ConfigMaps` only."""
+
+    keys: NotRequired[dict[str, str] | None]
+    """Which keys of the source the host copies, and the key in the desired object for each.
+    Default: all keys, each to the same key. Limits: 1 to 256 entries; no key that another
+    source or the object itself has."""
+
+    kind: ValueSourceKind
+    """Kind of the source."""
+
+    name: str
+    """Name of the source."""
+
+    namespace: NotRequired[str]
+    """Namespace of the source. Default: the primary's."""
