@@ -7,7 +7,7 @@ import * as labels from './labels.js';
 
 // Calls the guest with JSON texts, as the host does, and validates its documents.
 const WIT = new URL('../../../wit', import.meta.url).pathname;
-const ajv = new Ajv({ formats: { uint32: true } });
+const ajv = new Ajv({ formats: { uint32: true }, keywords: ['x-kubernetes-int-or-string'] });
 const lines = [];
 const consoleLog = console.log;
 afterEach(() => {

@@ -20,8 +20,18 @@ func Complete() *Desired { return &Desired{tag: TagComplete} }
 func Partial() *Desired { return &Desired{tag: TagPartial} }
 
 // Object adds an object that the guest wants to exist: an [Object], or a struct with JSON tags.
-func (d *Desired) Object(object any, policies ...Policy) *Desired {
-	d.document.Objects = append(d.document.Objects, DesiredObject{Object: object, Policy: policies})
+func (d *Desired) Object(object any, options ...ObjectOption) *Desired {
+	desired := DesiredObject{Object: object}
+	for _, one := range options {
+		one.option(&desired)
+	}
+	d.document.Objects = append(d.document.Objects, desired)
+	return d
+}
+
+// UpdateGroup adds a group of objects that the host updates together.
+func (d *Desired) UpdateGroup(group *Group) *Desired {
+	d.document.UpdateGroups = append(d.document.UpdateGroups, group.group)
 	return d
 }
 

@@ -22,6 +22,16 @@ func (d *DesiredDocument) encode() ([]byte, error) {
 				}
 				object["policy"] = policies
 			}
+			if one.UpdateGroup != nil {
+				object["updateGroup"] = *one.UpdateGroup
+			}
+			if len(one.ValuesFrom) > 0 {
+				sources := make([]any, 0, len(one.ValuesFrom))
+				for _, source := range one.ValuesFrom {
+					sources = append(sources, source.fields())
+				}
+				object["valuesFrom"] = sources
+			}
 			objects = append(objects, object)
 		}
 		document["objects"] = objects
@@ -36,6 +46,13 @@ func (d *DesiredDocument) encode() ([]byte, error) {
 			keep = append(keep, reference)
 		}
 		document["keep"] = keep
+	}
+	if len(d.UpdateGroups) > 0 {
+		groups := make([]any, 0, len(d.UpdateGroups))
+		for _, one := range d.UpdateGroups {
+			groups = append(groups, one.fields())
+		}
+		document["updateGroups"] = groups
 	}
 	return json.Marshal(document)
 }

@@ -72,6 +72,9 @@ func (r *Result) Status() Object {
 	return Object{t: r.t, fields: status}
 }
 
+// Text returns the document as the host reads it.
+func (r *Result) Text() string { return string(r.text) }
+
 func (r *Result) is(tag guest.Tag, name string) *Result {
 	r.t.Helper()
 	if r.tag != tag {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ type validator struct {
 // annotations are keywords that restrict nothing.
 var annotations = map[string]bool{
 	"$id": true, "$schema": true, "$defs": true, "title": true, "description": true,
-	"default": true, "format": true, "examples": true,
+	"default": true, "format": true, "examples": true, "x-kubernetes-int-or-string": true,
 }
 
 func (v validator) check(schema any, value any, path string) error {
@@ -151,6 +152,14 @@ func (v validator) keyword(schema map[string]any, keyword string, argument, valu
 	case "minimum":
 		if isNumber && number < limit {
 			return refuse("is less than %v", limit)
+		}
+	case "maximum":
+		if isNumber && number > limit {
+			return refuse("is more than %v", limit)
+		}
+	case "pattern":
+		if isText && !regexp.MustCompile(argument.(string)).MatchString(text) {
+			return refuse("does not match %v", argument)
 		}
 	default:
 		return refuse("guesttest does not know the keyword %s of the schema", keyword)

@@ -31,6 +31,11 @@ func TestDocumentsAreCheckedByTheSchemas(t *testing.T) {
 		{"desired", `{"requeueAfterSeconds": -1}`, "desired.requeueAfterSeconds: is less than 0"},
 		{"desired", `{"objects": [{"object": 1, "policy": ["mine"]}]}`,
 			"desired.objects.0.policy.0: mine matches 0 of the alternatives"},
+		{"desired", `{"updateGroups": [{"name": "a", "method": "InPlace", "maxUnavailable": "25%"}]}`, ""},
+		{"desired", `{"updateGroups": [{"name": "a", "method": "InPlace", "maxUnavailable": "all"}]}`,
+			"desired.updateGroups.0.maxUnavailable: all matches 0 of the alternatives"},
+		{"desired", `{"updateGroups": [{"name": "a", "method": "InPlace", "maxUnavailable": 4294967296}]}`,
+			"desired.updateGroups.0.maxUnavailable: 4.294967296e+09 matches 0 of the alternatives"},
 		{"failure", `{"reason": "A"}`, "failure: has no message"},
 		{"manifest", `{"name": "a", "primary": ` + kind + `}`, ""},
 	} {
@@ -74,8 +79,14 @@ func TestKeywordsOfAllSchemasAreKnown(t *testing.T) {
 			for _, property := range properties {
 				all = append(all, property)
 			}
-			if items, has := one["items"]; has {
-				all = append(all, items)
+			for _, keyword := range []string{"items", "additionalProperties"} {
+				if schema, has := one[keyword]; has {
+					all = append(all, schema)
+				}
+			}
+			for _, keyword := range []string{"anyOf", "oneOf"} {
+				alternatives, _ := one[keyword].([]any)
+				all = append(all, alternatives...)
 			}
 		}
 	}

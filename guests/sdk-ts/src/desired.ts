@@ -2,6 +2,18 @@
 
 import type * as documents from './documents.js';
 import type { Head, Kind, KubeObject } from './kind.js';
+import type { UpdateGroup } from './update-group.js';
+import type { ValueSource } from './value-source.js';
+
+/** How the host treats a desired object. */
+export interface Treatment {
+  /** How it differs from an object that the primary owns. */
+  policy?: documents.Policy[];
+  /** The name of the group with whose objects the host updates it. */
+  updateGroup?: string;
+  /** The objects whose values the host copies into it. */
+  valuesFrom?: ValueSource[];
+}
 
 /** What every outcome may have. */
 abstract class Report<D extends documents.DesiredDocument | documents.Failure> {
@@ -41,11 +53,33 @@ export class Desired extends Report<documents.DesiredDocument> {
   /**
    * Adds an object with the fields that the guest has an opinion about, and no others. Without
    * policies the primary owns it, the host keeps it as desired, and deletes it when a complete
-   * desired state lacks it.
+   * desired state lacks it. A {@link Treatment} has policies and all else.
    */
-  add(object: KubeObject & { metadata: Head }, ...policy: documents.Policy[]): this {
-    const desired = policy.length === 0 ? { object } : { object, policy };
+  add(
+    object: KubeObject & { metadata: Head },
+    ...how: documents.Policy[] | [treatment: Treatment]
+  ): this {
+    const [first] = how;
+    const treatment: Treatment =
+      typeof first === 'object' ? first : { policy: how as documents.Policy[] };
+    const { policy = [], updateGroup, valuesFrom = [] } = treatment;
+    const desired: documents.DesiredObject = { object };
+    if (policy.length > 0) {
+      desired.policy = policy;
+    }
+    if (updateGroup !== undefined) {
+      desired.updateGroup = updateGroup;
+    }
+    if (valuesFrom.length > 0) {
+      desired.valuesFrom = valuesFrom.map((source) => source.document);
+    }
     (this.document.objects ??= []).push(desired);
+    return this;
+  }
+
+  /** Adds a group of objects that the host updates together. */
+  updateGroup(group: UpdateGroup): this {
+    (this.document.updateGroups ??= []).push(group.document);
     return this;
   }
 

@@ -4,7 +4,7 @@ export * as condition from './condition.js';
 export { Context } from './context.js';
 export { describe, Describe } from './describe.js';
 export { complete, Desired, failed, Failed, partial } from './desired.js';
-export type { Outcome } from './desired.js';
+export type { Outcome, Treatment } from './desired.js';
 export * as documents from './documents.js';
 export {
   BadInput,
@@ -19,3 +19,6 @@ export type { Guest } from './guest.js';
 export { Kind, kind } from './kind.js';
 export type { DesiredKubeObject, Fields, KubeObject, Metadata } from './kind.js';
 export { Observed, ObservedObject } from './observed.js';
+export { templateHash } from './template-hash.js';
+export { UpdateGroup } from './update-group.js';
+export { ValueSource } from './value-source.js';

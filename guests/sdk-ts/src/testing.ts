@@ -15,7 +15,7 @@ import type { Guest } from './guest.js';
 import type { Kind, KubeObject } from './kind.js';
 import { reconcile } from './run.js';
 
-const ajv = new Ajv2020({ formats: { uint32: true } });
+const ajv = new Ajv2020({ formats: { uint32: true }, keywords: ['x-kubernetes-int-or-string'] });
 const SCHEMAS = {
   desired: ajv.compile(desired),
   failure: ajv.compile(failure),

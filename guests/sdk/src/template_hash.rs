@@ -85,6 +85,11 @@ mod tests {
     fn hash_of_a_value_never_changes() {
         assert_eq!(template_hash(&json!(null)), "drpwggh");
         assert_eq!(template_hash(&json!({ "b": [1, "x"], "a": { "c": true } })), "qsx8vqm");
+        // The SDKs of other languages test these values too.
+        let texts = json!({
+            "é\u{2028}": "\u{1}\u{8}\"\\/<&>\u{7f}😀", "\u{e000}": -1, "😀": [[], {}, false]
+        });
+        assert_eq!(template_hash(&texts), "phsrcdl");
     }
 
     #[test]

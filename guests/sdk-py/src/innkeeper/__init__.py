@@ -22,6 +22,9 @@ from .errors import (
 from .guest import Guest
 from .kind import Kind, Object
 from .observed import Observed, ObservedObject
+from .template_hash import template_hash
+from .update_group import UpdateGroup
+from .value_source import ValueSource
 
 __all__ = [
     "BadInput",
@@ -41,9 +44,12 @@ __all__ = [
     "Outcome",
     "ReadError",
     "Undeclared",
+    "UpdateGroup",
+    "ValueSource",
     "complete",
     "condition",
     "decode",
     "failed",
     "partial",
+    "template_hash",
 ]

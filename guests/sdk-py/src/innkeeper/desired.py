@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from . import documents
 from .kind import Kind, Object
+from .update_group import UpdateGroup
+from .value_source import ValueSource
 
 S = TypeVar("S", bound="Outcome")
 
@@ -51,16 +53,33 @@ class Desired(Outcome):
         self.tag = tag
         self.document = {}
 
-    def add(self, object: Object, *policies: documents.Policy) -> Desired:
+    def add(
+        self,
+        object: Object,
+        *policies: documents.Policy,
+        update_group: str | None = None,
+        values_from: ValueSource | Iterable[ValueSource] = (),
+    ) -> Desired:
         """Adds an object with the fields that the guest has an opinion about, and no others.
 
         Without policies the primary owns it, the host keeps it as desired, and deletes it when a
-        complete desired state lacks it.
+        complete desired state lacks it. The host updates it with the others of its update group,
+        and copies the values of other objects into it.
         """
         desired: documents.DesiredObject = {"object": object}
         if policies:
             desired["policy"] = list(policies)
+        if update_group is not None:
+            desired["updateGroup"] = update_group
+        sources = [values_from] if isinstance(values_from, ValueSource) else values_from
+        if values := [source.document() for source in sources]:
+            desired["valuesFrom"] = values
         self.document.setdefault("objects", []).append(desired)
+        return self
+
+    def update_group(self, group: UpdateGroup) -> Desired:
+        """Adds a group of objects that the host updates together."""
+        self.document.setdefault("updateGroups", []).append(group.document())
         return self
 
     def keep(self, kind: Kind[Any], name: str, namespace: str = "") -> Desired:

@@ -105,7 +105,10 @@ const PYTHON_SDK: Files = sdk![
     "schema/observed-list.json",
     "schema/observed-object.json",
     "schema/observed.json",
+    "template_hash.py",
     "testing.py",
+    "update_group.py",
+    "value_source.py",
 ];
 
 const CRD_PY: &str = concat!(
@@ -159,7 +162,10 @@ const TYPESCRIPT_SDK: Files = sdk![
     "src/kind.ts",
     "src/observed.ts",
     "src/run.ts",
+    "src/template-hash.ts",
     "src/testing.ts",
+    "src/update-group.ts",
+    "src/value-source.ts",
     "src/wit.d.ts",
 ];
 
@@ -192,8 +198,12 @@ const SDK_GO: Files = sdk!["sdk-go":
     "guest/failure.go",
     "guest/guest.go",
     "guest/kind.go",
+    "guest/object_option.go",
     "guest/observed.go",
     "guest/read.go",
+    "guest/template_hash.go",
+    "guest/update_group.go",
+    "guest/value_source.go",
     "guesttest/guesttest.go",
     "guesttest/host.go",
     "guesttest/result.go",
