@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
 use innkeeper_contract::{Kind, KindName, Scope};
-use innkeeper_modules::{kind_parameters, parameters};
+use innkeeper_modules::{kind_parameters, parameters, resolved_manifest};
 use innkeeper_sandbox::Guest;
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ pub(crate) fn with_parameters(
         })?;
         kinds.push((one, kind));
     }
-    let resolved = kind_parameters::resolve(described, kinds).map_err(failed)?;
+    let resolved = resolved_manifest::resolve(described, kinds).map_err(failed)?;
     Ok(guest.with_manifest(Arc::new(resolved)))
 }
 

@@ -1,11 +1,9 @@
-//! The parameters of a Module that name kinds: their checks in the manifest, the kinds that they
-//! name, and the manifest with these kinds.
+//! The parameters of a Module that name kinds: their checks in the manifest, and the kinds that
+//! they name.
 
-use innkeeper_contract::{Kind, KindName, KindParameter, KindRole, Manifest, OwnedKind};
+use innkeeper_contract::{KindName, KindParameter, KindRole, Manifest};
 use innkeeper_core::{foreign, names as grammar};
 use serde_json::Value;
-
-use crate::manifest;
 
 /// The most kind parameters of a manifest.
 const PARAMETERS_MAX: usize = 8;
@@ -26,7 +24,7 @@ pub struct RequestedKind {
     pub place: String,
     /// Its name.
     pub name: KindName,
-    parameter: KindParameter,
+    pub(crate) parameter: KindParameter,
 }
 
 /// Checks the kind parameters of a manifest, and adds what is wrong to `errors`.
@@ -127,50 +125,6 @@ fn name_of(value: &Value) -> Result<KindName, String> {
         return Err(format!(".kind: {:?} is not a CamelCase name", quoted(&name.kind)));
     }
     Ok(name)
-}
-
-/// Returns the described manifest with the kinds of the parameters, and without kind parameters.
-///
-/// # Errors
-/// What is wrong with the manifest that results, each with its place.
-pub fn resolve(
-    described: &Manifest,
-    kinds: Vec<(RequestedKind, Kind)>,
-) -> Result<Manifest, Vec<String>> {
-    let mut resolved = described.clone();
-    resolved.kind_parameters.clear();
-    for (RequestedKind { place, parameter, .. }, kind) in kinds {
-        match parameter.role {
-            KindRole::Primary => {
-                if described.crds.iter().any(|crd| defines(crd, &kind)) {
-                    return Err(vec![format!(
-                        "{place}: the guest installs the definition of {kind}, so {kind} is no kind that it decorates; name another kind"
-                    )]);
-                }
-                resolved.primary = kind;
-            }
-            KindRole::Owned => {
-                let KindParameter { merges, optional, .. } = parameter;
-                match resolved.owned.iter_mut().find(|owned| owned.kind == kind) {
-                    // It is one kind: it has the rights that both need.
-                    Some(owned) => {
-                        owned.merges &= merges;
-                        owned.optional &= optional;
-                    }
-                    None => resolved.owned.push(OwnedKind { kind, optional, merges }),
-                }
-            }
-            KindRole::Reads if resolved.reads.contains(&kind) => {}
-            KindRole::Reads => resolved.reads.push(kind),
-        }
-    }
-    manifest::check(&resolved)?;
-    Ok(resolved)
-}
-
-/// Whether a CustomResourceDefinition defines a kind.
-fn defines(crd: &Value, kind: &Kind) -> bool {
-    crd["spec"]["group"] == kind.group() && crd["spec"]["names"]["kind"] == kind.kind.as_str()
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub mod module;
 mod overlap;
 pub mod parameters;
 mod renamed;
+pub mod resolved_manifest;
 mod revision;
 pub mod rollout;
 pub mod source;

@@ -66,7 +66,7 @@ pub enum Input<G = Guest> {
         /// The parameters that were checked.
         parameters: Value,
         /// Whether they fit; if the guest has kind parameters, its manifest with the kinds of
-        /// these ([`kind_parameters::resolve`](crate::kind_parameters::resolve)).
+        /// these ([`resolve`](crate::resolved_manifest::resolve)).
         result: Result<Option<Arc<Manifest>>, Rejection>,
     },
     /// An [`Action::FetchSnapshot`] ended.

@@ -1,8 +1,10 @@
 use expect_test::{Expect, expect};
+use innkeeper_contract::Kind;
 use serde_json::json;
 
 use super::*;
-use crate::testing;
+use crate::resolved_manifest::resolve;
+use crate::{manifest, testing};
 
 fn parameter(name: &str, role: KindRole) -> KindParameter {
     KindParameter { parameter: name.to_owned(), role, merges: false, optional: false }

@@ -8,7 +8,7 @@ use innkeeper_cluster::{ApiClient, FoundKind};
 use innkeeper_contract::{Kind, Manifest};
 use innkeeper_modules::kind_parameters::{self, RequestedKind};
 use innkeeper_modules::machine::reason;
-use innkeeper_modules::{ParametersJob, Rejection, RetryPolicy};
+use innkeeper_modules::{ParametersJob, Rejection, RetryPolicy, resolved_manifest};
 
 use super::declared::{self, Refused};
 
@@ -34,7 +34,8 @@ pub(super) async fn resolve(
         let kind = find(host, &one, &job.known_kinds).await?;
         kinds.push((one, kind));
     }
-    let resolved = kind_parameters::resolve(described, kinds).map_err(|errors| invalid(&errors))?;
+    let resolved =
+        resolved_manifest::resolve(described, kinds).map_err(|errors| invalid(&errors))?;
     let resolved = Arc::new(resolved);
     // A revision that was active stays decided: its kinds are compared one by one as they are read.
     if job.known_kinds.is_empty() {

@@ -6,7 +6,8 @@ use innkeeper_contract::{KindParameter, KindRole};
 use serde_json::json;
 
 use super::*;
-use crate::kind_parameters::{requested, resolve};
+use crate::kind_parameters::requested;
+use crate::resolved_manifest::resolve;
 
 fn name(kind: &str) -> Value {
     json!({"apiVersion": "v1", "kind": kind})
