@@ -8,6 +8,8 @@
 
 #[path = "../blue-green/guest.rs"]
 pub mod blue_green;
+#[path = "../cat-set/guest.rs"]
+pub mod cat_set;
 #[path = "../clustered-parent/guest.rs"]
 pub mod clustered_parent;
 #[path = "../config-map-list/guest.rs"]
@@ -26,5 +28,9 @@ pub mod indexed_job;
 pub mod namespace_list;
 #[path = "../pod-name-label/guest.rs"]
 pub mod pod_name_label;
+#[path = "../secret-propagation/guest.rs"]
+pub mod secret_propagation;
 #[path = "../service-per-pod/guest.rs"]
 pub mod service_per_pod;
+#[path = "../update-strategy/guest.rs"]
+pub mod update_strategy;

@@ -1,13 +1,14 @@
 //! The guests natively: their definitions, and what the scenarios cannot show cheaply.
 
 use expect_test::expect_file;
-use innkeeper_sdk::kinds::{ConfigMap, Pod, ReplicaSet, Service};
+use innkeeper_sdk::kinds::{ConfigMap, PersistentVolumeClaim, Pod, ReplicaSet, Service};
 use innkeeper_sdk::read;
 use innkeeper_sdk::schema::crd_text;
 use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use metacontroller_examples::{
-    blue_green, config_map_list, config_map_propagation, daemon_job, global_config_map,
-    indexed_job, namespace_list, pod_name_label, service_per_pod,
+    blue_green, cat_set, config_map_list, config_map_propagation, daemon_job, global_config_map,
+    indexed_job, namespace_list, pod_name_label, secret_propagation, service_per_pod,
+    update_strategy,
 };
 use serde_json::{Value, json};
 
@@ -15,6 +16,11 @@ use serde_json::{Value, json};
 fn crd_files_are_what_the_types_generate() {
     expect_file!["../blue-green/crd.json"]
         .assert_eq(&crd_text::<blue_green::BlueGreenDeployment>());
+    expect_file!["../cat-set/crd.json"].assert_eq(&crd_text::<cat_set::CatSet>());
+    expect_file!["../secret-propagation/crd.json"]
+        .assert_eq(&crd_text::<secret_propagation::SecretPropagation>());
+    expect_file!["../update-strategy/crd.json"]
+        .assert_eq(&crd_text::<update_strategy::UpdateStrategyDemo>());
     expect_file!["../config-map-propagation/crd.json"]
         .assert_eq(&crd_text::<config_map_propagation::ConfigMapPropagation>());
     expect_file!["../config-map-list/crd.json"]
@@ -154,6 +160,61 @@ fn blue_green_changes_over_only_to_pods_that_all_are_available() {
 }
 
 #[test]
+fn cat_set_makes_and_deletes_its_pods_in_order() {
+    let metadata = json!({ "name": "www" });
+    let claim = json!({ "metadata": metadata, "spec": { "accessModes": ["ReadWriteOnce"] } });
+    let containers = json!([{ "name": "web", "image": "web:1" }]);
+    let mut cluster = FakeCluster::<cat_set::Guest>::with(json!({
+        "metadata": { "name": "web" },
+        "spec": {
+            "serviceName": "site",
+            "replicas": 3,
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": { "spec": { "containers": containers } },
+            "volumeClaimTemplates": [claim],
+        },
+    }));
+    let start = |cluster: &mut FakeCluster<_>, name| {
+        cluster.change::<Pod>(name, |pod: &mut Value| {
+            let conditions = json!([{ "type": "Ready", "status": "True" }]);
+            pod["status"] = json!({ "phase": "Running", "conditions": conditions });
+        });
+        cluster.settle()
+    };
+    let pods = |cluster: &FakeCluster<cat_set::Guest>| {
+        ["web-0", "web-1", "web-2"].map(|name| cluster.has::<Pod>(name))
+    };
+    cluster.settle();
+    assert_eq!(pods(&cluster), [true, false, false]);
+    start(&mut cluster, "web-0");
+    assert_eq!(pods(&cluster), [true, true, false]);
+    start(&mut cluster, "web-1").status("/replicas", 3).status("/readyReplicas", 2);
+    assert_eq!(pods(&cluster), [true, true, true]);
+    let pod = cluster.object::<Pod>("web-2");
+    assert_eq!(pod["spec"]["subdomain"], "site");
+    let volume = json!({ "name": "www", "persistentVolumeClaim": { "claimName": "www-web-2" } });
+    assert_eq!(pod["spec"]["volumes"], json!([volume]));
+
+    // The lower pods are ready, so the third one may go although it is not. Its claim stays.
+    cluster.edit(|object| object["spec"]["replicas"] = 2.into());
+    cluster.settle();
+    assert_eq!(pods(&cluster), [true, true, false]);
+    assert!(cluster.has::<PersistentVolumeClaim>("www-web-2"));
+
+    // A template whose pods the API server would refuse does not hinder the teardown.
+    cluster.edit(|object| object["spec"]["template"]["spec"]["containers"] = json!([]));
+    cluster.delete();
+    let (run, _) = cluster.round();
+    run.desires_objects(0).keeps::<Pod>("web-0").does_not_keep::<Pod>("web-1");
+    run.keeps::<PersistentVolumeClaim>("www-web-0").is_not_finalized();
+    assert_eq!(pods(&cluster), [true, false, false]);
+    cluster.round().0.is_not_finalized();
+    assert_eq!(pods(&cluster), [false, false, false]);
+    cluster.round().0.is_finalized();
+    assert!(!cluster.has_primary());
+}
+
+#[test]
 fn readme_says_how_many_lines_each_guest_has() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
@@ -162,7 +223,7 @@ fn readme_says_how_many_lines_each_guest_has() {
         .filter(|line| line.starts_with("| [`"))
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
-    assert_eq!(rows.len(), 11);
+    assert_eq!(rows.len(), 14);
     for row in rows {
         let name = row[1].split('`').nth(1).unwrap();
         let guest = std::fs::read_to_string(folder.join(name).join("guest.rs")).unwrap();
