@@ -139,7 +139,7 @@ fn blue_green_changes_over_only_to_pods_that_all_are_available() {
     assert_eq!(color(&cluster), "blue");
     assert_eq!(cluster.object::<ReplicaSet>("web-blue")["status"]["availableReplicas"], 2);
 
-    // A third template starts from nothing, beside the pods that serve.
+    // A third template starts from nothing, in addition to the pods that are available.
     set_image(&mut cluster, "web:3");
     let green = cluster.object::<ReplicaSet>("web-green");
     assert_eq!(green["spec"]["template"]["spec"]["containers"][0]["image"], "web:3");
