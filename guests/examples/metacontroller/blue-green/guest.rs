@@ -1,7 +1,7 @@
 //! Blue-green deployments: a `Service` sends its traffic to one of two `ReplicaSets`, and changes
 //! over when all pods of the other one run a new template.
 
-use innkeeper_sdk::kinds::{PodTemplate, ReplicaSet, Service};
+use innkeeper_sdk::kinds::{ReplicaSet, Service};
 use innkeeper_sdk::prelude::*;
 use innkeeper_sdk::{read, template_hash};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct BlueGreenDeploymentSpec {
     /// Labels of the pods.
     selector: Selector,
     /// Template of the pods.
-    #[cfg_attr(not(target_arch = "wasm32"), schemars(with = "PodTemplate"))]
+    #[cfg_attr(not(target_arch = "wasm32"), schemars(with = "innkeeper_sdk::kinds::PodTemplate"))]
     template: Value,
     /// Metadata and spec of the Service.
     service: ServiceTemplate,

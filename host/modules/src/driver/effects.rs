@@ -109,7 +109,7 @@ impl<G: Loaded> ModuleState<G> {
             return;
         };
         let Some(digest) = self.machine.active().map(|active| active.digest) else { return };
-        // The parameters name other kinds: the status names them before objects are made.
+        // The parameters name other kinds, which the status reports from now on.
         self.note_owned(guest.manifest());
         actions.push(Action::Report(self.report()));
         self.activate(digest, &guest, settings, actions);

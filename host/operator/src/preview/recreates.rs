@@ -12,7 +12,7 @@ use innkeeper_contract::Policy;
 use innkeeper_core::desired::DesiredObject;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{self, Action, SkipReason};
-use innkeeper_core::{Object, ObjectKey, ObjectRef};
+use innkeeper_core::{Object, ObjectKey, ObjectRef, object};
 use tokio::time::Instant;
 
 use super::compare::Effect;
@@ -135,6 +135,8 @@ impl<'a> Recreates<'a> {
                     | ApiError::TooLarge { .. },
                 ),
             ) => return Answer::Accepted,
+            // A webhook may quote the values of the live Secret.
+            Ok(Err(error)) if object::holds_secrets(kind) => error.without_message().to_string(),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the time of the preview is over".to_owned(),
         };

@@ -13,7 +13,7 @@ use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::in_sync::LastApplied;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{Action, ApplyReason, Plan, Rejected, Step};
-use innkeeper_core::{Manager, Object, ObjectRef};
+use innkeeper_core::{Manager, Object, ObjectRef, object};
 use jiff::Timestamp;
 
 use crate::modules::granted_secrets::GrantedSecrets;
@@ -21,7 +21,7 @@ use crate::reconcile::confirm::{Confirmed, confirm};
 use crate::reconcile::context::Context;
 use crate::reconcile::filled_body::{NotFilled, SourceReads};
 use crate::reconcile::primary_state::PrimaryState;
-use crate::reconcile::problem::{Problem, Problems};
+use crate::reconcile::problem::{Problem, Problems, Retry};
 use crate::reconcile::refusal::Refusal;
 use crate::reconcile::skipped;
 use crate::reconcile::stats::ObjectChange;
@@ -173,7 +173,7 @@ impl Apply<'_> {
                 applied.rerun = true;
                 Next::Continue
             }
-            Err(error) => self.failed(object_ref, desired.digest(), &error, state, applied),
+            Err(error) => self.failed(object_ref, desired.digest(), error, state, applied),
         }
     }
 
@@ -215,12 +215,12 @@ impl Apply<'_> {
                 self.record(step, (desired.digest(), manager), answer, state, applied);
                 for predecessor in predecessors {
                     if let Err(error) = self.apply_nothing(object_ref, &uid, &predecessor).await {
-                        return self.failed(object_ref, "", &error, state, applied);
+                        return self.failed(object_ref, "", error, state, applied);
                     }
                 }
                 Next::Continue
             }
-            Err(error) => self.failed(object_ref, desired.digest(), &error, state, applied),
+            Err(error) => self.failed(object_ref, desired.digest(), error, state, applied),
         }
     }
 
@@ -310,7 +310,7 @@ impl Apply<'_> {
                 applied.changed.insert(object_ref.clone(), ObjectChange::Changed);
                 Next::Continue
             }
-            Err(error) => self.failed(object_ref, "", &error, state, applied),
+            Err(error) => self.failed(object_ref, "", error, state, applied),
         }
     }
 
@@ -356,7 +356,7 @@ impl Apply<'_> {
                 applied.changed.insert(object_ref.clone(), ObjectChange::Deleted);
                 Next::Continue
             }
-            Err(error) => self.failed(object_ref, "", &error, state, applied),
+            Err(error) => self.failed(object_ref, "", error, state, applied),
         }
     }
 
@@ -366,15 +366,20 @@ impl Apply<'_> {
         &self,
         object_ref: &ObjectRef,
         digest: &str,
-        error: &ApiError,
+        error: ApiError,
         state: &mut PrimaryState,
         applied: &mut Applied,
     ) -> Next {
-        let refusal = Refusal::of(error, object_ref);
+        let error = if self.is_copy(object_ref) { error.without_message() } else { error };
+        let refusal = Refusal::of(&error, object_ref);
         let advice = refusal.as_ref().and_then(Refusal::advice).unwrap_or_default();
         let message = self.granted.mask(&format!("{error}{advice}"));
         let reason = error.reason().to_owned();
-        let after = AfterError::of(error);
+        let after = match AfterError::of(&error) {
+            // A delete or an unmerge has no body to remember: a new plan would be the same.
+            AfterError::Rejected { .. } if digest.is_empty() => AfterError::Problem(Retry::Backoff),
+            after => after,
+        };
         let (module, primary) = (self.context.active.name(), &self.context.request.key);
         let masked = self.granted.mask(&object_ref.to_string());
         // An outdated snapshot is part of normal work: the next round reads the object live.
@@ -397,6 +402,17 @@ impl Apply<'_> {
         }
         applied.rerun |= after.plans_again();
         if after.ends_round() { Next::EndRound } else { Next::Continue }
+    }
+
+    /// Whether the live object is a Secret with values that a host copied: a webhook may quote them
+    /// also where it refuses a delete, a merge or a dry run.
+    fn is_copy(&self, object_ref: &ObjectRef) -> bool {
+        let snapshot = self.context.active.view.snapshot();
+        object::holds_secrets(&object_ref.kind)
+            && match snapshot.get(&object_ref.kind, &object_ref.key) {
+                innkeeper_cluster::Lookup::Found(live) => live.has_copied_values(),
+                _ => false,
+            }
     }
 
     fn log(&self, step: &str) {

@@ -6,6 +6,7 @@ mod adopted_definitions;
 mod baseline;
 mod conflicts;
 mod consent;
+mod copy_refusals;
 mod definitions;
 mod deleted_definitions;
 mod discovery;

@@ -89,7 +89,7 @@ pub(crate) async fn texts(arena: &Arena, name: &str) -> String {
 }
 
 /// What the host has logged that quotes the value.
-fn quoting() -> Vec<String> {
+pub(crate) fn quoting() -> Vec<String> {
     let mut lines = logged();
     assert!(lines.len() > 5, "the host logs");
     lines.retain(|line| quotes(line));
@@ -214,26 +214,32 @@ fn no_byte_of_a_source_reaches_the_guest_or_anything_that_people_read() {
     }
 }
 
+/// Has a webhook refuse these operations on Secrets, with a message that quotes the values.
+pub(crate) async fn quote_in_refusals(arena: &Arena, operations: &[&str]) {
+    let url = "https://hooks.example.dev/quotes";
+    arena.lab().simulator().webhook(url, |review| {
+        let request = &review["request"];
+        let data = (&request["object"]["data"], &request["oldObject"]["data"]);
+        let message = format!("refused: {data:?} and hunter2-hunter2-sea");
+        Some(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "response": {"uid": request["uid"], "allowed": false, "status": {"message": message}}}))
+    });
+    arena
+        .apply(&json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "quotes"},
+            "webhooks": [{"name": "quotes.example.dev", "clientConfig": {"url": url}, "sideEffects": "None",
+                "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": operations,
+                    "resources": ["secrets"], "scope": "Namespaced"}]}]}))
+        .await;
+}
+
 #[test]
 fn webhook_that_quotes_the_copy_is_not_quoted() {
     block_on(async {
         keep_log();
         let arena = arena().await;
-        let url = "https://hooks.example.dev/quotes";
-        arena.lab().simulator().webhook(url, |review| {
-            let request = &review["request"];
-            let message = format!("refused: {} and {}", request["object"]["data"], "hunter2-hunter2-sea");
-            Some(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-                "response": {"uid": request["uid"], "allowed": false, "status": {"message": message}}}))
-        });
-        arena
-            .apply(&json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
-                "metadata": {"name": "quotes"},
-                "webhooks": [{"name": "quotes.example.dev", "clientConfig": {"url": url}, "sideEffects": "None",
-                    "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
-                    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
-                        "resources": ["secrets"], "scope": "Namespaced"}]}]}))
-            .await;
+        quote_in_refusals(&arena, &["CREATE", "UPDATE"]).await;
         arena.install(&desires("quoted", &[copy("copy", &pull())], &[pull()])).await;
         for _ in 0..60 {
             arena.pass(2).await;
