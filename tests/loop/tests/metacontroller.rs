@@ -39,6 +39,10 @@ async fn measure(guests: &Guests, example: &Example) -> (usize, usize) {
     if !example.group.is_empty() {
         spec["allowedCRDGroups"] = json!([example.group]);
     }
+    if name == "secret-propagation" {
+        spec["valueSources"] = json!([{ "kind": "Secret", "namespace": "default",
+            "name": "shareable", "toNamespaces": ["*"] }]);
+    }
     let module = json!({ "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
         "metadata": { "name": name }, "spec": spec });
     let mut setup = Setup::new(1);
@@ -153,10 +157,20 @@ fn readers() -> Vec<Example> {
     let given = |primary| vec![namespace.clone(), primary, source.clone()];
     let data = json!({ "data": { "some": "other" } });
     let labels = json!({ "spec": { "sourceLabels": { "app": "b" } } });
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret",
+        "metadata": { "name": "shareable", "namespace": "default" },
+        "data": { "some": "dmFsdWUK" } });
+    let mut target = namespace.clone();
+    target["metadata"]["labels"] = json!({ "propagate": "true" });
+    let spec = json!({ "sourceName": "shareable", "sourceNamespace": "default",
+        "targetNamespaceLabelSelector": { "matchLabels": { "propagate": "true" } } });
+    let secrets = vec![target, primary("SecretPropagation", spec), secret];
+    let rotated = json!({ "data": { "some": "b3RoZXIK" } });
     let selector = json!({ "spec": { "labelSelector": { "matchLabels": { "a": "b" } } } });
     vec![
         example("global-config-map", given(global), data.clone(), (5, 4)),
         example("config-map-propagation", given(propagation), data, (3, 2)),
+        example("secret-propagation", secrets, rotated, (2, 1)),
         example("config-map-list", vec![maps], labels, (2, 1)),
         example("namespace-list", vec![namespaces], selector, (2, 2)),
     ]
@@ -175,14 +189,35 @@ fn workloads() -> Vec<Example> {
     let web = json!({ "replicas": 2, "selector": { "matchLabels": { "app": "web" } },
         "template": self::template(),
         "service": { "metadata": { "name": "site" }, "spec": { "ports": [{ "port": 80 }] } } });
+    let cats = json!({ "replicas": 2, "serviceName": "web", "template": self::template(),
+        "selector": { "matchLabels": { "app": "web" } } });
+    let new_label =
+        json!({ "spec": { "template": { "metadata": { "labels": { "new": "label" } } } } });
     vec![
+        Example {
+            guest: "cat-set",
+            group: "ctl.enisoc.com",
+            given: vec![primary("CatSet", "ctl.enisoc.com", cats)],
+            change: new_label.clone(),
+            requests: (6, 13),
+        },
+        Example {
+            guest: "update-strategy",
+            group: "ctl.example.com",
+            given: vec![primary(
+                "UpdateStrategyDemo",
+                "ctl.example.com",
+                json!({ "method": "Recreate", "configData": "v1" }),
+            )],
+            change: json!({ "spec": { "configData": "v2" } }),
+            requests: (2, 4),
+        },
         Example {
             guest: "blue-green",
             group: "ctl.enisoc.com",
             given: vec![primary("BlueGreenDeployment", "ctl.enisoc.com", web)],
-            change: json!({ "spec": { "minReadySeconds": 1,
-                "template": { "metadata": { "labels": { "new": "label" } } } } }),
-            requests: (3, 8),
+            change: new_label,
+            requests: (4, 5),
         },
         Example {
             guest: "daemon-job",
