@@ -131,6 +131,8 @@ fn whole_status(pod: &Value, address: &str) -> Value {
         containers.map(status).collect::<Vec<_>>().into()
     };
     let mut status = status(pod, phase, !is_of_job);
+    // Without it a pod never is available to a workload with `minReadySeconds`.
+    status["conditions"][0]["lastTransitionTime"] = made.clone();
     status["podIP"] = address.into();
     status["podIPs"] = json!([{ "ip": address }]);
     status["containerStatuses"] = statuses("containers", state);

@@ -28,7 +28,11 @@ async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()
     let stage = Stage::new().await?;
     for (module, group) in groups {
         let groups = [*group].into_iter().filter(|group| !group.is_empty());
-        let spec = json!({"allowedCRDGroups": groups.collect::<Vec<_>>()});
+        let mut spec = json!({"allowedCRDGroups": groups.collect::<Vec<_>>()});
+        if *module == "secret-propagation" {
+            spec["valueSources"] = json!([{"kind": "Secret", "namespace": "omega",
+                "name": "shareable", "toNamespaces": ["*"]}]);
+        }
         stage.module(module, module, &spec).await?;
     }
     let _host = stage.host().await?;
@@ -89,6 +93,7 @@ async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_
 {
     let groups = [
         ("blue-green", "ctl.enisoc.com"),
+        ("cat-set", "ctl.enisoc.com"),
         ("clustered-parent", ""),
         ("config-map-list", "examples.metacontroller.io"),
         ("config-map-propagation", "examples.metacontroller.io"),
@@ -98,7 +103,9 @@ async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_
         ("indexed-job", "ctl.enisoc.com"),
         ("namespace-list", "examples.metacontroller.io"),
         ("pod-name-label", ""),
+        ("secret-propagation", "examples.metacontroller.io"),
         ("service-per-pod", ""),
+        ("update-strategy", "ctl.example.com"),
     ];
     let cases = groups.map(|(case, _)| case);
     hold("examples/metacontroller", &groups, &cases).await
