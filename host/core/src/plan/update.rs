@@ -22,8 +22,9 @@ pub use progress::{UpdateProgress, UpdateState};
 /// Limits the writes to the members of update groups: turns writes into skips, or applies into
 /// recreates. `steps` are those of the desired objects, in the same order.
 ///
-/// It never adds a write to an object for which none is planned, but for one: where the group
-/// recreates its objects, it recreates one whose body the server rejected for an immutable field.
+/// It adds no write to an object for which none is planned, with one exception: where the group
+/// recreates its objects, it recreates an object whose body the server rejected for an immutable
+/// field.
 ///
 /// A primary that is being deleted has no groups: a guest that finalizes it by changing its objects
 /// must not wait for their readiness.
