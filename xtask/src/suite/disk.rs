@@ -1,8 +1,9 @@
 //! How much disk space a run of the suite takes.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use innkeeper_node::disk::{free, gigabytes};
 
 use crate::command::root;
@@ -14,6 +15,7 @@ pub(super) struct Disk {
 
 struct Volume {
     folder: PathBuf,
+    device: u64,
     at_start: u64,
     least: u64,
 }
@@ -26,10 +28,11 @@ impl Disk {
     pub(super) fn new() -> Result<Self> {
         let mut volumes: Vec<Volume> = Vec::new();
         for folder in [root(), std::env::temp_dir()] {
-            let free = free(&folder)?;
-            // One file system is named once: two of them are rarely equally free.
-            if volumes.iter().all(|known| known.at_start != free) {
-                volumes.push(Volume { folder, at_start: free, least: free });
+            let metadata = folder.metadata();
+            let device = metadata.with_context(|| folder.display().to_string())?.dev();
+            if volumes.iter().all(|known| known.device != device) {
+                let free = free(&folder)?;
+                volumes.push(Volume { folder, device, at_start: free, least: free });
             }
         }
         Ok(Self { volumes })
