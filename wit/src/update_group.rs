@@ -51,7 +51,8 @@ pub enum UpdateMethod {
     OnDelete,
     /// The host applies all changes at once, as it does without a group.
     InPlace,
-    /// The host deletes and creates the objects, all at once after it has recreated the first one.
+    /// The host deletes and creates the objects: one, until an object that has the same change
+    /// exists; then all others that have it.
     Recreate,
     /// The host applies the changes to a few objects at a time.
     RollingInPlace,

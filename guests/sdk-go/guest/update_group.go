@@ -21,7 +21,8 @@ func OnDelete(name string) *Group { return newGroup(name, UpdateMethodOnDelete) 
 // InPlace makes a group to whose objects the host applies all changes at once, as without a group.
 func InPlace(name string) *Group { return newGroup(name, UpdateMethodInPlace) }
 
-// Recreate makes a group whose objects the host deletes and creates, all at once after the first.
+// Recreate makes a group whose objects the host deletes and creates: one, then all others that have
+// the same change.
 func Recreate(name string) *Group { return newGroup(name, UpdateMethodRecreate) }
 
 // RollingInPlace makes a group to whose objects the host applies changes, one at a time.

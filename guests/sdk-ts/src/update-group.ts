@@ -22,7 +22,7 @@ export class UpdateGroup {
     return new UpdateGroup({ name, method: 'InPlace' });
   }
 
-  /** The host deletes and creates the objects, all at once after the first. */
+  /** The host deletes and creates one object, then all others that have the same change. */
   static recreate(name: string): UpdateGroup {
     return new UpdateGroup({ name, method: 'Recreate' });
   }

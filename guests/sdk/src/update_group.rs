@@ -33,7 +33,8 @@ impl UpdateGroup {
         Self::new(name, UpdateMethod::InPlace)
     }
 
-    /// Creates a group whose objects the host deletes and creates, all at once after the first.
+    /// Creates a group whose objects the host deletes and creates: one, then all others that have
+    /// the same change.
     pub fn recreate(name: &str) -> Self {
         Self::new(name, UpdateMethod::Recreate)
     }

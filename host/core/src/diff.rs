@@ -73,7 +73,8 @@ fn is_keyed(items: &[Value]) -> bool {
     distinct.len() == items.len()
 }
 
-fn key(item: &Value) -> Option<(&'static str, &str)> {
+/// The member that identifies an item of a list, and its value.
+pub(crate) fn key(item: &Value) -> Option<(&'static str, &str)> {
     KEYS.into_iter().find_map(|member| Some((member, item.get(member)?.as_str()?)))
 }
 

@@ -28,7 +28,7 @@ class UpdateGroup:
 
     @classmethod
     def recreate(cls, name: str) -> UpdateGroup:
-        """The host deletes and creates the objects, all at once after the first."""
+        """The host deletes and creates one object, then all others that have its change."""
         return cls(name, "Recreate")
 
     @classmethod

@@ -8,6 +8,7 @@ mod budget;
 mod health;
 mod member;
 mod progress;
+mod proof;
 
 use innkeeper_contract::UpdateGroup;
 

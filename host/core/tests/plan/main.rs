@@ -7,7 +7,9 @@ mod conflicts;
 mod consent;
 mod merging;
 mod outliving;
+mod recreate;
 mod update_model;
+mod update_times;
 mod updates;
 mod values;
 

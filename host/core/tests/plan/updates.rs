@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::case::{Case, NOW, case, desired_object};
 
 /// When the host applied the objects, long before the present.
-const APPLIED: i64 = NOW - 3_600;
+pub(crate) const APPLIED: i64 = NOW - 3_600;
 
-fn pod(name: &str, image: &str) -> Value {
+pub(crate) fn pod(name: &str, image: &str) -> Value {
     desired_object("Pod", name, &json!({ "image": image }))
 }
 
@@ -19,24 +19,24 @@ fn pods(names: &[&str], image: &str) -> Value {
     names.iter().map(|name| pod(name, image)).collect()
 }
 
-fn time(seconds: i64) -> Value {
+pub(crate) fn time(seconds: i64) -> Value {
     Timestamp::from_second(seconds).unwrap().to_string().into()
 }
 
 /// A status with the phase Running and the condition Ready since a time.
-fn running(ready: bool, since: i64) -> Value {
+pub(crate) fn running(ready: bool, since: i64) -> Value {
     let status = if ready { "True" } else { "False" };
     json!({"phase": "Running", "conditions": [
         {"type": "Ready", "status": status, "reason": "Because", "lastTransitionTime": time(since)}]})
 }
 
-fn ready() -> Value {
+pub(crate) fn ready() -> Value {
     running(true, APPLIED)
 }
 
 /// A group of the Pods `a` to `d` that desires the image `new`, with the live Pods of the names
 /// and images.
-fn group_of(group: &Value, live: &[(&str, &str, Value)]) -> Case {
+pub(crate) fn group_of(group: &Value, live: &[(&str, &str, Value)]) -> Case {
     let mut case = case(&pods(&["a", "b", "c", "d"], "new")).group(group);
     for (name, image, status) in live {
         put(&mut case, name, image, status, APPLIED);
@@ -45,22 +45,22 @@ fn group_of(group: &Value, live: &[(&str, &str, Value)]) -> Case {
 }
 
 /// Adds a live Pod that the host applied at a time.
-fn put(case: &mut Case, name: &str, image: &str, status: &Value, applied: i64) {
+pub(crate) fn put(case: &mut Case, name: &str, image: &str, status: &Value, applied: i64) {
     case.applied(&json!([pod(name, image)]), |live| {
         live["status"] = status.clone();
         live["metadata"]["managedFields"][0]["time"] = time(applied);
     });
 }
 
-fn rolling(method: &str) -> Value {
+pub(crate) fn rolling(method: &str) -> Value {
     json!({"name": "pods", "method": method})
 }
 
-fn all(image: &'static str) -> [(&'static str, &'static str, Value); 4] {
+pub(crate) fn all(image: &'static str) -> [(&'static str, &'static str, Value); 4] {
     ["a", "b", "c", "d"].map(|name| (name, image, ready()))
 }
 
-fn progress(case: &Case) -> UpdateProgress {
+pub(crate) fn progress(case: &Case) -> UpdateProgress {
     case.plan().updates.remove(0)
 }
 
@@ -212,7 +212,7 @@ fn updated_object_counts_as_available_after_min_ready_seconds() {
         (APPLIED, NOW - 9, Some(1)),
         (NOW - 4, APPLIED, Some(6)),
         // A clock of the API server that is ahead.
-        (NOW + 3_600, NOW + 3_600, Some(10)),
+        (NOW + 5, NOW + 5, Some(15)),
     ] {
         let mut case = group_of(&group, &all("old")[1..]);
         put(&mut case, "a", "new", &running(true, since), applied);

@@ -1,5 +1,6 @@
 //! Which outdated objects of a group the host updates in this round.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use innkeeper_contract::{IntOrPercent, UpdateGroup, UpdateMethod};
@@ -44,8 +45,30 @@ pub(super) fn decide(group: &UpdateGroup, members: &[Member<'_>]) -> Decision {
                 && !member.is_protected
         })
     };
-    let chosen = with(false).chain(with(true)).take(budget(group, members));
-    Decision::Update(chosen.map(|member| member.index).collect())
+    let outdated = with(false).chain(with(true));
+    let chosen: Vec<&Member<'_>> = match group.method {
+        UpdateMethod::Recreate => proven_or_first(outdated, members),
+        _ => outdated.take(budget(group, members)).collect(),
+    };
+    Decision::Update(chosen.into_iter().map(|member| member.index).collect())
+}
+
+/// The outdated members whose change another object has already, and the first of the others.
+///
+/// The proof is the object that the host applied last: after the first recreate of a change it is
+/// that object. An object that the change does not affect proves nothing.
+fn proven_or_first<'a>(
+    outdated: impl Iterator<Item = &'a Member<'a>>,
+    members: &'a [Member<'a>],
+) -> Vec<&'a Member<'a>> {
+    let proof = members
+        .iter()
+        .filter(|member| member.is_current())
+        .max_by_key(|member| (member.applied, Reverse(member.position)));
+    let (proven, others): (Vec<_>, Vec<_>) =
+        outdated.partition(|member| proof.is_some_and(|proof| member.is_proven_by(proof)));
+    let allowed = usize::from(!members.iter().any(Member::is_absent));
+    proven.into_iter().chain(others.into_iter().take(allowed)).collect()
 }
 
 /// Why a member stops the update of the others, if it does.
@@ -59,14 +82,11 @@ fn stops<'a>(member: &'a Member<'_>, is_rolling: bool) -> Option<&'a str> {
 
 /// How many objects may be updated in this round.
 fn budget(group: &UpdateGroup, members: &[Member<'_>]) -> usize {
-    let max = match group.method {
-        // The first recreate shows that the server accepts the body.
-        UpdateMethod::Recreate if !members.iter().any(Member::is_current) => 1,
-        method if method.is_rolling() => max_unavailable(group, members.len()),
-        _ => return usize::MAX,
-    };
+    if !group.method.is_rolling() {
+        return usize::MAX;
+    }
     let in_flight = members.iter().filter(|member| member.is_in_flight()).count();
-    max.saturating_sub(in_flight)
+    max_unavailable(group, members.len()).saturating_sub(in_flight)
 }
 
 /// How many of `count` members may be unavailable because of an update.

@@ -13,6 +13,13 @@ use crate::{Object, readiness};
 /// Conditions from whose last change an object has been ready, in addition to the checked ones.
 const READY_TYPES: [&str; 2] = ["Ready", "Available"];
 
+/// How far ahead of the host's clock a time may be before its object waits for a correction.
+const SKEW_MAX: i64 = 60;
+
+/// After which time the host looks again at the latest while a time is ahead of its clock, which
+/// somebody may correct meanwhile.
+const LOOK_AGAIN_MAX: Duration = Duration::from_secs(3_600);
+
 /// Whether a live object of an update group is available.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Health {
@@ -33,26 +40,28 @@ impl Health {
 /// Returns whether a live object is available by the rules of its group.
 pub(super) fn of(group: &UpdateGroup, kind: &Kind, object: &Object, input: &Input<'_>) -> Health {
     let applied = object.applied_at(&input.primary.manager);
-    let problem = match unready(group, kind, object) {
+    let (problem, look_again) = match unready(group, kind, object) {
         Unready::Failed(problem) => return Health::Failed(problem),
-        Unready::Waiting(problem) => problem,
+        Unready::Waiting(problem) => (problem, None),
         Unready::No(conditions) => {
-            let since = ready_since(group, &conditions, applied);
-            return match remaining(since, group.min_ready_seconds, input.now) {
-                None => Health::Available,
-                remaining => Health::Waiting(
-                    format!("it is not ready for {} s yet", group.min_ready_seconds),
-                    remaining,
-                ),
+            let seconds = group.min_ready_seconds;
+            let since = ReadySince::of(group, &conditions, applied);
+            let remaining = remaining(since.time, seconds, input.now);
+            if seconds == 0 || remaining.is_none() {
+                return Health::Available;
+            }
+            let Some(problem) = since.problem(input.now) else {
+                return Health::Waiting(format!("it is not ready for {seconds} s yet"), remaining);
             };
+            (problem, remaining)
         }
     };
     let (Some(deadline), Some(applied)) = (group.progress_deadline_seconds, applied) else {
-        return Health::Waiting(problem, None);
+        return Health::Waiting(problem, look_again);
     };
     match remaining(applied, deadline, input.now) {
         None => Health::Failed(format!("it is not available after {deadline} s: {problem}")),
-        remaining => Health::Waiting(problem, remaining),
+        remaining => Health::Waiting(problem, remaining.into_iter().chain(look_again).min()),
     }
 }
 
@@ -121,25 +130,58 @@ fn unready<'a>(group: &UpdateGroup, kind: &Kind, object: &'a Object) -> Unready<
     Unready::No(conditions)
 }
 
-/// Since when, in seconds of Unix time, a ready object can have been ready in its present form.
-fn ready_since(group: &UpdateGroup, conditions: &[Condition<'_>], applied: Option<i64>) -> i64 {
-    let counts = |condition: &&Condition<'_>| {
-        READY_TYPES.contains(&&*condition.type_)
-            || group.status_checks.iter().any(|check| check.type_ == condition.type_)
-    };
-    let changes = conditions.iter().filter(counts).filter_map(|condition| {
-        let time: Timestamp = condition.last_transition_time.as_ref()?.parse().ok()?;
-        Some(time.as_second())
-    });
-    changes.chain(applied).max().unwrap_or(0)
+/// Since when a ready object can have been ready in its present form.
+struct ReadySince<'a> {
+    /// In seconds of Unix time.
+    time: i64,
+    /// The condition that changed then; without one, the host applied the object.
+    condition: Option<&'a str>,
 }
 
-/// How long it takes until `seconds` have passed since a time; `None` if they have. A time in the
-/// future counts as the present.
+impl<'a> ReadySince<'a> {
+    /// The latest of the apply and the changes of the conditions that count.
+    fn of(group: &'a UpdateGroup, conditions: &[Condition<'_>], applied: Option<i64>) -> Self {
+        let checked = group.status_checks.iter().map(|check| check.type_.as_str());
+        let counted =
+            |type_: &str| READY_TYPES.into_iter().chain(checked.clone()).find(|one| *one == type_);
+        let changes = conditions.iter().filter_map(|condition| {
+            let type_ = counted(&condition.type_)?;
+            let time: Timestamp = condition.last_transition_time.as_ref()?.parse().ok()?;
+            Some(Self { time: time.as_second(), condition: Some(type_) })
+        });
+        let applied = applied.map(|time| Self { time, condition: None });
+        let latest = changes.chain(applied).max_by_key(|since| since.time);
+        latest.unwrap_or(Self { time: 0, condition: None })
+    }
+
+    /// What is wrong with the time, if it is further ahead than clocks differ.
+    fn problem(&self, now: Timestamp) -> Option<String> {
+        let time = Timestamp::from_second(self.time).ok();
+        let time =
+            time.filter(|time| time.as_second() > now.as_second().saturating_add(SKEW_MAX))?;
+        Some(self.condition.map_or_else(
+            || {
+                format!(
+                    "the host applied it at {time}, which is in the future: the clocks of the host \
+                     and the API server differ"
+                )
+            },
+            |condition| {
+                format!(
+                    "its condition {condition} changed at {time}, which is in the future; correct \
+                     the clock of the controller that writes it, or delete the object"
+                )
+            },
+        ))
+    }
+}
+
+/// How long it takes until `seconds` have passed since a time; `None` if they have.
 fn remaining(since: i64, seconds: u32, now: Timestamp) -> Option<Duration> {
-    let passed = now.as_duration().as_secs().saturating_sub(since).max(0);
-    let left = u64::try_from(i64::from(seconds) - passed).ok().filter(|left| *left > 0)?;
-    Some(Duration::from_secs(left))
+    let now = now.as_second();
+    let left = since.saturating_add(seconds.into()).saturating_sub(now);
+    let left = u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_secs)?;
+    Some(if since > now { left.min(LOOK_AGAIN_MAX) } else { left })
 }
 
 #[derive(Deserialize)]

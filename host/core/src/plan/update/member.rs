@@ -1,6 +1,7 @@
 //! The state of one object of an update group, from its planned step.
 
 use innkeeper_contract::{UpdateGroup, UpdateMethod};
+use serde_json::Value;
 
 use super::super::input::Input;
 use super::super::prune::may_be_deleted;
@@ -8,6 +9,7 @@ use super::super::skip_reason::SkipReason;
 use super::super::state::Lookup;
 use super::super::step::{Action, ApplyReason};
 use super::health::{self, Health};
+use super::proof;
 use crate::desired::DesiredObject;
 use crate::ownership::Ownership;
 use crate::{Object, ObjectRef};
@@ -20,6 +22,12 @@ pub(super) struct Member<'a> {
     pub(super) position: usize,
     /// Kind and name.
     pub(super) object_ref: &'a ObjectRef,
+    /// The body as it is desired.
+    desired: &'a Value,
+    /// The observed object.
+    live: Option<&'a Object>,
+    /// When the host last applied it, in seconds of Unix time.
+    pub(super) applied: Option<i64>,
     /// How far it is.
     pub(super) state: MemberState,
     /// Its update would recreate it, which the host may not do since its kind holds data.
@@ -54,7 +62,7 @@ impl<'a> Member<'a> {
     pub(super) fn of(
         group: &UpdateGroup,
         (index, object): (usize, &'a DesiredObject),
-        lookup: &Lookup,
+        lookup: &'a Lookup,
         action: &Action,
         input: &Input<'_>,
     ) -> Option<Self> {
@@ -105,20 +113,45 @@ impl<'a> Member<'a> {
         let recreates = group.method.recreates() && matches!(state, MemberState::Outdated { .. });
         let is_protected =
             recreates && live.is_some_and(|live| !may_be_deleted(input.primary, object_ref, live));
-        Some(Self { index, position: object.position, object_ref, state, is_protected })
+        Some(Self {
+            index,
+            position: object.position,
+            object_ref,
+            desired: &object.body,
+            live,
+            applied: live.and_then(|live| live.applied_at(&input.primary.manager)),
+            state,
+            is_protected,
+        })
     }
 
     /// Whether it does not serve, and an update would not change that now.
     pub(super) fn is_in_flight(&self) -> bool {
         match &self.state {
-            MemberState::Missing
-            | MemberState::Adopting
-            | MemberState::Terminating
-            | MemberState::Rejected(_) => true,
+            _ if self.is_absent() => true,
             MemberState::Current(health) => !health.is_available(),
             MemberState::Outdated { is_available, .. } => self.is_protected && !is_available,
-            MemberState::Unknown(_) => false,
+            _ => false,
         }
+    }
+
+    /// Whether the other member, which is as it is desired, shows that the server accepts all that
+    /// an update would change in this one.
+    pub(super) fn is_proven_by(&self, proof: &Self) -> bool {
+        let live = self.live.and_then(|live| serde_json::from_str(&live.text).ok());
+        self.object_ref.kind == proof.object_ref.kind
+            && live.is_some_and(|live| proof::has_change(proof.desired, &live, self.desired))
+    }
+
+    /// Whether it does not exist as it is desired, whatever the method is.
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(
+            self.state,
+            MemberState::Missing
+                | MemberState::Adopting
+                | MemberState::Terminating
+                | MemberState::Rejected(_)
+        )
     }
 
     /// Whether it is as it is desired.
