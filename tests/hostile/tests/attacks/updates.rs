@@ -127,39 +127,63 @@ async fn replace(arena: &Arena, guest: &innkeeper_tiny_guests::Tiny) {
     arena.pass(60).await;
 }
 
+/// The collection of the Children of the attack `recreates`.
+const CHILDREN: &str = "/apis/x.example.com/v1/namespaces/attack-recreates/children";
+
+/// An arena whose attack `recreates` has made the Children `a` and `b` of size 1 in a group, and
+/// has updated `a` to size 2. Others write the status of Children.
+async fn arena_with_children(change: &Value) -> Arena {
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let schema = json!({"type": "object", "properties": {"spec": any, "status": any}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "children.x.example.com"},
+        "spec": {"group": "x.example.com", "scope": "Namespaced",
+            "names": {"kind": "Child", "plural": "children"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}}]}});
+    let arena = Arena::start(&[definition]).await;
+    let child = |name: &str, size: u32| {
+        json!({"apiVersion": "x.example.com/v1", "kind": "Child", "metadata": {"name": name},
+            "spec": {"size": size}})
+    };
+    let owned = [kind("x.example.com/v1", "Child", "children")];
+    let guest = |size: u32| {
+        let mut says = grouped("RollingRecreate", &[child("a", size), child("b", size)]);
+        let group = says["updateGroups"][0].as_object_mut().unwrap();
+        group.insert("statusChecks".to_owned(), json!([{"type": "Ready"}]));
+        group.extend(change.as_object().unwrap().clone());
+        guest(&manifest(&owned), &says)
+    };
+    let attack = Attack::new("recreates", &guest(1)).has_all_rights();
+    arena.install(&attack).await;
+    arena.primary_says("recreates", "Synced", "True", "Applied").await;
+    replace(&arena, &guest(2)).await;
+    assert_eq!(sizes(&arena).await, [2, 1]);
+    arena
+}
+
+/// The sizes of the Children `a` and `b`.
+async fn sizes(arena: &Arena) -> [i64; 2] {
+    let mut sizes = [0; 2];
+    for (size, name) in sizes.iter_mut().zip(["a", "b"]) {
+        let child = arena.get(&format!("{CHILDREN}/{name}")).await.unwrap();
+        *size = child["spec"]["size"].as_i64().unwrap();
+    }
+    sizes
+}
+
+/// Writes the conditions of the Child `a`, as a tenant.
+async fn write_conditions(arena: &Arena, conditions: &Value) {
+    let status = json!({"status": {"conditions": conditions}});
+    let path = format!("{CHILDREN}/a/status");
+    arena.lab().api().send("PATCH", &path, Content::MergePatch, &status).await.unwrap();
+}
+
 #[test]
 fn status_of_a_child_of_any_size_and_text_gives_a_short_visible_message() {
     block_on(async {
         // Given Children of a group whose status others write.
-        let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let schema = json!({"type": "object", "properties": {"spec": any, "status": any}});
-        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "children.x.example.com"},
-            "spec": {"group": "x.example.com", "scope": "Namespaced",
-                "names": {"kind": "Child", "plural": "children"},
-                "versions": [{"name": "v1", "served": true, "storage": true,
-                    "subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}}]}});
-        let arena = Arena::start(&[definition]).await;
-        let child = |name: &str, size: u32| {
-            json!({"apiVersion": "x.example.com/v1", "kind": "Child", "metadata": {"name": name},
-                "spec": {"size": size}})
-        };
-        let says = |size: u32| {
-            let mut says = grouped("RollingRecreate", &[child("a", size), child("b", size)]);
-            says["updateGroups"][0]["statusChecks"] = json!([{"type": "Ready"}]);
-            says
-        };
-        let owned = [kind("x.example.com/v1", "Child", "children")];
-        let guest = |size: u32| guest(&manifest(&owned), &says(size));
-        let attack = Attack::new("recreates", &guest(1)).has_all_rights();
-        arena.install(&attack).await;
-        arena.primary_says("recreates", "Synced", "True", "Applied").await;
-        replace(&arena, &guest(2)).await;
-        let path = "/apis/x.example.com/v1/namespaces/attack-recreates/children";
-        let size = async |name: &str| {
-            arena.get(&format!("{path}/{name}")).await.unwrap()["spec"]["size"].clone()
-        };
-        assert_eq!((size("a").await, size("b").await), (json!(2), json!(1)));
+        let arena = arena_with_children(&json!({})).await;
 
         // When the status is large, of other types, or has escape sequences.
         let many: Vec<Value> = (0..5_000)
@@ -175,9 +199,7 @@ fn status_of_a_child_of_any_size_and_text_gives_a_short_visible_message() {
             json!("conditions"),
             json!({"type": "Ready"}),
         ] {
-            let status = json!({"status": {"conditions": conditions}});
-            let path = format!("{path}/a/status");
-            arena.lab().api().send("PATCH", &path, Content::MergePatch, &status).await.unwrap();
+            write_conditions(&arena, &conditions).await;
             arena.pass(60).await;
 
             // Then the update waits, and the message is short and visible.
@@ -188,7 +210,43 @@ fn status_of_a_child_of_any_size_and_text_gives_a_short_visible_message() {
             );
             assert!(message.len() <= MESSAGE_BYTES_MAX, "{}", message.len());
             assert!(!message.contains(['\u{1b}', '\u{202e}']), "{message}");
-            assert_eq!((size("a").await, size("b").await), (json!(2), json!(1)));
+            assert_eq!(sizes(&arena).await, [2, 1]);
         }
+    });
+}
+
+#[test]
+fn tenant_that_writes_transition_times_of_2099_causes_few_runs() {
+    block_on(async {
+        // Given an update that waits until an object is ready for 1 s, and a deadline.
+        let change = json!({"minReadySeconds": 1, "progressDeadlineSeconds": 1_800});
+        let arena = arena_with_children(&change).await;
+
+        // When a tenant writes times that are far in the future, or no times.
+        let condition =
+            |time: &str| json!([{"type": "Ready", "status": "True", "lastTransitionTime": time}]);
+        for time in ["9999-12-30T00:00:00Z", "2099-01-01T00:00:00Z"] {
+            write_conditions(&arena, &condition(time)).await;
+            let before = arena.reconciles("recreates");
+            arena.pass(600).await;
+
+            // Then the host runs the guest a few times, and names condition and time.
+            let runs = arena.reconciles("recreates") - before;
+            assert!(runs <= 5, "{time}: {runs} runs in 10 minutes");
+            let message = synced(&arena, "recreates").await;
+            let named = format!("its condition Ready changed at {time}, which is in the future");
+            assert!(message.contains(&named), "{message}");
+            assert_eq!(sizes(&arena).await, [2, 1]);
+        }
+
+        // When the deadline is over, then the update is stopped.
+        arena.pass(600).await;
+        let message = arena.primary_says("recreates", "Synced", "False", "UpdateFailed").await;
+        assert!(message.contains("2099-01-01T00:00:00Z"), "{message}");
+
+        // When the clock is right, then the update goes on.
+        write_conditions(&arena, &condition("2000-01-01T00:00:00Z")).await;
+        arena.pass(60).await;
+        assert_eq!(sizes(&arena).await, [2, 2]);
     });
 }
