@@ -12,6 +12,7 @@ mod overlap;
 mod policies;
 mod preview;
 mod reconcile;
+mod recreate;
 mod refused;
 mod restart;
 mod rollback;

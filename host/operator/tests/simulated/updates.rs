@@ -15,7 +15,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 
 /// A spec whose guest desires these objects in this group.
-fn grouped(group: &Value, objects: &[Value]) -> Value {
+pub(crate) fn grouped(group: &Value, objects: &[Value]) -> Value {
     let objects: Vec<Value> = objects
         .iter()
         .map(|object| json!({"object": object, "updateGroup": group["name"]}))
@@ -23,7 +23,7 @@ fn grouped(group: &Value, objects: &[Value]) -> Value {
     complete(&json!({"objects": objects, "updateGroups": [group]}))
 }
 
-fn group(method: &str) -> Value {
+pub(crate) fn group(method: &str) -> Value {
     json!({"name": "maps", "method": method})
 }
 
@@ -51,7 +51,7 @@ fn widget_path(name: &str) -> String {
 }
 
 /// A stage whose module has made the ConfigMaps `a` to `c` with the value 1 in a group.
-async fn stage_with_maps(group: &Value) -> Stage {
+pub(crate) async fn stage_with_maps(group: &Value) -> Stage {
     let stage = Stage::start(Script::new()).await;
     stage.create("one", &maps(group, "1")).await;
     stage.until_primary("one", "Synced", "True", "Applied").await;
@@ -87,7 +87,7 @@ async fn condition(stage: &Stage, name: &str, type_: &str, status: &str) {
 }
 
 /// The writes to objects of the group since the last call, without dry runs.
-fn writes(stage: &Stage) -> Vec<String> {
+pub(crate) fn writes(stage: &Stage) -> Vec<String> {
     let mut sent = stage.sent_writes();
     sent.retain(|one| !one.query.contains("dryRun") && !one.path.contains("/scripts/"));
     sent.iter().map(crate::support::Sent::line).collect()
