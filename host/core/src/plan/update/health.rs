@@ -18,7 +18,7 @@ const SKEW_MAX: i64 = 60;
 
 /// After which time the host looks again at the latest while a time is ahead of its clock, which
 /// somebody may correct meanwhile.
-const LOOK_AGAIN_MAX: Duration = Duration::from_secs(3_600);
+const LOOK_AGAIN_MAX: Duration = Duration::from_hours(1);
 
 /// Whether a live object of an update group is available.
 #[derive(Debug, PartialEq, Eq)]
