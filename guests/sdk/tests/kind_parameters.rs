@@ -4,8 +4,8 @@
 
 use innkeeper_sdk::testing::Scenario;
 use innkeeper_sdk::{
-    Context, Describe, Desired, KindName, KindObject, Manifest, Observed, Outcome, Raw, Reconciler,
-    kind,
+    Context, Describe, Desired, KindName, KindObject, Manifest, Observed, Outcome, Policy, Raw,
+    Reconciler, kind,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -56,4 +56,44 @@ fn guest_reads_and_desires_the_kinds_of_its_parameters() {
     let expected: Vec<Value> = vec![json!({"apiVersion": "v1", "kind": "Secret",
         "metadata": {"name": "web", "labels": {"app": "web"}}, "data": {"a": "b"}})];
     assert_eq!(run.is_complete().objects(), expected);
+}
+
+/// Puts a label with its name on each object of the kind `target`, as the example pod-name-label
+/// does on Pods.
+struct NameLabel;
+
+#[derive(Deserialize)]
+struct Target {
+    target: KindName,
+}
+
+impl Reconciler for NameLabel {
+    type Primary = Raw<StatefulSet>;
+
+    fn describe() -> Manifest {
+        Describe::reconciler_of::<StatefulSet>("name-label", "1.0.0")
+            .parameters(json!({"properties": {"target": {}}}))
+            .decorator_of_parameter("target")
+            .merges_into_parameter("target")
+            .manifest()
+    }
+
+    fn reconcile(_context: &Context, observed: &Observed<Self::Primary>) -> Outcome {
+        let Target { target } = observed.parameters().unwrap();
+        let label =
+            KindObject::new(&target, observed.name(), json!({})).label("name", observed.name());
+        Desired::new().object_with(label, [Policy::Merge]).complete()
+    }
+}
+
+#[test]
+fn guest_decorates_the_kind_of_its_parameter_whichever_it_is() {
+    for (api_version, kind) in [("v1", "Pod"), ("apps/v1", "Deployment")] {
+        let run = Scenario::<NameLabel>::of(json!({"metadata": {"name": "web"}}))
+            .parameters(json!({"target": {"apiVersion": api_version, "kind": kind}}))
+            .run();
+        let expected: Vec<Value> = vec![json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": "web", "labels": {"name": "web"}}})];
+        assert_eq!(run.is_complete().objects(), expected);
+    }
 }
