@@ -9,6 +9,7 @@
 pub mod admission_response;
 pub mod admission_review;
 pub mod mode;
+pub mod patch;
 pub mod reviewer;
 
 pub use admission_response::{AdmissionResponse, Cause, Denial};
