@@ -8,6 +8,7 @@
 
 pub mod admission_response;
 pub mod admission_review;
+pub mod certificates;
 pub mod mode;
 pub mod patch;
 pub mod reviewer;

@@ -1,6 +1,6 @@
 //! Patches of objects: what they name, and that they make the object that was asked for.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use fastrand::Rng;
 use innkeeper_admission::patch::{PatchError, patch};
