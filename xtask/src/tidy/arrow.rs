@@ -11,9 +11,11 @@ use crate::metadata::metadata;
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 24] = [
+const ARROW: [(&str, &[&str]); 25] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
+    // Neither the sandbox nor a client of the API server: it only reads, answers and derives.
+    ("innkeeper-admission", &["innkeeper-core"]),
     // Its bench runs the same guest natively; its tests make guests of their own.
     ("innkeeper-sandbox", &["innkeeper-core", "bench-guest", "innkeeper-tiny-guests"]),
     ("innkeeper-cluster", &["innkeeper-core"]),

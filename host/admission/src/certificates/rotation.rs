@@ -1,0 +1,64 @@
+//! When which certificate changes, so that no request fails.
+//!
+//! A serving certificate changes at once: its authority is trusted already. An authority changes in
+//! three steps: every webhook configuration trusts the next one before it signs, and the previous
+//! one until every replica serves a certificate of the new one. Each step is kept in the Secret, so
+//! a restart or another leader goes on where the last one was.
+
+use super::change::Change;
+use super::shared::{Certificates, Phase};
+use super::validity::Validity;
+
+/// The time for which the API server may still use a configuration that it has read before, in
+/// seconds.
+const CONFIGURATION_DELAY: u64 = 30;
+
+/// The time for which the API server may still use a connection with an older certificate, in
+/// seconds.
+const CONNECTION_DELAY: u64 = 60;
+
+/// What others have of the certificates: since when, in seconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// Every webhook configuration of the host has the bundle of now.
+    pub bundle_everywhere_since: Option<i64>,
+    /// Every replica serves the certificate of now.
+    pub serving_everywhere_since: Option<i64>,
+}
+
+impl Certificates {
+    /// Returns the change that is due.
+    ///
+    /// `names` are those that clients call the server by; `now` is in seconds since 1970.
+    pub fn due(&self, names: &[String], observed: Observed, now: i64) -> Option<Change> {
+        let (authority, serving) = (self.authority(), self.serving.validity);
+        if authority.ends <= now {
+            return Some(Change::Replace);
+        }
+        // One that ends with its authority cannot be made to end later.
+        let is_old = has_passed(serving, now, 2, 3) && serving.ends < authority.ends;
+        if is_old || self.serving.names != names {
+            return Some(Change::RenewServing);
+        }
+        // A clock that was corrected must not stop a change, so only the distance counts.
+        let waited = |since: Option<i64>, seconds: u64| {
+            since.is_some_and(|since| now.abs_diff(since) >= seconds)
+        };
+        let (change, is_due) = match &self.phase {
+            Phase::Stable => (Change::Announce, has_passed(authority, now, 5, 6)),
+            Phase::Announced { .. } => {
+                (Change::Switch, waited(observed.bundle_everywhere_since, CONFIGURATION_DELAY))
+            }
+            Phase::Switched { .. } => {
+                (Change::DropPrevious, waited(observed.serving_everywhere_since, CONNECTION_DELAY))
+            }
+        };
+        is_due.then_some(change)
+    }
+}
+
+/// Whether a part of the time of a certificate is over.
+fn has_passed(validity: Validity, now: i64, part: i64, of: i64) -> bool {
+    let lifetime = validity.ends.saturating_sub(validity.made);
+    now >= validity.made.saturating_add(lifetime.saturating_mul(part) / of)
+}

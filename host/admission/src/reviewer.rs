@@ -1,0 +1,41 @@
+//! Who decides about an admission request.
+
+use std::time::Instant;
+
+use crate::admission_response::AdmissionResponse;
+use crate::admission_review::AdmissionRequest;
+
+/// Which policy a request is for: what the path of the webhook names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// The name of the Module.
+    pub module: String,
+    /// The position of the webhook in the configuration: 0 is the mode of the Module, and each
+    /// further one an override for namespaces.
+    pub webhook: usize,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reviewed {
+    /// The answer.
+    Answer(AdmissionResponse),
+    /// No policy of that name answers here. The `failurePolicy` of the webhook decides.
+    UnknownPolicy,
+    /// No time or room for the review, and why. The `failurePolicy` of the webhook decides.
+    Overloaded(String),
+}
+
+/// Decides about admission requests.
+pub trait Reviewer: Send + Sync + 'static {
+    /// Reviews a request and answers before `deadline`.
+    fn review(
+        &self,
+        target: Target,
+        request: AdmissionRequest<'_>,
+        deadline: Instant,
+    ) -> impl Future<Output = Reviewed> + Send;
+
+    /// Whether all policies that should answer do so.
+    fn is_ready(&self) -> bool;
+}
