@@ -7,6 +7,7 @@ mod conflicts;
 mod consent;
 mod merging;
 mod outliving;
+mod same_object;
 mod update_model;
 mod updates;
 mod values;

@@ -175,7 +175,7 @@ impl Turn {
             report.failing = problem;
         }
         if !report.is_blocked || is_teardown {
-            let outcome = RunOutcome::of(report.failing, &problems.0);
+            let outcome = RunOutcome::of(report.failing, &problems.0, &report.status_input.granted);
             context.shared.health.record(context.request, outcome);
         }
         problems.reason().unwrap_or_default().clone_into(&mut counts.problem);
