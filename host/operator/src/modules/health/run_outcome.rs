@@ -39,11 +39,9 @@ impl From<Failing> for RunOutcome {
 
 impl RunOutcome {
     /// The outcome of a run with these problems, given how the guest failed. A missing right of the
-    /// module counts as a failure, and so does what the guest must not desire; any other refusal
-    /// names the primary.
-    pub fn of(failing: Option<Failing>, problems: &[Problem], granted: &GrantedSecrets) -> Self {
+    /// module counts as a failure; a refusal because of the object names the primary.
+    pub fn of(failing: Option<Failing>, problems: &[Problem]) -> Self {
         let forbidden = problems.iter().find_map(Failing::of_forbidden);
-        let of_guest = || problems.iter().find_map(|problem| Failing::of_guest(problem, granted));
         let is_refused = |refusal: &Refusal| match refusal {
             Refusal::Right { .. } => refusal.of_module().is_none(),
             Refusal::Object => true,
@@ -51,7 +49,7 @@ impl RunOutcome {
         };
         let refused = problems.iter().find(|one| one.refusal.as_ref().is_some_and(is_refused));
         Self {
-            failing: failing.or(forbidden).or_else(of_guest),
+            failing: failing.or(forbidden),
             refused: refused.map(|problem| problem.reason.clone()),
         }
     }
@@ -80,7 +78,7 @@ impl Failing {
 
     /// The failure of a problem, if the guest desires what no module may write. The name of the
     /// object is the guest's, so granted values are masked in it.
-    fn of_guest(problem: &Problem, granted: &GrantedSecrets) -> Option<Self> {
+    pub fn of_guest(problem: &Problem, granted: &GrantedSecrets) -> Option<Self> {
         let Problem { object_ref, reason, message, .. } = problem;
         let (Some(Refusal::Guest), Some(object_ref)) = (&problem.refusal, object_ref) else {
             return None;

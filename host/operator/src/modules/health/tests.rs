@@ -252,11 +252,13 @@ fn reserved_object_is_a_failure_of_the_module() {
     };
     let problems =
         [problem("other", &SkipReason::MergeTargetMissing), problem("pin", &SkipReason::Reserved)];
-    let outcome = RunOutcome::of(None, &problems, &GrantedSecrets::nothing());
+    let outcome = RunOutcome::of(None, &problems);
     assert_eq!(outcome.refused.as_deref(), Some("MergeTargetMissing"));
-    let outcome = RunOutcome::of(None, &problems[1..], &GrantedSecrets::nothing());
-    assert_eq!(outcome.refused, None);
-    let Failing { reason, message, forbidden } = outcome.failing.clone().unwrap();
+    assert_eq!(RunOutcome::of(None, &problems[1..]).refused, None);
+    let nothing = GrantedSecrets::nothing();
+    assert_eq!(Failing::of_guest(&problems[0], &nothing), None);
+    let failing = Failing::of_guest(&problems[1], &nothing).unwrap();
+    let Failing { reason, message, forbidden } = failing.clone();
     assert_eq!((&*reason, &forbidden), ("ReservedObject", &None));
     let expected = "ConfigMap innkeeper-system/pin: it belongs to Innkeeper itself: ";
     assert!(message.starts_with(expected), "{message}");
@@ -264,7 +266,7 @@ fn reserved_object_is_a_failure_of_the_module() {
     // It makes the module unhealthy, and counts in the rollback window.
     let health = Health::default();
     health.begin_rollback_window(&"m".into(), window(0));
-    health.record(&request("a"), outcome);
+    health.record(&request("a"), RunOutcome::of(Some(failing), &problems[1..]));
     let changes = changes(&health);
     let [(_, HealthChange::Runs(runs)), (_, exceeded)] = &changes[..] else {
         panic!("{changes:?}")
@@ -272,12 +274,9 @@ fn reserved_object_is_a_failure_of_the_module() {
     assert_eq!(runs.report().unwrap_err().rejection.reason, "ReservedObject");
     assert!(matches!(exceeded, HealthChange::FailureThresholdExceeded { .. }), "{exceeded:?}");
 
-    // A guest's own failure comes first, and the name of an object shows no granted value.
-    let first = RunOutcome::of(Some(failing("Trap", "t")), &problems, &GrantedSecrets::nothing());
-    assert_eq!(first.failing, Some(failing("Trap", "t")));
+    // The name of an object shows no granted value.
     let secret = "pin-of-eight-digits";
-    let problems = [problem(secret, &SkipReason::Reserved)];
     let granted = GrantedSecrets::of_value(secret.as_bytes());
-    let message = RunOutcome::of(None, &problems, &granted).failing.unwrap().message;
-    assert!(!message.contains(secret), "{message}");
+    let failing = Failing::of_guest(&problem(secret, &SkipReason::Reserved), &granted).unwrap();
+    assert!(!failing.message.contains(secret), "{failing:?}");
 }
