@@ -93,7 +93,7 @@ impl DesiredState {
 }
 
 /// Checks that no object is given in two versions of its kind, which are one object: each apply
-/// would undo the other. Of an optional kind a guest may give every version, as one may be unserved.
+/// undoes the other. Of an optional kind a guest may give every version, as one may be unserved.
 ///
 /// # Errors
 /// Returns the first such object.

@@ -44,7 +44,7 @@ impl Effect {
         Self::Fails(foreign::one_line(message, guest_status::MESSAGE_BYTES_MAX))
     }
 
-    /// Whether it counts as a failure of the revision: it fails, or desires what no module may write.
+    /// Whether the revision counts as failing: it fails, or desires what no module may write.
     pub(super) fn is_failure(&self) -> bool {
         match self {
             Self::Fails(_) => true,

@@ -23,8 +23,8 @@ pub struct Failing {
 /// What the run of a primary says about the health of its module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOutcome {
-    /// How it failed: the guest did, the module lacks a right to write, or the guest desires what no
-    /// module may write.
+    /// How it failed: the guest did, the module lacks a right to write, or the guest desires what
+    /// no module may write.
     pub failing: Option<Failing>,
     /// The reason for which a write was refused because of the primary's own data or of objects of
     /// others. It is counted and named, and the module stays healthy.
