@@ -13,13 +13,13 @@ mod update_groups;
 mod validate;
 mod values;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use innkeeper_contract::{Desired, Manifest, Reference, UpdateGroup};
 
 use crate::host_names::Grants;
 use crate::ownership::Primary;
-use crate::{control, guest_status, names, order};
+use crate::{ObjectRef, control, guest_status, names, order};
 
 pub(crate) use copied_values::CachedSource;
 pub use copied_values::{CopiedSource, MissingValues, MissingValuesProblem};
@@ -74,6 +74,7 @@ impl DesiredState {
             }
             objects.push(one);
         }
+        check_versions(&objects)?;
         objects.sort_by(|a, b| order::sort_key(&a.object_ref).cmp(&order::sort_key(&b.object_ref)));
         for (index, kept) in desired.keep.iter().enumerate() {
             names::check_reference(&kept.api_version, &kept.kind, &kept.namespace, &kept.name)
@@ -89,6 +90,29 @@ impl DesiredState {
             .collect();
         Ok(Self { objects, keep, update_groups })
     }
+}
+
+/// Checks that no object is given in two versions of its kind, which are one object: each apply
+/// undoes the other. Of an optional kind a guest may give every version, as one may be unserved.
+///
+/// # Errors
+/// Returns the first such object.
+fn check_versions(objects: &[DesiredObject]) -> Result<(), InvalidDesired> {
+    let mut versions = BTreeMap::new();
+    for DesiredObject { object_ref, optional, .. } in objects {
+        if *optional {
+            continue;
+        }
+        let ObjectRef { kind, key } = object_ref;
+        if let Some(first) = versions.insert((kind.group(), &kind.kind, key), &kind.api_version) {
+            return Err(InvalidDesired::TwoVersions {
+                what: object_ref.to_string(),
+                first: first.clone(),
+                second: kind.api_version.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Completes a `keep` reference of a namespaced kind: without a namespace it means the primary's.

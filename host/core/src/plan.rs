@@ -9,6 +9,7 @@ mod desired;
 mod held_back;
 mod input;
 mod prune;
+mod same_object;
 mod skip_reason;
 mod state;
 mod step;
@@ -62,6 +63,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
             action: without_values(plan_desired(input, desired_object, lookup), desired_object),
         })
         .collect();
+    same_object::skip(&mut steps, &input.desired.objects, input.lookups);
     let updates = update::limit(&mut steps, input);
     let unmerged: BTreeSet<ObjectRef> = steps
         .iter()

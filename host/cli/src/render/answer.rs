@@ -1,6 +1,6 @@
 //! The answer of a guest, as it is printed.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use innkeeper_contract::Failure;
 use innkeeper_core::desired::DesiredObject;
 use innkeeper_core::plan::{Action, Plan, SkipReason};
@@ -27,7 +27,13 @@ impl Answer {
     /// If the guest gave no answer, or one that the operator would refuse.
     pub(super) fn of(result: EvaluationResult) -> anyhow::Result<Self> {
         match result {
-            EvaluationResult::Planned(evaluated) => Ok(Self::planned(&evaluated)),
+            EvaluationResult::Planned(evaluated) => {
+                if let Some(object) = evaluated.desired.objects.iter().find(|one| one.is_reserved) {
+                    let object_ref = &object.object_ref;
+                    bail!("the operator would not write {object_ref}: {}", SkipReason::Reserved);
+                }
+                Ok(Self::planned(&evaluated))
+            }
             EvaluationResult::Failed(EvaluationError::Failed(failure)) => {
                 Ok(Self::failed(&failure))
             }

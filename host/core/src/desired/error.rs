@@ -1,7 +1,5 @@
 //! Why the host refuses a `desired` document.
 
-use crate::host_objects;
-
 /// Why the host refuses a `desired` document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDesired {
@@ -21,22 +19,21 @@ pub enum InvalidDesired {
         /// Kind and name of the object.
         what: String,
     },
-    /// An object belongs to Innkeeper itself.
-    #[error(
-        "the guest gave {what}, which belongs to Innkeeper itself: no module writes the host's namespace ({} unless it was installed in another one), the namespace {}, kinds of {}, or the host's own roles and policies; have the guest leave it out",
-        host_objects::HOST_NAMESPACE,
-        host_objects::MODULES_NAMESPACE,
-        host_objects::GROUP
-    )]
-    Reserved {
-        /// Kind and name of the object.
-        what: String,
-    },
     /// The document has the same object twice.
     #[error("the guest gave {what} twice")]
     Duplicate {
         /// Kind and name of the object.
         what: String,
+    },
+    /// The document has the same object in two versions of its kind, and the cluster serves both.
+    #[error("the guest gave {what} in two versions, {first} and {second}; have the guest give one")]
+    TwoVersions {
+        /// Kind and name of the object.
+        what: String,
+        /// The version of the first, with its group.
+        first: String,
+        /// The version of the second, with its group.
+        second: String,
     },
     /// An object lacks a member, or has one that a guest may not set.
     #[error("the guest gave an unusable object ({what}): {problem}")]
@@ -70,8 +67,9 @@ impl InvalidDesired {
         match self {
             Self::UndeclaredKind { .. } => "UndeclaredKind",
             Self::CrossNamespace { .. } => "CrossNamespace",
-            Self::Reserved { .. } => "ReservedObject",
-            Self::Duplicate { .. } | Self::Malformed { .. } => "MalformedObject",
+            Self::Duplicate { .. } | Self::TwoVersions { .. } | Self::Malformed { .. } => {
+                "MalformedObject"
+            }
             Self::ValueSourceNotGranted { .. } => "ValueSourceNotGranted",
             Self::MalformedStatus { .. } => "MalformedStatus",
         }

@@ -24,6 +24,8 @@ pub struct DesiredObject {
     pub policy: BTreeSet<Policy>,
     /// Whether the cluster need not serve the kind of the object.
     pub optional: bool,
+    /// Whether the object belongs to Innkeeper itself: the host never writes it for a module.
+    pub is_reserved: bool,
     /// The labels in the guest's object: an object must have them to be adopted.
     pub labels: BTreeMap<String, String>,
     /// Its place in the document of the guest.

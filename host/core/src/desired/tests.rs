@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use std::sync::Arc;
 
-use innkeeper_contract::ValueSourceKind;
+use innkeeper_contract::{Kind, OwnedKind, ValueSourceKind};
 use serde_json::{Value, json};
 
 use super::*;
@@ -235,7 +235,7 @@ fn object_in_another_namespace_needs_a_grant_and_gets_no_owner() {
 }
 
 #[test]
-fn object_of_innkeeper_itself_is_refused_whatever_the_module_allows() {
+fn object_of_innkeeper_itself_is_reserved_whatever_the_module_allows() {
     let namespace =
         |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     let service = |namespace: &str| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": namespace}});
@@ -248,12 +248,49 @@ fn object_of_innkeeper_itself_is_refused_whatever_the_module_allows() {
     ] {
         for policy in [json!([]), json!(["merge"]), json!(["orphan"])] {
             let objects = json!([{"object": object, "policy": policy}]);
-            let refusal = read_with(&with_finalizer, objects, true).unwrap_err();
-            assert_eq!(refusal.reason(), "ReservedObject", "{refusal}");
+            let read = read_with(&with_finalizer, objects, true).unwrap();
+            assert!(read.objects[0].is_reserved, "{read:?}");
         }
     }
     let objects = json!([{"object": namespace("web"), "policy": ["merge"]}]);
-    read_with(&with_finalizer, objects, true).unwrap();
+    assert!(!read_with(&with_finalizer, objects, true).unwrap().objects[0].is_reserved);
+}
+
+/// One HorizontalPodAutoscaler in the versions v1 and v2, of which these are optional.
+fn two_versions(optional: [bool; 2]) -> Result<DesiredState, InvalidDesired> {
+    let versions = ["autoscaling/v1", "autoscaling/v2"];
+    let mut manifest = manifest();
+    manifest.owned = versions
+        .iter()
+        .zip(optional)
+        .map(|(version, optional)| OwnedKind {
+            kind: Kind::namespaced(*version, "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+            optional,
+            merges: false,
+        })
+        .collect();
+    let object = |version| {
+        json!({"object": {"apiVersion": version, "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "a"}}})
+    };
+    read_with(&manifest, versions.into_iter().map(object).collect(), false)
+}
+
+#[test]
+fn object_in_two_versions_of_its_kind_is_refused() {
+    let refusal = two_versions([false, false]).unwrap_err();
+    assert_eq!(refusal.reason(), "MalformedObject");
+    expect![
+        "the guest gave HorizontalPodAutoscaler web/a in two versions, autoscaling/v1 and autoscaling/v2; have the guest give one"
+    ]
+    .assert_eq(&refusal.to_string());
+}
+
+#[test]
+fn object_in_two_versions_of_its_kind_is_allowed_if_one_is_optional() {
+    for optional in [[true, false], [false, true], [true, true]] {
+        assert_eq!(two_versions(optional).unwrap().objects.len(), 2, "{optional:?}");
+    }
 }
 
 #[test]

@@ -139,9 +139,8 @@ pub(super) fn read_object(
     if !may_own && !grants.cross_namespace {
         return Err(InvalidDesired::CrossNamespace { what: object_ref.to_string() });
     }
-    if host_objects::is_object_of(&object_ref.kind, &object_ref.key, grants.host_namespace) {
-        return Err(InvalidDesired::Reserved { what: object_ref.to_string() });
-    }
+    let is_reserved =
+        host_objects::is_object_of(&object_ref.kind, &object_ref.key, grants.host_namespace);
     if !merges && primary.is_at(&object_ref) {
         return Err(malformed(
             "it is the primary itself, which the guest does not make: give the policy merge"
@@ -193,6 +192,7 @@ pub(super) fn read_object(
         digest,
         policy,
         optional: owned.optional,
+        is_reserved,
         labels,
         position: 0,
         update_group: group.map(|group| group.name.clone()),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::ObjectRef;
 use crate::ownership::{ADOPT_ANNOTATION, Controller};
 
 /// Why an existing object is not the primary's, although the guest desires it.
@@ -18,6 +19,8 @@ pub enum Conflict {
     MadeForOtherNamespace,
     /// The desired object is the primary itself.
     Primary,
+    /// The desired object is this other one, which another version or group of its kind shows.
+    SameObject(ObjectRef),
 }
 
 impl fmt::Display for Conflict {
@@ -41,6 +44,11 @@ impl fmt::Display for Conflict {
                 "it exists and was made for a primary of another namespace; delete it, or give this primary another name",
             ),
             Self::Primary => f.write_str("it is the primary itself"),
+            Self::SameObject(first) => write!(
+                f,
+                "it is the same object as {first} in {}; have the guest give one of them",
+                first.kind.api_version
+            ),
         }
     }
 }

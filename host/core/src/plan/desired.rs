@@ -21,6 +21,9 @@ pub(super) fn plan_desired(
     desired_object: &DesiredObject,
     lookup: &Lookup,
 ) -> Action {
+    if desired_object.is_reserved {
+        return Action::Skip(SkipReason::Reserved);
+    }
     let object = match lookup {
         Lookup::Found(object) => object,
         Lookup::Absent if desired_object.has(Policy::Merge) => {

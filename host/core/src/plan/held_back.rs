@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use innkeeper_contract::Policy;
 
+use super::conflict::Conflict;
 use super::skip_reason::SkipReason;
 use super::step::{Action, Step};
 use crate::ObjectRef;
@@ -62,8 +63,14 @@ impl Conflicts {
     fn of(steps: &[Step], objects: &[DesiredObject]) -> Self {
         let mut conflicts = BTreeMap::new();
         for (index, (step, object)) in steps.iter().zip(objects).enumerate() {
-            let is_conflict = matches!(step.action, Action::Skip(SkipReason::Conflict { .. }));
-            if is_conflict && !object.has(Policy::Independent) {
+            let takes_name = match &step.action {
+                // The name is that of another object of the same primary.
+                Action::Skip(SkipReason::Conflict { conflict, .. }) => {
+                    !matches!(conflict, Conflict::SameObject(_))
+                }
+                _ => false,
+            };
+            if takes_name && !object.has(Policy::Independent) {
                 let object_ref = &object.object_ref;
                 let place = Place::of(object_ref);
                 conflicts.entry(place).or_insert_with(|| (index, object_ref.clone()));

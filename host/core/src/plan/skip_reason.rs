@@ -7,6 +7,7 @@ use super::state::Rejected;
 use crate::ObjectRef;
 use crate::desired::MissingValues;
 use crate::field_fights::FieldFight;
+use crate::host_objects::{GROUP, HOST_NAMESPACE, MODULES_NAMESPACE};
 
 /// Why the host writes nothing to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub enum SkipReason {
         /// The desired objects that the host neither creates nor adopts because of it.
         holds_back: Vec<ObjectRef>,
     },
+    /// The object belongs to Innkeeper itself, so that no module writes it.
+    Reserved,
     /// This desired object is in conflict, and holds back the present one.
     HeldBack(ObjectRef),
     /// The object is being deleted; the host creates the desired one afterwards.
@@ -75,6 +78,7 @@ impl SkipReason {
             | Self::Unreadable(_)
             | Self::Unknown
             | Self::Conflict { .. }
+            | Self::Reserved
             | Self::HeldBack(_)
             | Self::FieldContested(_)
             | Self::Rejected(_)
@@ -112,6 +116,10 @@ impl fmt::Display for SkipReason {
                 }
                 f.write_str(if holds_back.len() > HELD_BACK_MAX { " and more" } else { "" })
             }
+            Self::Reserved => write!(
+                f,
+                "it belongs to Innkeeper itself: no module writes the host's namespace ({HOST_NAMESPACE} unless it was installed in another one), the namespace {MODULES_NAMESPACE}, kinds of {GROUP}, or the host's own roles and policies; have the guest leave it out"
+            ),
             Self::HeldBack(by) => write!(f, "held back, since {by} is not this primary's"),
             Self::Terminating => f.write_str("being deleted"),
             Self::FieldContested(fight) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use innkeeper_contract::{Desired, Kind, Manifest, UpdateGroup};
-use innkeeper_core::desired::DesiredState;
+use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::{self, Input, Lookup, Plan, PlanState, Rejected};
@@ -19,6 +19,7 @@ pub(crate) struct Case {
     pub(crate) primary: Primary,
     pub(crate) desired_state: DesiredState,
     pub(crate) live: Vec<(ObjectRef, Arc<Object>)>,
+    /// Kinds, or their groups and versions.
     pub(crate) unserved: Vec<&'static str>,
     pub(crate) unknown: Vec<&'static str>,
     pub(crate) state: PlanState,
@@ -60,7 +61,11 @@ fn case_of(primary: ObjectRef, uid: &str, objects: &Value) -> Case {
             {"kind": {"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces", "scope": "Cluster"}},
             {"kind": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "plural": "clusterroles", "scope": "Cluster"}},
             {"kind": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "plural": "persistentvolumeclaims"}},
-            {"kind": {"apiVersion": "route.openshift.io/v1", "kind": "Route", "plural": "routes"}, "optional": true}
+            {"kind": {"apiVersion": "route.openshift.io/v1", "kind": "Route", "plural": "routes"}, "optional": true},
+            {"kind": {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "plural": "horizontalpodautoscalers"}, "optional": true},
+            {"kind": {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "plural": "horizontalpodautoscalers"}, "optional": true},
+            {"kind": {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "plural": "ingresses"}},
+            {"kind": {"apiVersion": "extensions/v1beta1", "kind": "Ingress", "plural": "ingresses"}}
         ]
     }))
     .unwrap();
@@ -142,9 +147,13 @@ impl Case {
 
     /// Adds a live object.
     pub(crate) fn put(&mut self, kind: &str, value: &Value) {
-        let kind = self.kind(kind);
-        let object = Object::decode(&kind, &value.to_string(), None).unwrap();
-        self.live.push((ObjectRef::new(kind, object.key.clone()), Arc::new(object)));
+        self.put_as(&self.kind(kind), value);
+    }
+
+    /// Adds a live object, as this version of its kind shows it.
+    pub(crate) fn put_as(&mut self, kind: &Arc<Kind>, value: &Value) {
+        let object = Object::decode(kind, &value.to_string(), None).unwrap();
+        self.live.push((ObjectRef::new(kind.clone(), object.key.clone()), Arc::new(object)));
     }
 
     /// Adds objects as the module applied them, changed by `edit`.
@@ -173,6 +182,18 @@ impl Case {
         self.state.rejected.insert(object.object_ref.clone(), rejected);
     }
 
+    /// Adds a live object as this desired one was applied, with a uid.
+    pub(crate) fn shown(&mut self, desired: &DesiredObject, uid: &str) {
+        let DesiredObject { object_ref, body, .. } = desired;
+        let mut value = body.clone();
+        value["apiVersion"] = object_ref.kind.api_version.as_str().into();
+        value["metadata"]["uid"] = uid.into();
+        value["metadata"]["resourceVersion"] = "5".into();
+        value["metadata"]["managedFields"] = json!([{
+            "manager": "innkeeper/podroute/u1", "operation": "Apply", "fieldsV1": entry(body)}]);
+        self.put_as(&object_ref.kind, &value);
+    }
+
     /// Adds an object that the module did not make.
     pub(crate) fn foreign(&mut self, kind: &str, name: &str, owners: &Value) {
         self.put(
@@ -189,7 +210,8 @@ impl Case {
             .iter()
             .map(|desired_object| {
                 let kind = desired_object.object_ref.kind.kind.as_str();
-                if self.unserved.contains(&kind) {
+                let version = desired_object.object_ref.kind.api_version.as_str();
+                if self.unserved.contains(&kind) || self.unserved.contains(&version) {
                     return Lookup::NotServed;
                 }
                 if self.unknown.contains(&kind) {

@@ -108,6 +108,35 @@ fn conflict_in_a_namespace_holds_back_creates_of_cluster_scoped_objects_but_name
     .assert_eq(&steps(&case));
 }
 
+#[test]
+fn reserved_object_holds_back_no_create_and_no_update() {
+    let objects = json!([
+        desired_object("Namespace", "innkeeper-modules", &json!({})),
+        config_map("innkeeper-system", "settings"),
+        desired_object("ClusterRole", "innkeeper", &json!({})),
+        desired_object("ClusterRole", "reader", &json!({})),
+        config_map("a", "settings"),
+    ]);
+    let mut case = cluster_case(&objects);
+    let reserved = "it belongs to Innkeeper itself: no module writes the host's namespace (innkeeper-system unless it was installed in another one), the namespace innkeeper-modules, kinds of innkeeper.dev, or the host's own roles and policies; have the guest leave it out";
+    let expected = expect![[r"
+        skip Namespace innkeeper-modules: reserved
+        create ConfigMap a/settings
+        skip ConfigMap innkeeper-system/settings: reserved
+        skip ClusterRole innkeeper: reserved
+        create ClusterRole reader"]];
+    expected.assert_eq(&steps(&case).replace(reserved, "reserved"));
+
+    // Nor does the host look at what exists there, and nothing is deleted meanwhile.
+    foreign(&mut case, "Namespace", "", "innkeeper-modules");
+    foreign(&mut case, "ConfigMap", "innkeeper-system", "settings");
+    expected.assert_eq(&steps(&case).replace(reserved, "reserved"));
+    assert!(!case.plan().prune_pending);
+    let dropped = cluster_case(&json!([config_map("b", "old")])).desired_state.objects.remove(0);
+    case.shown(&dropped, "old");
+    assert!(case.plan().prune_pending);
+}
+
 /// Two primaries desire the same names, and either may be interrupted after each create.
 #[test]
 fn one_of_two_primaries_gets_all_objects_in_every_order_of_their_creates() {

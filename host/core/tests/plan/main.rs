@@ -8,6 +8,7 @@ mod consent;
 mod merging;
 mod outliving;
 mod recreate;
+mod same_object;
 mod update_model;
 mod update_times;
 mod updates;

@@ -44,6 +44,18 @@ impl Effect {
         Self::Fails(foreign::one_line(message, guest_status::MESSAGE_BYTES_MAX))
     }
 
+    /// Whether the revision counts as failing: it fails, or desires what no module may write.
+    pub(super) fn is_failure(&self) -> bool {
+        match self {
+            Self::Fails(_) => true,
+            Self::Plans(_, plan) => {
+                let reserved = Action::Skip(SkipReason::Reserved);
+                plan.steps.iter().any(|step| step.action == reserved)
+            }
+            Self::None => false,
+        }
+    }
+
     /// Whether its plan needs the right for a write: the verb on the kind, in any of its versions,
     /// in the namespace.
     pub(super) fn needs(&self, write: &ForbiddenWrite) -> bool {

@@ -107,7 +107,7 @@ async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &OpenRev
 /// Whether a previous revision fails for a primary now. Nothing is written. Its guest gets the
 /// values of granted Secrets, as when it was active: with digests it could fail where it did not.
 /// If they cannot be read, it counts as failing. So does a revision that would now need the right
-/// which the module lacks (`forbidden`).
+/// which the module lacks (`forbidden`), and one that desires what no module may write.
 pub async fn fails(
     shared: &Shared,
     previous: &OpenRevision,
@@ -119,7 +119,7 @@ pub async fn fails(
             let now = shared.env.now();
             let Ok(granted) = GrantedSecrets::read(previous, key).await else { return true };
             let effect = effect(shared, previous, key, now, &granted).await;
-            matches!(effect, Effect::Fails(_)) || forbidden.is_some_and(|write| effect.needs(write))
+            effect.is_failure() || forbidden.is_some_and(|write| effect.needs(write))
         }
         _ => false,
     }

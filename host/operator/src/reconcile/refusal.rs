@@ -32,6 +32,8 @@ pub enum Refusal {
     /// The object cannot be written as it is, or another client has it or its fields. Its primary's
     /// data or other users are the cause, so the module is healthy.
     Object,
+    /// The guest desires what no module may write, so the module is at fault.
+    Guest,
 }
 
 impl Refusal {
@@ -76,7 +78,7 @@ impl Refusal {
     /// role grants do not count: which role it is often comes from the primary's own data.
     pub fn of_module(&self) -> Option<(&Arc<ForbiddenWrite>, &str)> {
         match self {
-            Self::Right { missing: MissingRight::Granted, .. } | Self::Object => None,
+            Self::Right { missing: MissingRight::Granted, .. } | Self::Object | Self::Guest => None,
             Self::Right { write, denial, .. } => Some((write, denial)),
         }
     }

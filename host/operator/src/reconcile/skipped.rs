@@ -35,6 +35,7 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
         SkipReason::NotServed => ("NotServed", Retry::OnChange),
         SkipReason::Unreadable(_) => ("Unreadable", Retry::OnChange),
         SkipReason::Conflict { .. } => ("Conflict", Retry::OnChange),
+        SkipReason::Reserved => ("ReservedObject", Retry::OnChange),
         SkipReason::Rejected(rejected) => (rejected.reason.as_str(), Retry::OnChange),
         SkipReason::Unknown => ("Unknown", Retry::Backoff),
         SkipReason::MergeTargetMissing => ("MergeTargetMissing", Retry::OnChange),
@@ -63,17 +64,18 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
         | SkipReason::UpdatePending { .. }
         | SkipReason::UpdateOnDelete => return None,
     };
-    let is_refused = matches!(
-        reason,
+    let refusal = match reason {
+        SkipReason::Reserved => Some(Refusal::Guest),
         SkipReason::Conflict { .. }
-            | SkipReason::Rejected(_)
-            | SkipReason::FieldContested(_)
-            | SkipReason::MergeTargetMissing
-            | SkipReason::MissingValues(_)
-            | SkipReason::UpdateProtected
-    );
+        | SkipReason::Rejected(_)
+        | SkipReason::FieldContested(_)
+        | SkipReason::MergeTargetMissing
+        | SkipReason::MissingValues(_)
+        | SkipReason::UpdateProtected => Some(Refusal::Object),
+        _ => None,
+    };
     Some(Problem {
-        refusal: is_refused.then_some(Refusal::Object),
+        refusal,
         object_ref: Some(object_ref.clone()),
         reason: word.to_owned(),
         message: reason.to_string(),

@@ -156,6 +156,10 @@ impl Turn {
         if let Some(Err(message)) = OpenRevision::own_resync(&report.primary) {
             input.events.push(invalid_resync(&message));
         }
+        // What the guest must not desire comes before what the module may not write.
+        let mut problems = input.problems.0.iter();
+        let of_guest = || problems.find_map(|problem| Failing::of_guest(problem, &input.granted));
+        report.failing = report.failing.or_else(of_guest);
         if let Err(StatusRefusal { problem, is_failure }) =
             write(context, &report, state, counts).await
         {

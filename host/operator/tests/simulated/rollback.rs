@@ -226,3 +226,70 @@ fn rollback_whose_decision_is_lost_or_refused_is_neither_forgotten_nor_repeated(
         }
     });
 }
+
+/// What a guest desires with an object of Innkeeper itself, which it merges into.
+fn desiring_reserved() -> Value {
+    let reserved = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "theirs", "namespace": "innkeeper-system"}});
+    let mut desired = desired(&[config_map("a", "2")]);
+    let objects = desired["objects"].as_array_mut().unwrap();
+    objects.push(json!({"object": reserved, "policy": ["merge"]}));
+    desired
+}
+
+/// A stage whose module may write into other namespaces, with a primary of the given spec and a
+/// second revision, which desires an object of Innkeeper itself once the spec has the value 2. The
+/// digests of the two revisions.
+async fn stage_with_a_reserving_revision(first: Script) -> (Stage, [Value; 2]) {
+    let stage = Stage::start(first).await;
+    stage.merge_module(&json!({"spec": {"allowCrossNamespace": true}})).await;
+    stage.create("one", &complete(&desired(&[config_map("a", "1")]))).await;
+    stage.settle().await;
+    let first = status(&stage).await["digest"].clone();
+    let second = Script::new().when("\"value\":\"2\"", &desiring_reserved());
+    stage.push(&second.with("version", json!("2.0.0"))).await;
+    stage.until_module("Ready", "True", "RevisionActive").await;
+    stage.settle().await;
+    let second = status(&stage).await["digest"].clone();
+    assert_ne!(first, second);
+    (stage, [first, second])
+}
+
+#[test]
+fn revision_that_desires_a_reserved_object_is_rolled_back() {
+    block_on(async {
+        // Given a second revision in its rollback window.
+        let (stage, [first, second]) = stage_with_a_reserving_revision(Script::new()).await;
+
+        // When it desires an object of Innkeeper itself.
+        stage.set_spec("one", &complete(&desired(&[config_map("a", "2")]))).await;
+
+        // Then the host returns to the first revision, which does not.
+        let message = stage.until_module("Ready", "False", "RolledBack").await;
+        assert!(message.contains("ConfigMap innkeeper-system/theirs"), "{message}");
+        stage.settle().await;
+        let after = status(&stage).await;
+        assert_eq!((&after["digest"], &after["rejected"][0]["digest"]), (&first, &second));
+        stage.until_primary("one", "Synced", "True", "Applied").await;
+    });
+}
+
+#[test]
+fn revision_that_desires_a_reserved_object_is_not_rolled_back_if_both_do() {
+    block_on(async {
+        // Given two revisions that desire an object of Innkeeper itself from the same data.
+        let first = Script::new().when("\"value\":\"2\"", &desiring_reserved());
+        let (stage, [_, second]) = stage_with_a_reserving_revision(first).await;
+
+        // When the data comes.
+        stage.set_spec("one", &complete(&desired(&[config_map("a", "2")]))).await;
+        stage.until_primary("one", "Synced", "False", "ReservedObject").await;
+        stage.pass(30).await;
+
+        // Then a rollback would not help: the revision stays active, the Module says why, and the
+        // other object is applied.
+        stage.until_module("Healthy", "False", "ReservedObject").await;
+        assert_eq!(status(&stage).await["digest"], second);
+        assert_eq!(stage.config_map("a").await.unwrap()["data"]["value"], "2");
+    });
+}

@@ -68,6 +68,82 @@ fn a_cluster_scoped_module_writes_nothing_of_innkeeper_itself() {
 }
 
 #[test]
+fn object_of_innkeeper_itself_holds_back_no_object_of_another_namespace() {
+    block_on(async {
+        // Given a guest that desires objects in all namespaces, by every way to write one.
+        let map = |namespace: &str, name: &str| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"value": "evil"},
+                "metadata": {"name": name, "namespace": namespace}})
+        };
+        let arena = Arena::start(&[
+            namespace("innkeeper-system"),
+            namespace("web"),
+            map("innkeeper-system", "merged"),
+            map("innkeeper-system", "grouped"),
+            secret("web", "source"),
+        ])
+        .await;
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "copies-reader"}, "rules": []});
+        let copied = json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "copy", "namespace": MODULES}});
+        let source = json!({"kind": "Secret", "namespace": "web", "name": "source"});
+        let desired = json!({
+            "objects": [
+                {"object": map("innkeeper-system", "copy")},
+                {"object": map(MODULES, "orphan"), "policy": ["orphan"]},
+                {"object": map("innkeeper-system", "merged"), "policy": ["merge"]},
+                {"object": map("innkeeper-system", "grouped"), "updateGroup": "all"},
+                {"object": copied, "valuesFrom": [source]},
+                {"object": map("web", "copy")},
+                {"object": map("web", "grouped"), "updateGroup": "all"},
+                {"object": role},
+            ],
+            "updateGroups": [{"name": "all", "method": "Recreate"}],
+        });
+        let mut manifest = manifest(&[
+            kind("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", "Cluster"),
+            kind("v1", "Secret", "secrets", "Namespaced"),
+        ]);
+        manifest["finalizer"] = "".into();
+        let mut granted = source;
+        granted["toNamespaces"] = json!(["*"]);
+        let spec = json!({"namespaces": [], "allowCrossNamespace": true,
+            "valueSources": [granted]});
+        let attack = Attack::new("copies", &guest(&manifest, &desired)).has_all_rights();
+
+        // When it is installed, and the host restarts.
+        arena.install(&attack.spec(spec)).await;
+        let message = arena.primary_says("copies", "Synced", "False", "ReservedObject").await;
+        assert!(message.contains("belongs to Innkeeper itself"), "{message}");
+        let arena = arena.restart().await;
+        arena.pass(60).await;
+
+        // Then the host makes the objects elsewhere, sends nothing for the others, and the module
+        // is at fault.
+        let message = arena.module_says("copies", "Healthy", "False", "ReservedObject").await;
+        assert!(message.contains("belongs to Innkeeper itself"), "{message}");
+        let web = "/api/v1/namespaces/web/configmaps";
+        for path in [
+            &format!("{web}/copy"),
+            &format!("{web}/grouped"),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/copies-reader",
+        ] {
+            assert!(arena.get(path).await.is_some(), "{path}");
+        }
+        for reserved in ["innkeeper-system", MODULES] {
+            let path = format!("/namespaces/{reserved}");
+            assert_eq!(requests(&arena, "copies", &path), Vec::<String>::new());
+        }
+        for name in ["merged", "grouped"] {
+            let path = format!("/api/v1/namespaces/innkeeper-system/configmaps/{name}");
+            let managers = arena.get(&path).await.unwrap()["metadata"]["managedFields"].to_string();
+            assert!(!managers.contains("innkeeper/copies"), "{managers}");
+        }
+    });
+}
+
+#[test]
 fn object_in_innkeepers_own_namespaces_is_never_a_primary() {
     block_on(async {
         let arena = Arena::start(&[namespace("innkeeper-system"), namespace(MODULES)]).await;

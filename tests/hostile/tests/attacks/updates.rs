@@ -4,6 +4,8 @@ use innkeeper_hostile_tests::{Arena, Attack, GROUP, block_on, condition, guest, 
 use innkeeper_lab::Content;
 use serde_json::{Value, json};
 
+use crate::kinds::requests;
+
 /// The longest message of a condition of the host, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4_096 + 3;
 
@@ -113,6 +115,53 @@ fn group_that_recreates_deletes_no_object_of_others_no_data_and_not_its_primary(
         replace(&arena, &guest(&manifest(&owned), &grouped("Recreate", &[own]))).await;
         let message = synced(&arena, "recreates").await;
         assert!(message.contains("it is the primary itself"), "{message}");
+    });
+}
+
+#[test]
+fn group_with_one_object_in_two_versions_deletes_it_never() {
+    block_on(async {
+        // Given a guest that desires one object in two versions, which differ.
+        let autoscaler = |version: &str, replicas: u32| {
+            json!({"apiVersion": version, "kind": "HorizontalPodAutoscaler",
+                "metadata": {"name": "a"}, "spec": {"maxReplicas": replicas,
+                    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}}})
+        };
+        let (v1, v2) = ("autoscaling/v1", "autoscaling/v2");
+        let of = |version| kind(version, "HorizontalPodAutoscaler", "horizontalpodautoscalers");
+        let arena = Arena::start(&[]).await;
+        for (name, method, optional) in [
+            ("both", "Recreate", [true, true]),
+            ("first", "RollingRecreate", [true, false]),
+            ("second", "InPlace", [false, true]),
+            ("none", "Recreate", [false, false]),
+        ] {
+            let mut manifest = manifest(&[of(v1), of(v2)]);
+            for (owned, is_optional) in [1, 2].into_iter().zip(optional) {
+                manifest["owned"][owned]["optional"] = is_optional.into();
+            }
+            let objects = [autoscaler(v1, 3), autoscaler(v2, 4), config_map("other", "1")];
+            let guest = guest(&manifest, &grouped(method, &objects));
+            arena.install(&Attack::new(name, &guest).has_all_rights()).await;
+
+            // When the host has had its time, then it has written one version and deleted nothing.
+            arena.pass(300).await;
+            let message = synced(&arena, name).await;
+            let home = format!("/namespaces/attack-{name}/");
+            let stored = arena.get(&format!("/apis/{v1}{home}horizontalpodautoscalers/a")).await;
+            let mut writes = requests(&arena, name, &home);
+            writes.retain(|line| line.contains("horizontalpodautoscalers/a"));
+            if optional == [false, false] {
+                assert!(message.contains("in two versions, autoscaling/v1 and"), "{message}");
+                assert_eq!((stored, writes.len()), (None, 0));
+                continue;
+            }
+            assert!(message.contains("it is the same object as"), "{message}");
+            assert_eq!(stored.unwrap()["spec"]["maxReplicas"], 3);
+            assert_eq!(writes.len(), 1, "{writes:#?}");
+            let other = arena.get(&format!("/api/v1{home}configmaps/other")).await;
+            assert!(other.is_some(), "it holds back no other object");
+        }
     });
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use innkeeper_modules::machine::reason;
 
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::problem::Problem;
 use crate::reconcile::refusal::{ForbiddenWrite, Refusal};
 
@@ -22,7 +23,8 @@ pub struct Failing {
 /// What the run of a primary says about the health of its module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOutcome {
-    /// How it failed: the guest did, or the module lacks a right to write.
+    /// How it failed: the guest did, the module lacks a right to write, or the guest desires what
+    /// no module may write.
     pub failing: Option<Failing>,
     /// The reason for which a write was refused because of the primary's own data or of objects of
     /// others. It is counted and named, and the module stays healthy.
@@ -37,10 +39,14 @@ impl From<Failing> for RunOutcome {
 
 impl RunOutcome {
     /// The outcome of a run with these problems, given how the guest failed. A missing right of the
-    /// module counts as a failure; any other refusal names the primary.
+    /// module counts as a failure; a refusal because of the object names the primary.
     pub fn of(failing: Option<Failing>, problems: &[Problem]) -> Self {
         let forbidden = problems.iter().find_map(Failing::of_forbidden);
-        let is_refused = |refusal: &Refusal| refusal.of_module().is_none();
+        let is_refused = |refusal: &Refusal| match refusal {
+            Refusal::Right { .. } => refusal.of_module().is_none(),
+            Refusal::Object => true,
+            Refusal::Guest => false,
+        };
         let refused = problems.iter().find(|one| one.refusal.as_ref().is_some_and(is_refused));
         Self {
             failing: failing.or(forbidden),
@@ -67,6 +73,20 @@ impl Failing {
             reason: reason::FORBIDDEN.to_owned(),
             message: format!("{denial}{}", refusal.advice().unwrap_or_default()),
             forbidden: Some(write.clone()),
+        })
+    }
+
+    /// The failure of a problem, if the guest desires what no module may write. The name of the
+    /// object is the guest's, so granted values are masked in it.
+    pub fn of_guest(problem: &Problem, granted: &GrantedSecrets) -> Option<Self> {
+        let Problem { object_ref, reason, message, .. } = problem;
+        let (Some(Refusal::Guest), Some(object_ref)) = (&problem.refusal, object_ref) else {
+            return None;
+        };
+        Some(Self {
+            reason: reason.clone(),
+            message: granted.mask(&format!("{object_ref}: {message}")),
+            forbidden: None,
         })
     }
 }

@@ -1,10 +1,14 @@
 //! Which changes of the health are reported, and when.
 
 use innkeeper_contract::Kind;
+use innkeeper_core::ObjectRef;
+use innkeeper_core::plan::SkipReason;
 use innkeeper_modules::machine::reason;
 
 use super::*;
+use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::refusal::ForbiddenWrite;
+use crate::reconcile::skipped;
 
 fn window(failures_max: u32) -> RollbackWindow {
     RollbackWindow { digest: Digest::of(b"m"), failures_max, many_namespaces: false }
@@ -236,4 +240,43 @@ fn module_that_lacks_a_right_fails_with_the_number_of_primaries_and_in_the_rollb
     assert_eq!((&*rejection.reason, &*rejection.message), ("Forbidden", expected));
     assert!(lacks_right);
     assert!(matches!(exceeded, HealthChange::FailureThresholdExceeded { .. }), "{exceeded:?}");
+}
+
+#[test]
+fn reserved_object_is_a_failure_of_the_module() {
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let problem = |name: &str, reason: &SkipReason| {
+        let kind = Arc::new(Kind::namespaced("v1", "ConfigMap", "configmaps"));
+        let object_ref = ObjectRef::new(kind, ObjectKey::new("innkeeper-system", name));
+        skipped::problem(&object_ref, reason, now).unwrap()
+    };
+    let problems =
+        [problem("other", &SkipReason::MergeTargetMissing), problem("pin", &SkipReason::Reserved)];
+    let outcome = RunOutcome::of(None, &problems);
+    assert_eq!(outcome.refused.as_deref(), Some("MergeTargetMissing"));
+    assert_eq!(RunOutcome::of(None, &problems[1..]).refused, None);
+    let nothing = GrantedSecrets::nothing();
+    assert_eq!(Failing::of_guest(&problems[0], &nothing), None);
+    let failing = Failing::of_guest(&problems[1], &nothing).unwrap();
+    let Failing { reason, message, forbidden } = failing.clone();
+    assert_eq!((&*reason, &forbidden), ("ReservedObject", &None));
+    let expected = "ConfigMap innkeeper-system/pin: it belongs to Innkeeper itself: ";
+    assert!(message.starts_with(expected), "{message}");
+
+    // It makes the module unhealthy, and counts in the rollback window.
+    let health = Health::default();
+    health.begin_rollback_window(&"m".into(), window(0));
+    health.record(&request("a"), RunOutcome::of(Some(failing), &problems[1..]));
+    let changes = changes(&health);
+    let [(_, HealthChange::Runs(runs)), (_, exceeded)] = &changes[..] else {
+        panic!("{changes:?}")
+    };
+    assert_eq!(runs.report().unwrap_err().rejection.reason, "ReservedObject");
+    assert!(matches!(exceeded, HealthChange::FailureThresholdExceeded { .. }), "{exceeded:?}");
+
+    // The name of an object shows no granted value.
+    let secret = "pin-of-eight-digits";
+    let granted = GrantedSecrets::of_value(secret.as_bytes());
+    let failing = Failing::of_guest(&problem(secret, &SkipReason::Reserved), &granted).unwrap();
+    assert!(!failing.message.contains(secret), "{failing:?}");
 }
