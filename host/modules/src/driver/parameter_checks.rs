@@ -1,7 +1,8 @@
 //! Checks of parameters: of the candidate, and of the active revision when they change.
 //!
 //! A check may name kinds that the module did not own before. The status names these before the
-//! revision that owns them is active: a restarted host prunes the objects of the kinds in the status.
+//! revision that owns them is active: a restarted host prunes the objects of the kinds in the
+//! status.
 
 use std::sync::Arc;
 
@@ -9,22 +10,11 @@ use innkeeper_contract::Manifest;
 use serde_json::Value;
 
 use super::message::Action;
-use super::state::ModuleState;
+use super::state::{ModuleState, UncommittedCheck};
 use crate::machine::{Event, Rejection};
 use crate::module::KindStatus;
 use crate::revision::Loaded;
 use crate::source::Digest;
-
-/// A check whose owned kinds the status does not name yet.
-#[derive(Debug)]
-pub(super) struct UncommittedCheck<G> {
-    /// The component.
-    pub(super) digest: Digest,
-    /// The parameters that fit it.
-    pub(super) parameters: Value,
-    /// Its guest with the kinds of these.
-    pub(super) guest: G,
-}
 
 impl<G: Loaded> ModuleState<G> {
     /// The result of a check of parameters of the candidate or of the active revision; another

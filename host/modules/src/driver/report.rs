@@ -130,7 +130,7 @@ impl<G: Loaded> ModuleState<G> {
             }
             members.insert("contract".into(), innkeeper_contract::VERSION.into());
         } else {
-            // A restarted host that loads its revision again writes what the status said of it.
+            // A restarted host that loads its revision again keeps these members of the status.
             if let Some(primary) = &self.restored.primary {
                 members.insert("primary".into(), json!(primary));
             }

@@ -7,7 +7,6 @@ use innkeeper_contract::PrimarySelector;
 use serde_json::Value;
 
 use super::installation_numbers::InstallationNumbers;
-use super::parameter_checks::UncommittedCheck;
 use crate::finalizers;
 use crate::machine::{Candidate, Machine, Rejection, RetryPolicy};
 use crate::module::{KindName, KindStatus, Module, PreviewStatus};
@@ -68,6 +67,17 @@ pub(super) struct CandidateGuest<G> {
     pub(super) checked: Option<(Digest, G)>,
     /// The parameters that fit the checked guest.
     pub(super) parameters: Value,
+}
+
+/// A check whose owned kinds the status does not name yet.
+#[derive(Debug)]
+pub(super) struct UncommittedCheck<G> {
+    /// The component.
+    pub(super) digest: Digest,
+    /// The parameters that fit it.
+    pub(super) parameters: Value,
+    /// Its guest with the kinds of these.
+    pub(super) guest: G,
 }
 
 /// The members of the Module's status when the host started.
