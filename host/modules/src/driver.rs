@@ -12,6 +12,7 @@ mod installations;
 mod kinds;
 mod message;
 mod overlap;
+mod parameter_checks;
 mod parameter_kinds;
 mod report;
 mod state;

@@ -262,6 +262,7 @@ impl Machine {
             }
             Event::Loaded { digest, result } => self.on_loaded(digest, result, &mut effects),
             Event::ParametersChecked(result) => self.on_parameters(result, &mut effects),
+            Event::KindsChanged => self.on_kinds_changed(&mut effects),
             Event::Previewed { digest, result } => self.on_previewed(digest, result, &mut effects),
             Event::Crds { digest, result } => self.on_crds(digest, result, &mut effects),
             Event::CrdsHeld { digest, held } => self.on_crds_held(digest, *held, &mut effects),

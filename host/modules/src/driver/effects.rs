@@ -40,6 +40,12 @@ impl<G: Loaded> ModuleState<G> {
                 }
             }
             Effect::Commit(digest) => {
+                // The decision names what the candidate may make.
+                if let Some((_, guest)) =
+                    self.candidate.checked.clone().filter(|(checked, _)| *checked == digest)
+                {
+                    self.note_owned(guest.manifest());
+                }
                 let component = self.components.get(&digest).cloned();
                 actions.push(Action::Commit { digest, component });
             }
@@ -47,11 +53,17 @@ impl<G: Loaded> ModuleState<G> {
                 let component = self.components.get(&digest).cloned();
                 actions.extend(component.map(Action::SaveSnapshot));
             }
-            Effect::CommitRollback(digest) => actions.push(Action::CommitRollback(digest)),
+            Effect::CommitRollback(digest) => {
+                if let Some(before) = self.revisions.get(&digest).cloned() {
+                    self.note_owned(before.guest.manifest());
+                }
+                actions.push(Action::CommitRollback(digest));
+            }
             Effect::Rollback(digest) => {
                 // No preview is about this activation.
                 self.previews.clear();
                 if let Some(before) = self.revisions.get(&digest).cloned() {
+                    self.record_written(before.guest.manifest());
                     let settings = self.settings.clone().unwrap_or(before.settings.clone());
                     let parameters = before.settings.parameters.clone();
                     self.activate_with(digest, &before.guest, settings, parameters, actions);
@@ -103,15 +115,15 @@ impl<G: Loaded> ModuleState<G> {
         let Some((_, guest)) =
             accepted.filter(|(_, one)| one.manifest() != active.guest.manifest())
         else {
-            if settings != active.settings {
+            // A change of the parameters that was superseded may leave kinds without objects.
+            let has_leftovers =
+                parameters && self.dropped(active.guest.manifest()) != active.dropped;
+            if settings != active.settings || has_leftovers {
                 self.activate_again(&active, settings, actions);
             }
             return;
         };
         let Some(digest) = self.machine.active().map(|active| active.digest) else { return };
-        // The parameters name other kinds, which the status reports from now on.
-        self.note_owned(guest.manifest());
-        actions.push(Action::Report(self.report()));
         self.activate(digest, &guest, settings, actions);
     }
 
@@ -141,6 +153,8 @@ impl<G: Loaded> ModuleState<G> {
             && let Some(settings) = self.settings.clone()
         {
             self.note_owned(guest.manifest());
+            // The decision names its kinds, or that it is active, and so its manifest does.
+            self.record_written(guest.manifest());
             // A preview is about the activation that it came before.
             self.previews.retain(|one| one.digest == digest.to_string());
             let parameters = std::mem::take(&mut self.candidate.parameters);

@@ -1,7 +1,5 @@
 //! Turns inputs into events of the machine, and keeps what they bring.
 
-use std::sync::Arc;
-
 use innkeeper_contract::Manifest;
 use innkeeper_core::foreign;
 use serde_json::Value;
@@ -55,8 +53,10 @@ impl<G: Loaded> ModuleState<G> {
                 vec![self.on_loaded(digest, result).map_err(check)?]
             }
             Input::ParametersChecked { digest, parameters, result } => {
-                let event = self.on_parameters(digest, parameters, result).map_err(check)?;
-                event.into_iter().collect()
+                self.on_parameters(digest, parameters, result)?.into_iter().collect()
+            }
+            Input::KindsCommitted { digest, parameters, result } => {
+                self.on_kinds_committed(digest, parameters, result)?.into_iter().collect()
             }
             Input::Previewed { digest, result } => {
                 if let Ok(preview) = &result {
@@ -205,7 +205,8 @@ impl<G: Loaded> ModuleState<G> {
         Ok(self.store_candidate(digest, guest, parameters, fits))
     }
 
-    fn store_candidate(
+    /// Keeps a loaded guest until it is active.
+    pub(super) fn store_candidate(
         &mut self,
         digest: Digest,
         guest: G,
@@ -229,39 +230,6 @@ impl<G: Loaded> ModuleState<G> {
         self.candidate.checked = Some((digest, guest));
         self.candidate.parameters = parameters;
         Event::Loaded { digest, result: Ok(info) }
-    }
-
-    /// The result of a check of parameters of the candidate or of the active revision; another
-    /// check if the parameters have changed in the meantime, and nothing if it is not needed any
-    /// more.
-    fn on_parameters(
-        &mut self,
-        digest: Digest,
-        parameters: Value,
-        result: Result<Option<Arc<Manifest>>, Rejection>,
-    ) -> Result<Option<Event>, ParametersJob<G>> {
-        let present = self.parameters();
-        let is_present = parameters == present;
-        if let Some((_, guest)) = self.candidate.unchecked.take_if(|(one, _)| *one == digest) {
-            if is_present {
-                let (guest, fits) = match result.and_then(|found| self.resolved(&guest, found)) {
-                    Ok(resolved) => (resolved, Ok(())),
-                    Err(rejection) => (guest, Err(rejection)),
-                };
-                return Ok(Some(self.store_candidate(digest, guest, parameters, fits)));
-            }
-            self.candidate.unchecked = Some((digest, guest.clone()));
-            return Err(self.parameters_job(digest, guest));
-        }
-        // Each change of the parameters and each swap asks for a check of its own.
-        let is_active = self.machine.active().is_some_and(|active| active.digest == digest);
-        let Some(active) = self.active().filter(|_| is_present && is_active) else {
-            return Ok(None);
-        };
-        let result = result.and_then(|found| self.resolved(&active.guest, found));
-        Ok(Some(Event::ParametersChecked(result.map(|guest| {
-            self.accepted = Some((parameters, guest));
-        }))))
     }
 }
 

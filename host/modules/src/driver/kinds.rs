@@ -14,8 +14,29 @@ impl<G: Loaded> ModuleState<G> {
     pub(super) fn note_owned(&mut self, manifest: &Manifest) {
         for owned in &manifest.owned {
             let kind = KindStatus::of(&owned.kind);
-            self.owned_kinds.insert(kind.name(), kind);
+            let name = kind.name();
+            if self.owned_kinds.insert(name.clone(), kind.clone()) != Some(kind) {
+                self.unwritten_kinds.insert(name);
+            }
         }
+    }
+
+    /// Records that the status names the kinds that a manifest owns.
+    pub(super) fn record_written(&mut self, manifest: &Manifest) {
+        for owned in &manifest.owned {
+            self.unwritten_kinds.remove(&KindStatus::of(&owned.kind).name());
+        }
+    }
+
+    /// Whether a revision that is about to become active owns a kind: the status goes on to name
+    /// it.
+    fn is_about_to_own(&self, kind: &Kind) -> bool {
+        let rolled_back = self.machine.rolled_back();
+        let target = rolled_back.as_ref().and_then(|machine| self.active_of(machine));
+        let guests = self.decided_guest().into_iter();
+        let guests = guests.chain(target.map(|revision| &revision.guest));
+        let mut guests = guests.chain(self.uncommitted.as_ref().map(|check| &check.guest));
+        guests.any(|guest| guest.manifest().owned.iter().any(|owned| owned.kind == *kind))
     }
 
     /// The kinds that earlier revisions declared and this manifest does not. Two versions of one
@@ -35,7 +56,11 @@ impl<G: Loaded> ModuleState<G> {
         let dropped = self.dropped(active.guest.manifest());
         let before = self.owned_kinds.len();
         for kind in gone.iter().filter(|kind| dropped.contains(kind)) {
-            self.owned_kinds.remove(&KindStatus::of(kind).name());
+            if !self.is_about_to_own(kind) {
+                let name = KindStatus::of(kind).name();
+                self.unwritten_kinds.remove(&name);
+                self.owned_kinds.remove(&name);
+            }
         }
         if self.owned_kinds.len() == before || self.machine.is_tearing_down() {
             return Vec::new();

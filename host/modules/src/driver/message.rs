@@ -69,6 +69,15 @@ pub enum Input<G = Guest> {
         /// these ([`resolve`](crate::resolved_manifest::resolve)).
         result: Result<Option<Arc<Manifest>>, Rejection>,
     },
+    /// An [`Action::CommitKinds`] ended.
+    KindsCommitted {
+        /// As in the action.
+        digest: Digest,
+        /// As in the action.
+        parameters: Value,
+        /// Whether the status names the kinds.
+        result: Result<(), Rejection>,
+    },
     /// An [`Action::FetchSnapshot`] ended.
     Snapshot {
         /// As in the action.
@@ -108,6 +117,15 @@ pub enum Action<G = Guest> {
     Load(LoadJob),
     /// Run the job, find the kinds of kind parameters, and hand the answer to [`Driver::handle`].
     CheckParameters(ParametersJob<G>),
+    /// Write the [status](crate::Driver::report), which names owned kinds that it did not name
+    /// before; answer with [`Input::KindsCommitted`]. They are kinds of checked parameters, and the
+    /// revision that owns them becomes active after the answer.
+    CommitKinds {
+        /// The component whose kinds they are; part of the answer.
+        digest: Digest,
+        /// The parameters that name them; part of the answer.
+        parameters: Value,
+    },
     /// Fetch the snapshot of this component; answer with [`Input::Snapshot`].
     FetchSnapshot(Digest),
     /// Run this on the present primaries without writes, and compare it with the active revision;

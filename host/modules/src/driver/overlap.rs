@@ -174,7 +174,8 @@ impl<G: Loaded> ModuleState<G> {
         revisions.chain(self.decided_guest())
     }
 
-    fn decided_guest(&self) -> Option<&G> {
+    /// The guest of a decided candidate.
+    pub(super) fn decided_guest(&self) -> Option<&G> {
         let checked = self.candidate.checked.as_ref().filter(|_| self.machine.is_committing());
         checked.map(|(_, guest)| guest)
     }

@@ -129,6 +129,17 @@ impl<G: Loaded> ModuleState<G> {
                 members.insert("selector".into(), json!(selector));
             }
             members.insert("contract".into(), innkeeper_contract::VERSION.into());
+        } else {
+            // A restarted host that loads its revision again keeps these members of the status.
+            if let Some(primary) = &self.restored.primary {
+                members.insert("primary".into(), json!(primary));
+            }
+            if self.restored.decorates {
+                members.insert("decorates".into(), true.into());
+            }
+            if let Some(selector) = &self.restored.selector {
+                members.insert("selector".into(), json!(selector));
+            }
         }
         if !self.owned_kinds.is_empty() {
             let kinds: Vec<_> = self.owned_kinds.values().map(|kind| json!(kind)).collect();

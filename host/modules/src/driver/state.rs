@@ -26,6 +26,8 @@ pub(super) struct ModuleState<G> {
     pub(super) candidate: CandidateGuest<G>,
     /// The last parameters that fit the active revision, and its guest with the kinds of these.
     pub(super) accepted: Option<(Value, G)>,
+    /// The check whose owned kinds are being written into the status.
+    pub(super) uncommitted: Option<UncommittedCheck<G>>,
     /// The active revision and the one that a rollback returns to, by component. The machine says
     /// which is which.
     pub(super) revisions: BTreeMap<Digest, Arc<Revision<G>>>,
@@ -35,6 +37,8 @@ pub(super) struct ModuleState<G> {
     pub(super) annotations: Annotations,
     /// The kinds that the module may have made objects of.
     pub(super) owned_kinds: BTreeMap<KindName, KindStatus>,
+    /// Those of them that the status may not name yet.
+    pub(super) unwritten_kinds: BTreeSet<KindName>,
     /// The installations of definitions.
     pub(super) installations: InstallationNumbers,
     /// The previews of the active revision and of the candidate.
@@ -63,6 +67,17 @@ pub(super) struct CandidateGuest<G> {
     pub(super) checked: Option<(Digest, G)>,
     /// The parameters that fit the checked guest.
     pub(super) parameters: Value,
+}
+
+/// A check whose owned kinds the status does not name yet.
+#[derive(Debug)]
+pub(super) struct UncommittedCheck<G> {
+    /// The component.
+    pub(super) digest: Digest,
+    /// The parameters that fit it.
+    pub(super) parameters: Value,
+    /// Its guest with the kinds of these.
+    pub(super) guest: G,
 }
 
 /// The members of the Module's status when the host started.
@@ -99,11 +114,13 @@ impl<G: Loaded> ModuleState<G> {
             components: BTreeMap::new(),
             candidate: CandidateGuest { unchecked: None, checked: None, parameters: Value::Null },
             accepted: None,
+            uncommitted: None,
             revisions: BTreeMap::new(),
             version: 0,
             restored: RestoredStatus::default(),
             annotations: Annotations::default(),
             owned_kinds: BTreeMap::new(),
+            unwritten_kinds: BTreeSet::new(),
             installations: InstallationNumbers::default(),
             previews: Vec::new(),
             versions: BTreeMap::new(),
@@ -142,6 +159,12 @@ impl<G: Loaded> ModuleState<G> {
         self.candidate
             .unchecked
             .take_if(|(digest, _)| *machine.candidate() != Candidate::Loading(*digest));
+        let unchecked = self.candidate.unchecked.as_ref().map(|(digest, _)| *digest);
+        let used = [unchecked, machine.active().map(|active| active.digest)];
+        let parameters = self.settings.as_ref().map(|settings| &settings.parameters);
+        self.uncommitted.take_if(|check| {
+            !used.contains(&Some(check.digest)) || parameters != Some(&check.parameters)
+        });
         let loaded = machine.loaded_candidate();
         self.candidate.checked.take_if(|(digest, _)| Some(*digest) != loaded);
         let kept = [machine.active(), machine.rollback_target()];

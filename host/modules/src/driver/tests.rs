@@ -115,6 +115,7 @@ fn show(action: &Action<Fake>) -> String {
         Action::RetryOverlapping(names) => format!("retry {}", names.join(", ")),
         Action::SaveSnapshot(_) => "save snapshot".into(),
         Action::CheckParameters(job) => format!("check {}", job.parameters),
+        Action::CommitKinds { parameters, .. } => format!("commit kinds of {parameters}"),
         Action::Teardown(teardown) => format!(
             "tear down {} with finalizer {:?}, {}",
             teardown.primary.as_ref().map_or("nothing".to_owned(), ToString::to_string),
@@ -155,6 +156,10 @@ fn handle(driver: &mut Driver<Fake>, input: impl Into<Input<Fake>>) -> Vec<Actio
     if let Some(job) = actions.iter().find_map(check_job) {
         actions.extend(driver.handle("m", job.run_with(validate)));
     }
+    if let Some((digest, parameters)) = actions.iter().find_map(commit_of_kinds) {
+        let committed = Input::KindsCommitted { digest, parameters, result: Ok(()) };
+        actions.extend(driver.handle("m", committed));
+    }
     let committing = actions.iter().find_map(|action| match action {
         Action::Commit { digest, .. } => Some(*digest),
         _ => None,
@@ -168,6 +173,13 @@ fn handle(driver: &mut Driver<Fake>, input: impl Into<Input<Fake>>) -> Vec<Actio
 fn check_job(action: &Action<Fake>) -> Option<ParametersJob<Fake>> {
     match action {
         Action::CheckParameters(job) => Some(job.clone()),
+        _ => None,
+    }
+}
+
+fn commit_of_kinds(action: &Action<Fake>) -> Option<(Digest, Value)> {
+    match action {
+        Action::CommitKinds { digest, parameters } => Some((*digest, parameters.clone())),
         _ => None,
     }
 }

@@ -79,6 +79,9 @@ pub enum Event {
     /// An `Effect::CheckParameters` ended: whether the present parameters fit the active
     /// revision.
     ParametersChecked(Result<(), Rejection>),
+    /// The API server serves a kind that the parameters name otherwise than the active revision
+    /// uses it.
+    KindsChanged,
     /// The source was read: the digest of its component, or why there is none.
     Source(Result<Digest, Rejection>),
     /// An `Effect::Load` ended.

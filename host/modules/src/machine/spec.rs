@@ -79,6 +79,13 @@ impl Machine {
         }
     }
 
+    /// Looks the kinds of the parameters up again. The conditions show only a result that differs.
+    pub(super) fn on_kinds_changed(&self, effects: &mut Vec<Effect>) {
+        if self.revisions.active.is_some() && self.spec.pending_check.is_none() {
+            effects.push(Effect::CheckParameters);
+        }
+    }
+
     pub(super) fn on_parameters(
         &mut self,
         result: Result<(), Rejection>,

@@ -216,6 +216,7 @@ fn event(event: &Event) -> String {
         Event::ParametersChecked(Err(_)) => "parameters do not fit".to_owned(),
         Event::RollbackCommitted { digest, result: Ok(()) } => format!("rollback to {digest:?}"),
         Event::RollbackCommitted { digest, .. } => format!("no rollback to {digest:?}"),
+        Event::KindsChanged => "kinds changed".into(),
         Event::RollbackWindowOver(digest) => format!("window of {digest:?} over"),
     }
 }

@@ -38,6 +38,12 @@ impl Supervisor {
             }
             Action::Load(job) => self.load(name, job),
             Action::CheckParameters(job) => self.check_parameters(name, job),
+            // After the report of the same step, as the decision for a rollback.
+            Action::CommitKinds { digest, parameters } => {
+                let module = name.to_owned();
+                let event = SupervisorEvent::KindsDecided { module, digest, parameters };
+                let _ = self.outbox.send(event);
+            }
             Action::InstallCrds(installation) => self.install_crds(name, installation),
             Action::ReinstallLater => self.reinstall_later(name),
             Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),

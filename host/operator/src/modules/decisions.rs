@@ -3,6 +3,7 @@
 
 use innkeeper_modules::driver::snapshot_name;
 use innkeeper_modules::{Component, Digest, Event, Input, Rejection, Report, RetryPolicy};
+use serde_json::Value;
 
 use super::cluster_source::WriteOutcome;
 use super::component_snapshots;
@@ -88,6 +89,19 @@ impl Supervisor {
         self.handle(name, Event::RollbackCommitted { digest, result }).await;
     }
 
+    /// Writes the kinds that a revision is to own, before the revision is active. The answer is
+    /// [`Input::KindsCommitted`].
+    pub(super) async fn commit_kinds(&mut self, name: &str, digest: Digest, parameters: Value) {
+        let Some(report) = self.driver.report(name) else { return };
+        let result = self.keep_decision(name, report).await.map_err(|why| {
+            let message = format!(
+                "the status cannot name the owned kinds of the parameters: {why}; it is tried again"
+            );
+            Rejection::new("NotCommitted", message, RetryPolicy::Later)
+        });
+        self.handle(name, Input::KindsCommitted { digest, parameters, result }).await;
+    }
+
     async fn write_finalizer_and_decision(
         &mut self,
         name: &str,
@@ -99,17 +113,25 @@ impl Supervisor {
         {
             teardown::add_finalizer(&self.shared.cluster.host(), &live).await?;
         }
+        self.keep_decision(name, decision).await.map_err(|why| {
+            let message =
+                format!("the decision for {} cannot be written down: {why}", digest.short());
+            Rejection::new("NotCommitted", message, RetryPolicy::Later)
+        })
+    }
+
+    /// Writes a status that a restarted host needs, if the source keeps statuses; otherwise why
+    /// not.
+    async fn keep_decision(&mut self, name: &str, decision: Report) -> Result<(), String> {
         if !self.source.keeps_decisions() {
             return Ok(());
         }
-        let why = match self.write_decision(name, decision).await {
-            WriteOutcome::Applied => return Ok(()),
-            WriteOutcome::Conflict => "the Module has changed".to_owned(),
-            WriteOutcome::Failed(why) => why,
-            WriteOutcome::NoObject => "the Module is gone".to_owned(),
-        };
-        let message = format!("the decision for {} cannot be written down: {why}", digest.short());
-        Err(Rejection::new("NotCommitted", message, RetryPolicy::Later))
+        match self.write_decision(name, decision).await {
+            WriteOutcome::Applied => Ok(()),
+            WriteOutcome::Conflict => Err("the Module has changed".to_owned()),
+            WriteOutcome::Failed(why) => Err(why),
+            WriteOutcome::NoObject => Err("the Module is gone".to_owned()),
+        }
     }
 
     /// Deletes the snapshots of revisions that are neither decided nor in the history.

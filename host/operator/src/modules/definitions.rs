@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_cluster::{ApiClient, ApiError, crd};
-use innkeeper_contract::Kind;
+use innkeeper_cluster::{ApiClient, ApiError, KindState, crd};
+use innkeeper_contract::{Kind, KindRole, Manifest};
 use innkeeper_core::ObjectKey;
 use innkeeper_modules::Event;
 use serde_json::Value;
@@ -39,6 +39,24 @@ impl Supervisor {
         for name in names {
             self.mismatched.remove(&name);
             self.handle(&name, Event::Retry).await;
+        }
+    }
+
+    /// Looks the kinds of a module's parameters up again, if the API server serves one otherwise
+    /// than the active revision uses it. Kinds that the guest declares itself stay closed.
+    pub(super) async fn resolve_kinds_again(&mut self, name: &str) {
+        let Some(active) = self.shared.module(name) else { return };
+        let described = active.guest().described();
+        if described.kind_parameters.is_empty() {
+            return;
+        }
+        let states = active.view.states();
+        let has_changed = active.kinds().any(|kind| {
+            matches!(states.get(kind), Some(KindState::Mismatched(_)))
+                && !is_declared(described, kind)
+        });
+        if has_changed {
+            self.handle(name, Event::KindsChanged).await;
         }
     }
 
@@ -80,6 +98,14 @@ impl Supervisor {
             self.read_status_schema(&active.primary.resource());
         }
     }
+}
+
+/// Whether a guest describes a kind itself. The kind of a parameter replaces a default primary.
+fn is_declared(described: &Manifest, kind: &Kind) -> bool {
+    let mut roles = described.kind_parameters.iter().map(|parameter| parameter.role);
+    let primary = (!roles.any(|role| role == KindRole::Primary)).then_some(&described.primary);
+    let owned = described.owned.iter().map(|owned| &owned.kind);
+    owned.chain(&described.reads).chain(primary).any(|declared| declared == kind)
 }
 
 /// The definition of a kind, or what the API server publishes of it if the host may not read it.

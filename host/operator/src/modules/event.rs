@@ -96,6 +96,15 @@ pub enum SupervisorEvent {
         /// The previous revision.
         digest: Digest,
     },
+    /// The host is to write that a module owns further kinds, which its parameters name.
+    KindsDecided {
+        /// The module's name.
+        module: String,
+        /// The component that owns them.
+        digest: Digest,
+        /// The parameters that name them.
+        parameters: Value,
+    },
     /// The kinds that a module can read have changed.
     ReadabilityChanged(String),
     /// Objects of kinds that only earlier revisions declared may be gone; the module's name.

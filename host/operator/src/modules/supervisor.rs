@@ -229,7 +229,11 @@ impl Supervisor {
             SupervisorEvent::RollbackDecided { module, digest } => {
                 self.commit_rollback(&module, digest).await;
             }
+            SupervisorEvent::KindsDecided { module, digest, parameters } => {
+                self.commit_kinds(&module, digest, parameters).await;
+            }
             SupervisorEvent::ReadabilityChanged(module) => {
+                self.resolve_kinds_again(&module).await;
                 self.read_published_schema(&module);
                 self.write_status(&module).await;
                 self.find_leftovers(&module).await;

@@ -1,7 +1,7 @@
 //! Kinds that the parameters of a Module name.
 
 use innkeeper_hostile_tests::{Arena, Attack, block_on, guest};
-use innkeeper_lab::Content;
+use innkeeper_lab::{Api, Content};
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
@@ -204,19 +204,109 @@ fn kinds_of_earlier_parameters_are_watched_no_more() {
 }
 
 #[test]
-fn kind_of_a_parameter_that_is_served_with_another_scope_is_closed() {
+fn kind_of_a_parameter_that_comes_back_with_another_scope_is_resolved_again() {
+    block_on(async {
+        for is_restarted in [false, true] {
+            let mut arena = Arena::start(&[definition("Foo", "foos", "Namespaced")]).await;
+            arena.install(&attack("scope", &json!({"target": foo(), "copies": foo()}))).await;
+            apply_primary(&arena, "scope", "late.example.dev/v1", "Foo").await;
+            arena.module_says("scope", "KindsAvailable", "True", "AllKindsServed").await;
+            delete(&arena, DEFINITION).await;
+            arena.module_says("scope", "KindsAvailable", "False", "NotServed").await;
+            if is_restarted {
+                // A host that starts now knows the kind from the status.
+                arena = arena.restart().await;
+                arena.module_says("scope", "KindsAvailable", "False", "NotServed").await;
+                arena.module_says("scope", "Serving", "True", "RevisionActive").await;
+            }
+            arena.apply(&definition("Foo", "foos", "Cluster")).await;
+            arena.pass(10).await;
+            arena.module_says("scope", "KindsAvailable", "True", "AllKindsServed").await;
+            arena.module_says("scope", "Ready", "True", "RevisionActive").await;
+            let status = &arena.module("scope").await["status"];
+            assert_eq!(status["primary"]["clusterScoped"], true);
+            assert_eq!(status["ownedKinds"][0]["clusterScoped"], true);
+        }
+    });
+}
+
+#[test]
+fn kind_of_a_parameter_that_changes_its_scope_often_costs_bounded_requests() {
     block_on(async {
         let arena = Arena::start(&[definition("Foo", "foos", "Namespaced")]).await;
-        arena.install(&attack("scope", &json!({"target": foo()}))).await;
-        apply_primary(&arena, "scope", "late.example.dev/v1", "Foo").await;
-        arena.module_says("scope", "KindsAvailable", "True", "AllKindsServed").await;
+        arena.install(&attack("flips", &json!({"copies": foo(), "watch": foo()}))).await;
+        arena.module_says("flips", "Ready", "True", "RevisionActive").await;
+        let of_group = |line: &&String| line.contains("/apis/late.example.dev/v1");
+        let before = arena.log().iter().filter(of_group).count();
+        for round in 0..100 {
+            delete(&arena, DEFINITION).await;
+            let scope = if round % 2 == 0 { "Cluster" } else { "Namespaced" };
+            arena.apply(&definition("Foo", "foos", scope)).await;
+            arena.pass(1).await;
+        }
+        arena.module_says("flips", "KindsAvailable", "True", "AllKindsServed").await;
+        let flips = arena.log().iter().filter(of_group).count() - before;
+        assert!(flips < 2_000, "{flips} requests and events for 100 changes");
         delete(&arena, DEFINITION).await;
-        arena.module_says("scope", "KindsAvailable", "False", "NotServed").await;
-        // A host that starts now knows the kind from the status.
-        let arena = arena.restart().await;
-        arena.module_says("scope", "KindsAvailable", "False", "NotServed").await;
-        arena.module_says("scope", "Serving", "True", "RevisionActive").await;
-        arena.apply(&definition("Foo", "foos", "Cluster")).await;
-        arena.module_says("scope", "KindsAvailable", "False", "KindMismatch").await;
+        arena.module_says("flips", "KindsAvailable", "False", "NotServed").await;
+        let before = requests(&arena, "flips", "/foos").len();
+        arena.pass(1_200).await;
+        assert_eq!(requests(&arena, "flips", "/foos").len(), before, "nothing more is read");
+    });
+}
+
+/// The guest of [`decorator`], which wants a Foo too.
+fn foo_maker() -> Tiny {
+    let mut made = foo();
+    made["metadata"] = json!({"name": "made"});
+    let manifest = json!({"name": "maker", "version": "1.0.0",
+        "primary": kind("apps/v1", "StatefulSet", "statefulsets", "Namespaced"), "decorates": true,
+        "parametersSchema": {"type": "object", "properties": {"target": {}, "copies": {}, "watch": {}}},
+        "kindParameters": [{"parameter": "copies", "role": "Owned"}]});
+    guest(&manifest, &wants(&[made]))
+}
+
+/// Lets the status of Modules have this many owned kinds.
+async fn limit_owned_kinds(arena: &Arena, most: u32) {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/modules.innkeeper.dev";
+    let mut versions = arena.get(path).await.unwrap()["spec"]["versions"].clone();
+    let status = &mut versions[0]["schema"]["openAPIV3Schema"]["properties"]["status"];
+    status["properties"]["ownedKinds"]["maxItems"] = most.into();
+    arena.merge(path, &json!({"spec": {"versions": versions}})).await;
+}
+
+#[test]
+fn objects_of_kinds_that_were_dropped_while_no_host_ran_are_pruned() {
+    block_on(async {
+        let arena = Arena::start(&[definition("Foo", "foos", "Namespaced")]).await;
+        let spec = json!({"rollout": {"strategy": "Immediate"}});
+        let of = |tiny: &Tiny| Attack::new("drop", tiny).has_all_rights().spec(spec.clone());
+        arena.install(&of(&foo_maker())).await;
+        apply_primary(&arena, "drop", "apps/v1", "StatefulSet").await;
+        arena.module_says("drop", "Ready", "True", "RevisionActive").await;
+        // The API server refuses each status that names the kind.
+        limit_owned_kinds(&arena, 0).await;
+        set(&arena, "drop", &json!({"copies": foo()})).await;
+        arena.module_says("drop", "Ready", "Unknown", "CheckingParameters").await;
+        arena.pass(60).await;
+        assert_eq!(requests(&arena, "drop", "/foos"), Vec::<String>::new());
+        limit_owned_kinds(&arena, 100).await;
+        arena.module_says("drop", "Ready", "True", "RevisionActive").await;
+        let made = "/apis/late.example.dev/v1/namespaces/attack-drop/foos/made";
+        arena.pass(10).await;
+        assert_ne!(arena.get(made).await, None);
+
+        // The next version wants no Foo, and the parameters name none.
+        let simulator = arena.end().await;
+        let api = Api::simulated(simulator.clone());
+        let module = "/apis/innkeeper.dev/v1alpha1/modules/drop";
+        let change = json!({"spec": {"parameters": {"copies": null}}});
+        api.send("PATCH", module, Content::MergePatch, &change).await.unwrap();
+        for object in of(&decorator()).objects() {
+            api.apply(&object, "default").await.unwrap();
+        }
+        let arena = Arena::on(simulator).await;
+        arena.pass(60).await;
+        assert_eq!(arena.get(made).await, None);
     });
 }

@@ -207,6 +207,7 @@ impl World {
                     panic!("seed {seed}: nobody deleted it")
                 }
                 Action::Fetch(_)
+                | Action::CommitKinds { .. }
                 | Action::Report(_)
                 | Action::Notify(_)
                 | Action::BeginRollbackWindow { .. }
