@@ -20,7 +20,7 @@ use innkeeper_contract::{Desired, Manifest, Reference, RevisionHistory, UpdateGr
 
 use crate::host_names::Grants;
 use crate::ownership::Primary;
-use crate::{control, guest_status, names, order};
+use crate::{ObjectRef, control, guest_status, names, order};
 
 pub(crate) use copied_values::CachedSource;
 pub use copied_values::{CopiedSource, MissingValues, MissingValuesProblem};
@@ -96,6 +96,32 @@ impl DesiredState {
             .collect();
         let revision_history = desired.revision_history.clone();
         Ok(Self { objects, keep, update_groups, revision_history })
+    }
+
+    /// Adds objects that the host desires in addition to those of the guest.
+    ///
+    /// # Errors
+    /// [`InvalidDesired::Duplicate`] if the guest desires one of them itself.
+    pub(crate) fn add(&mut self, objects: Vec<DesiredObject>) -> Result<(), InvalidDesired> {
+        let names: BTreeSet<&ObjectRef> = self.objects.iter().map(|one| &one.object_ref).collect();
+        if let Some(taken) = objects.iter().find(|one| names.contains(&one.object_ref)) {
+            return Err(InvalidDesired::Duplicate { what: taken.object_ref.to_string() });
+        }
+        self.objects.extend(objects);
+        self.objects
+            .sort_by(|a, b| order::sort_key(&a.object_ref).cmp(&order::sort_key(&b.object_ref)));
+        Ok(())
+    }
+
+    /// Puts an object in the place of the one of its name, if there is one. It keeps the place in
+    /// the document of the guest.
+    pub(crate) fn replace(&mut self, object: &DesiredObject) -> bool {
+        let Some(present) = self.objects.iter_mut().find(|one| one.object_ref == object.object_ref)
+        else {
+            return false;
+        };
+        *present = DesiredObject { position: present.position, ..object.clone() };
+        true
     }
 }
 
