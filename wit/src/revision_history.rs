@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RevisionHistory {
-    /// How many earlier states stay stored. Default: 2. Limits: 1 to 10.
+    /// How many earlier states stay stored, from 1 to 10. Default: 2.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 10)))]
     #[serde(default = "default_limit", skip_serializing_if = "is_default_limit")]
     pub limit: u32,
     /// Fields of the primary that the host stores: `spec`, or names joined by dots below it
     /// (`spec.template`). Users who may read `ControllerRevisions` read these fields. Default:
-    /// `spec`. Limits: 1 to 8 paths of at most 253 bytes, none a part of another.
+    /// spec. Limits: 1 to 8 paths of at most 253 bytes, none a part of another.
     #[serde(default = "default_field_paths", skip_serializing_if = "is_default_field_paths")]
     pub field_paths: Vec<String>,
 }
@@ -39,7 +40,6 @@ fn is_default_limit(limit: &u32) -> bool {
     *limit == default_limit()
 }
 
-#[expect(clippy::ptr_arg, reason = "the signature is serde's")]
-fn is_default_field_paths(paths: &Vec<String>) -> bool {
-    matches!(paths.as_slice(), [path] if path == "spec")
+fn is_default_field_paths(paths: &[String]) -> bool {
+    matches!(paths, [path] if path == "spec")
 }
