@@ -15,6 +15,7 @@ mod reconcile;
 mod recreate;
 mod refused;
 mod restart;
+mod revision_history;
 mod rollback;
 mod run_result;
 mod schedule;
