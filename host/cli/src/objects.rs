@@ -5,10 +5,11 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use innkeeper_contract::{Kind, Readiness};
 use innkeeper_core::{Object, readiness};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The namespace of namespaced objects that name none.
 pub(crate) const DEFAULT_NAMESPACE: &str = "default";
@@ -61,6 +62,7 @@ impl InputObject {
             value["metadata"]["namespace"] = DEFAULT_NAMESPACE.into();
         }
         let redact = if is_secret {
+            move_string_data(&mut value);
             Some(&redact as &innkeeper_core::object::SecretDigest<'_>)
         } else {
             None
@@ -70,6 +72,22 @@ impl InputObject {
         let readiness = readiness::of(kind, &object);
         Ok((object, readiness))
     }
+}
+
+/// Moves `stringData` of a Secret into `data`, as the API server does. Leaves a malformed one.
+fn move_string_data(secret: &mut Value) {
+    let Some(secret) = secret.as_object_mut() else { return };
+    let Some(Value::Object(given)) = secret.get("stringData") else { return };
+    let texts = given.iter().map(|(key, value)| Some((key.clone(), value.as_str()?)));
+    let Some(texts) = texts.collect::<Option<Vec<_>>>() else { return };
+    let mut data = match secret.get("data") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(data)) => data.clone(),
+        Some(_) => return,
+    };
+    data.extend(texts.into_iter().map(|(key, text)| (key, BASE64_STANDARD.encode(text).into())));
+    secret.insert("data".to_owned(), data.into());
+    secret.remove("stringData");
 }
 
 /// Parses the objects of the command itself; `what` names them in errors.

@@ -31,14 +31,33 @@ impl ParameterArguments {
     /// # Errors
     /// If a file cannot be read, the parameters do not fit the guest, or a kind is not known.
     pub(crate) fn resolve(&self, guest: &Guest) -> anyhow::Result<(Value, Guest)> {
-        let parameters = self.read()?;
-        parameters::check(guest.described(), &parameters).context("--parameters")?;
+        self.resolve_or(None, guest)
+    }
+
+    /// The same with the parameters of a Module and their location, unless there are none.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve), and if the options give parameters too.
+    pub(crate) fn resolve_or(
+        &self,
+        of_module: Option<(Value, String)>,
+        guest: &Guest,
+    ) -> anyhow::Result<(Value, Guest)> {
+        let (parameters, place) = match of_module {
+            Some((_, place)) if self.is_given() => {
+                bail!("{place} has spec.parameters: give these or --parameters, not both")
+            }
+            Some(of_module) => of_module,
+            None => (self.read()?, "--parameters".to_owned()),
+        };
+        parameters::check(guest.described(), &parameters).with_context(|| place.clone())?;
         let mut definitions = Vec::new();
         for file in &self.definitions {
             definitions.extend(objects::read(file)?.into_iter().map(|object| object.value));
         }
         let resolved = with_parameters(guest, &parameters, &definitions);
-        let guest = resolved.context("--parameters: cannot use the kinds that they name")?;
+        let guest =
+            resolved.with_context(|| format!("{place}: cannot use the kinds that they name"))?;
         Ok((parameters, guest))
     }
 

@@ -3,6 +3,7 @@
 mod admission;
 mod answer;
 mod files_view;
+mod module;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use jiff::Timestamp;
 use self::admission::Admission;
 use self::answer::Answer;
 use self::files_view::FilesView;
+use self::module::GivenModule;
 use crate::document::Document;
 use crate::objects::{self, InputObject};
 use crate::parameter_kinds::ParameterArguments;
@@ -33,7 +35,9 @@ pub(crate) struct Arguments {
     /// Objects as YAML or JSON, several documents in a file; `-` is standard input (repeatable).
     /// One must be the primary; the guest can read the others. An object whose controller is the
     /// primary, by name or uid, or whose label innkeeper.dev/retained-for names it, counts as made
-    /// for it before.
+    /// for it before. The guest gets the parameters of a Module among the objects, and may do what
+    /// it grants: with its spec.valueSources, the output has digests in place of the values that
+    /// the operator copies. They have no key, so a short value can be guessed from its digest.
     #[arg(short = 'f', long = "objects", required = true, value_name = "FILE")]
     objects: Vec<PathBuf>,
     /// The primary, as NAME or NAMESPACE/NAME, if the files have several.
@@ -71,20 +75,24 @@ enum Format {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let opened = component::open(&arguments.file)?;
-    let (parameters, guest) = arguments.parameters.resolve(&opened.guest)?;
-    let manifest = guest.manifest();
     let mut given = Vec::new();
     for file in &arguments.objects {
         given.extend(objects::read(file)?);
     }
+    let module = module::take(&mut given, &arguments.file)?;
+    let of_module = module.as_ref().and_then(GivenModule::parameters);
+    let (parameters, guest) = arguments.parameters.resolve_or(of_module, &opened.guest)?;
+    let manifest = guest.manifest();
     let now = arguments.now.unwrap_or_else(Timestamp::now);
     let primary = choose(&given, &manifest.primary, arguments.primary.as_deref())?;
     if arguments.deleting && given[primary].text(DELETION).is_empty() {
         given[primary].value["metadata"]["deletionTimestamp"] = seconds(now).into();
     }
     let admission = Admission::of(manifest, &mut given[primary], now)?;
+    let grants = module.as_ref().map_or_else(Grants::default, GivenModule::grants);
     let mut view =
-        FilesView::new(manifest, primary, &given, &arguments.unserved, &parameters, now)?;
+        FilesView::new(manifest, primary, &given, &arguments.unserved, &parameters, now)?
+            .hiding(grants.value_sources);
     if view.primary().is_terminating() && manifest.finalizer.is_none() {
         bail!(
             "{} has no finalizer, so the host does not run it for a {} that is being deleted: Kubernetes deletes the objects that it owns (`Describe::finalizes` of the SDK adds a finalizer)",
@@ -93,9 +101,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         );
     }
     let primary = view.primary().clone();
+    if let Some(module) = &module {
+        module.warn_unless_selected(&primary);
+    }
     let object_ref = ObjectRef::new(Arc::new(manifest.primary.clone()), primary.key.clone());
-    let owner = Primary::new(&manifest.name, object_ref, &primary.uid)
-        .decorating(control::decorates(manifest));
+    let name = module.as_ref().map_or(&manifest.name, |module| &module.name);
+    let owner =
+        Primary::new(name, object_ref, &primary.uid).decorating(control::decorates(manifest));
     view.mark_as_made(&owner);
     // Without the host's key, revisions have other names than in the cluster.
     let digest = |text: &str| SecretKey::new(&[]).digest_text(REVISION_DIGEST_PURPOSE, text);
@@ -103,14 +115,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         guest: &guest,
         primary: &primary,
         owner: &owner,
-        grants: Grants::default(),
+        grants,
         digest: &digest,
         unapplied: &[],
         // A prune that waits for one more clean round counts.
         state: &PlanState { clean: true, ..PlanState::default() },
         now,
     };
-    let answer = Answer::of(evaluate(&subject, &mut view).result)?;
+    let answer = Answer::of(evaluate(&subject, &mut view).result, module.is_some())?;
     if let (Some(admission), Some(status)) = (&admission, answer.status()) {
         admission.print_status_warnings(status);
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail};
 use innkeeper_contract::Failure;
-use innkeeper_core::desired::DesiredObject;
+use innkeeper_core::desired::{DesiredObject, InvalidDesired};
 use innkeeper_core::plan::{Action, Plan, SkipReason};
 use innkeeper_operator::evaluate::{Evaluated, EvaluationError, EvaluationResult};
 use serde_json::{Map, Value, json};
@@ -21,11 +21,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The answer of an evaluation.
+    /// The answer of an evaluation; `has_module`: the files have the Module.
     ///
     /// # Errors
     /// If the guest gave no answer, or one that the operator would refuse.
-    pub(super) fn of(result: EvaluationResult) -> anyhow::Result<Self> {
+    pub(super) fn of(result: EvaluationResult, has_module: bool) -> anyhow::Result<Self> {
         match result {
             EvaluationResult::Planned(evaluated) => {
                 if let Some(object) = evaluated.desired.objects.iter().find(|one| one.is_reserved) {
@@ -39,7 +39,8 @@ impl Answer {
             }
             EvaluationResult::Failed(EvaluationError::Call(error)) => Err(error.into()),
             EvaluationResult::Failed(EvaluationError::Invalid(error)) => {
-                Err(anyhow::Error::from(error)
+                let advice = if has_module { "" } else { advice(&error) };
+                Err(anyhow!("{error}{advice}")
                     .context("the operator would refuse the desired state"))
             }
             EvaluationResult::NeedsRead(_) => Err(anyhow!("files have no unknown objects")),
@@ -56,6 +57,7 @@ impl Answer {
         put(&mut rest, "events", json!(answer.events));
         put(&mut rest, "requeueAfterSeconds", json!(answer.requeue_after_seconds));
         put(&mut rest, "wouldDelete", deleted(plan).into());
+        put(&mut rest, "missingValues", missing_values(&desired.objects).into());
         Self {
             outcome: if *complete { "complete" } else { "partial" },
             objects: desired.objects.iter().map(object).collect(),
@@ -135,6 +137,29 @@ fn deleted(plan: &Plan) -> Vec<String> {
     };
     let steps = plan.steps.iter().filter(|step| is_deleted(&step.action));
     steps.map(|step| step.object_ref.to_string()).collect()
+}
+
+/// What to do if the Module could allow what the guest desires.
+fn advice(error: &InvalidDesired) -> &'static str {
+    match error {
+        InvalidDesired::CrossNamespace { .. } | InvalidDesired::ValueSourceNotGranted { .. } => {
+            "; give the Module with -f to render with what it grants"
+        }
+        _ => "",
+    }
+}
+
+/// The objects that the operator would not write, since values of their sources are missing.
+fn missing_values(objects: &[DesiredObject]) -> Vec<Value> {
+    let missing = objects.iter().filter_map(|desired| {
+        let missing = desired.missing_values.as_ref()?;
+        Some(json!({
+            "object": desired.object_ref.to_string(),
+            "reason": missing.reason(),
+            "message": missing.to_string(),
+        }))
+    });
+    missing.collect()
 }
 
 /// A desired object without what the host adds for its own use, and its policies.

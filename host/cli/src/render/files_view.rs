@@ -1,14 +1,16 @@
 //! The objects of files as the cluster that a guest sees.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use innkeeper_contract::{Kind, Manifest, Readiness, Unapplied};
-use innkeeper_core::object::{Entry, Operation};
+use innkeeper_contract::{Kind, Manifest, Readiness, Unapplied, ValueSourceKind};
+use innkeeper_core::object::{Entry, Operation, holds_secrets};
 use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::Lookup;
+use innkeeper_core::value_source::ValueSourceGrant;
 use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, foreign};
 use innkeeper_operator::evaluate::{ClusterView, OwnedObjects};
 use innkeeper_sandbox::{CallError, Host, Level, ReadError, ResourceKind};
@@ -27,6 +29,8 @@ pub(super) struct FilesView {
     is_without_uid: bool,
     parameters: String,
     objects: BTreeMap<(Kind, ObjectKey), (Arc<Object>, Readiness)>,
+    /// The Secrets whose values the guest does not see.
+    hidden: BTreeSet<ObjectKey>,
     now: Timestamp,
 }
 
@@ -85,7 +89,15 @@ impl FilesView {
             .map(|(primary, _)| primary.clone())
             .context("the primary is among the objects")?;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
-        Ok(Self { kinds, unserved, primary, is_without_uid, parameters, objects, now })
+        let hidden = BTreeSet::new();
+        Ok(Self { kinds, unserved, primary, is_without_uid, parameters, objects, hidden, now })
+    }
+
+    /// The view of a guest that sees no values of the Secrets among these sources.
+    pub(super) fn hiding(mut self, sources: &[ValueSourceGrant]) -> Self {
+        let secrets = sources.iter().filter(|source| source.kind == ValueSourceKind::Secret);
+        self.hidden = secrets.map(|source| source.key.clone()).collect();
+        self
     }
 
     /// The primary.
@@ -129,6 +141,15 @@ impl FilesView {
         }
     }
 
+    /// An object as the guest sees it.
+    fn shown<'o>(&self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
+        if holds_secrets(kind) && self.hidden.contains(&object.key) {
+            Cow::Owned(object.as_value_source())
+        } else {
+            Cow::Borrowed(object)
+        }
+    }
+
     fn kind(&self, kind: &ResourceKind) -> Result<&Kind, ReadError> {
         let found = |declared: &&Kind| {
             declared.api_version == kind.api_version && declared.kind == kind.kind
@@ -163,9 +184,11 @@ impl ClusterView for FilesView {
             .filter_map(|(object_ref, object)| {
                 let key = ((*object_ref.kind).clone(), object_ref.key.clone());
                 let (_, readiness) = self.objects.get(&key)?;
-                Some((&**object, readiness.clone()))
+                Some((self.shown(&object_ref.kind, object), readiness.clone()))
             })
             .collect();
+        let owned: Vec<_> =
+            owned.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         let document = Observed {
             object: primary,
             owned: &owned,
@@ -206,11 +229,9 @@ impl Host for FilesView {
         _: usize,
     ) -> Result<String, ReadError> {
         let kind = self.kind(kind)?.clone();
-        let (object, readiness) = self
-            .objects
-            .get(&(kind, ObjectKey::new(namespace, name)))
-            .ok_or(ReadError::NotFound)?;
-        Ok(observed::object_document(object, readiness))
+        let key = (kind, ObjectKey::new(namespace, name));
+        let (object, readiness) = self.objects.get(&key).ok_or(ReadError::NotFound)?;
+        Ok(observed::object_document(&self.shown(&key.0, object), readiness))
     }
 
     fn list(
@@ -231,8 +252,10 @@ impl Host for FilesView {
                     && (namespace.is_empty() || key.namespace() == namespace)
                     && selector.matches(&object.labels)
             })
-            .map(|(_, (object, readiness))| (&**object, readiness.clone()))
+            .map(|((of, _), (object, readiness))| (self.shown(of, object), readiness.clone()))
             .collect();
+        let objects: Vec<_> =
+            objects.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         Ok(observed::list_document(&objects))
     }
 

@@ -54,6 +54,7 @@ impl DesiredObject {
             body,
             digest,
             policy,
+            is_reserved: false,
             optional: false,
             labels: BTreeMap::new(),
             position: usize::MAX,
