@@ -71,9 +71,9 @@ impl Server {
     }
 
     /// Merges a patch into the primary as `manager`.
-    pub(crate) async fn merge(&self, manager: &str, patch: &Value) {
+    pub(crate) async fn merge(&self, manager: &str, change: &Value) {
         let path = format!("{PATH}?fieldManager={manager}");
-        self.api().send("PATCH", &path, Content::MergePatch, patch).await.unwrap();
+        self.api().send("PATCH", &path, Content::MergePatch, change).await.unwrap();
     }
 
     /// Stores a revision of the primary.
