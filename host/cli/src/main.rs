@@ -12,6 +12,7 @@ mod demo;
 mod dev;
 mod document;
 mod golden;
+mod history;
 mod inspect;
 mod kube;
 mod lead;
@@ -23,6 +24,7 @@ mod objects;
 mod out;
 mod parameter_kinds;
 mod preview;
+mod primary_revisions;
 mod push;
 mod rbac;
 mod renamed;
@@ -31,6 +33,7 @@ mod run;
 mod serve;
 mod simulate;
 mod test;
+mod undo;
 mod uninstall;
 mod watchdog;
 
@@ -87,6 +90,17 @@ enum Command {
     Push(push::Arguments),
     /// Show the Modules of a cluster; approve, reject and roll back their revisions.
     Modules(modules::Arguments),
+    /// List the stored revisions of a primary, newest first.
+    ///
+    /// The host stores them as ControllerRevisions if the desired state of the guest has
+    /// revisionHistory. The command needs the rights to list ControllerRevisions and to read the
+    /// primary.
+    History(history::Arguments),
+    /// Return a primary to a stored revision, as the user of the kubeconfig.
+    ///
+    /// The command shows the difference and the managers of the changed fields, and then replaces
+    /// the stored fields. It cannot check who wrote a revision: use --dry-run to look first.
+    Undo(undo::Arguments),
     /// Delete all Modules and wait until the host has removed its finalizers. Their objects stay.
     Uninstall(uninstall::Arguments),
     /// Run an empty simulated cluster for kubectl until Ctrl-C.
@@ -126,6 +140,8 @@ fn main() -> ExitCode {
         Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Push(arguments) => push::run(&arguments),
         Command::Modules(arguments) => modules::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
+        Command::Undo(arguments) => undo::run(&arguments),
         Command::Uninstall(arguments) => uninstall::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),

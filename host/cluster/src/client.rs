@@ -1,14 +1,15 @@
 //! Requests as one identity: [`ApiClient`].
 //!
-//! One file per request: `read`, `apply`, `delete`, `create`, `pages` (lists in pages), `access`
-//! (rights of this identity), `openapi` (published schemas) and `reviews` (tokens and rights of
-//! other users). `guard` has the requests that a client of a module refuses.
+//! One file per request: `read`, `apply`, `json_patch`, `delete`, `create`, `pages` (lists in
+//! pages), `access` (rights of this identity), `openapi` (published schemas) and `reviews` (tokens
+//! and rights of other users). `guard` has the requests that a client of a module refuses.
 
 mod access;
 mod apply;
 mod create;
 mod delete;
 mod guard;
+mod json_patch;
 mod openapi;
 mod pages;
 mod read;
@@ -30,7 +31,7 @@ use crate::error::{Guard, RequestContext};
 use crate::transport::Repeatable;
 use crate::{ApiError, Env, Identity, SecretKey, Settings};
 
-pub use apply::{Applied, Force};
+pub use apply::{Applied, DryRun, Force};
 pub use delete::{Deleted, Propagation};
 pub use pages::Page;
 use request::PendingRequest;

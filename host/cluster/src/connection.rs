@@ -142,6 +142,11 @@ impl Cluster {
         &self.settings
     }
 
+    /// The namespace that the kubeconfig, or the pod, gives to requests of a user that name none.
+    pub fn default_namespace(&self) -> &str {
+        self.pool.default_namespace()
+    }
+
     /// The number of requests so far, over all identities.
     pub fn requests(&self) -> Requests {
         self.counts.all()

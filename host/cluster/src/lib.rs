@@ -37,7 +37,7 @@ pub use cache::{
     CacheSnapshot, Caches, Change, InFlightWrite, KindState, Listener, Lookup, Namespaces, Source,
     View,
 };
-pub use client::{ApiClient, Applied, Deleted, Force, Propagation, User};
+pub use client::{ApiClient, Applied, Deleted, DryRun, Force, Propagation, User};
 pub use connection::Cluster;
 pub use discovery::FoundKind;
 pub use env::{Backoff, Elapsed, Env, Task};

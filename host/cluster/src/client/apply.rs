@@ -23,9 +23,21 @@ pub enum Force {
 
 /// Whether the API server only checks a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DryRun {
+pub enum DryRun {
+    /// The API server stores nothing.
     Yes,
+    /// The API server stores the result.
     No,
+}
+
+impl DryRun {
+    /// The end of the query of a request.
+    pub(super) fn query(self) -> &'static str {
+        match self {
+            Self::Yes => "&dryRun=All",
+            Self::No => "",
+        }
+    }
 }
 
 /// The result of an apply.
@@ -115,7 +127,7 @@ impl ApiClient {
             "fieldManager={}&force={}&fieldValidation=Strict{}",
             encoded(&manager.to_string()),
             force == Force::Yes,
-            if dry_run == DryRun::Yes { "&dryRun=All" } else { "" },
+            dry_run.query(),
         );
         let body = body.to_string().into_bytes();
         let request = request(Method::PATCH, &path, &query, "application/apply-patch+yaml", body)?;

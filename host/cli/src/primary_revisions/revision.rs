@@ -1,0 +1,210 @@
+//! One stored revision, and the change that returns a primary to it.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// The annotation with the paths of the stored fields, joined by commas.
+pub(crate) const FIELD_PATHS_ANNOTATION: &str = "innkeeper.dev/revision-field-paths";
+
+/// The field of a primary that has all stored fields.
+const SPEC: &str = "spec";
+
+/// A stored state of fields of a primary.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StoredRevision {
+    /// The name of its ControllerRevision.
+    pub(crate) name: String,
+    /// Its number: newer revisions have higher ones.
+    pub(crate) number: i64,
+    /// When the host stored it first.
+    pub(crate) created: Option<Timestamp>,
+    /// The primary.
+    pub(super) controller: Controller,
+    /// The paths of the stored fields: `spec`, or below it.
+    field_paths: Vec<String>,
+    /// The stored fields, at their places in the primary.
+    data: Value,
+}
+
+/// The owner reference of a controller.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Controller {
+    pub(super) api_version: String,
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) uid: String,
+}
+
+/// What returns a primary to a revision.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Change {
+    /// The operations of a JSON patch; none if the primary is as in the revision.
+    pub(crate) operations: Vec<Value>,
+    /// The primary after them.
+    pub(crate) after: Value,
+}
+
+impl StoredRevision {
+    /// Reads a ControllerRevision; `None` for one that the host does not write.
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let paths = value["metadata"]["annotations"][FIELD_PATHS_ANNOTATION].as_str()?;
+        let field_paths: Vec<String> = paths.split(',').map(str::to_owned).collect();
+        if !field_paths.iter().all(|path| is_in_spec(path)) {
+            return None;
+        }
+        let owners = value["metadata"]["ownerReferences"].as_array()?;
+        let controller = owners.iter().find(|owner| owner["controller"] == true)?;
+        Some(Self {
+            name: value["metadata"]["name"].as_str()?.to_owned(),
+            number: value["revision"].as_i64()?,
+            created: value["metadata"]["creationTimestamp"]
+                .as_str()
+                .and_then(|time| time.parse().ok()),
+            controller: Controller::deserialize(controller).ok()?,
+            field_paths,
+            data: value["data"].clone(),
+        })
+    }
+
+    /// The change that returns a primary to this revision: the stored fields replace the present
+    /// ones, and fields that the primary did not have are removed.
+    pub(crate) fn change_of(&self, primary: &Value) -> Change {
+        let mut after = primary.clone();
+        let change = |path: &String| match field(&self.data, path) {
+            Some(stored) => set(&mut after, path, stored),
+            None => remove(&mut after, path),
+        };
+        let operations = self.field_paths.iter().filter_map(change).collect();
+        Change { operations, after }
+    }
+
+    /// The fields of a primary that a revision stores, at their places.
+    pub(crate) fn fields_of(&self, primary: &Value) -> Value {
+        let mut fields = Value::Object(Map::new());
+        for path in &self.field_paths {
+            if let Some(value) = field(primary, path) {
+                set(&mut fields, path, value);
+            }
+        }
+        fields
+    }
+}
+
+/// Whether a path is the spec or below it. Others write annotations too.
+fn is_in_spec(path: &str) -> bool {
+    let mut names = path.split('.');
+    names.next() == Some(SPEC) && names.all(|name| !name.is_empty())
+}
+
+fn field<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(value, |place, name| place.get(name))
+}
+
+/// Sets a field in an object, and returns the operation that does so.
+fn set(object: &mut Value, path: &str, field: &Value) -> Option<Value> {
+    let mut place = object;
+    let mut pointer = String::new();
+    let mut names = path.split('.');
+    while let Some(name) = names.next() {
+        push(&mut pointer, name);
+        let members = place.as_object_mut()?;
+        let is_last = names.clone().next().is_none();
+        let existing = members.get(name);
+        if is_last && existing == Some(field) {
+            return None;
+        }
+        if is_last || !existing.is_some_and(Value::is_object) {
+            let operation = if existing.is_some() { "replace" } else { "add" };
+            let value = names.rev().fold(field.clone(), |value, name| json!({ name: value }));
+            members.insert(name.to_owned(), value.clone());
+            return Some(json!({"op": operation, "path": pointer, "value": value}));
+        }
+        place = members.get_mut(name)?;
+    }
+    None
+}
+
+/// Removes a field from an object, and returns the operation that does so.
+fn remove(object: &mut Value, path: &str) -> Option<Value> {
+    let mut pointer = String::new();
+    path.split('.').for_each(|name| push(&mut pointer, name));
+    let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let mut place = object;
+    for name in parents.split('.').filter(|name| !name.is_empty()) {
+        place = place.get_mut(name)?;
+    }
+    place.as_object_mut()?.remove(name)?;
+    Some(json!({"op": "remove", "path": pointer}))
+}
+
+/// Adds a name to a JSON pointer (RFC 6901).
+fn push(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn revision(field_paths: &str, data: &Value) -> Option<StoredRevision> {
+        let owner = json!({"apiVersion": "example.com/v1", "kind": "Site", "name": "one",
+            "uid": "1", "controller": true});
+        StoredRevision::read(&json!({"metadata": {"name": "one-0123456789",
+            "annotations": {FIELD_PATHS_ANNOTATION: field_paths}, "ownerReferences": [owner]},
+            "revision": 1, "data": data}))
+    }
+
+    /// The operations, and the spec after them.
+    fn change(field_paths: &str, data: &Value, spec: &Value) -> (Vec<Value>, Value) {
+        let primary = json!({ "spec": spec });
+        let change = revision(field_paths, data).unwrap().change_of(&primary);
+        (change.operations, change.after["spec"].clone())
+    }
+
+    #[test]
+    fn stored_field_replaces_the_present_one_as_a_whole() {
+        let data = json!({"spec": {"template": {"image": "a"}}});
+        let spec = json!({"replicas": 3, "template": {"image": "b", "added": true}});
+        let (operations, after) = change("spec.template", &data, &spec);
+        assert_eq!(
+            operations,
+            [json!({"op": "replace", "path": "/spec/template", "value": {"image": "a"}})]
+        );
+        assert_eq!(after, json!({"replicas": 3, "template": {"image": "a"}}));
+    }
+
+    #[test]
+    fn field_that_was_added_since_is_removed() {
+        let spec = json!({"replicas": 3, "a/b~c": {"x": 1}});
+        let (operations, after) = change("spec.a/b~c,spec.gone", &json!({"spec": {}}), &spec);
+        assert_eq!(operations, [json!({"op": "remove", "path": "/spec/a~1b~0c"})]);
+        assert_eq!(after, json!({"replicas": 3}));
+    }
+
+    #[test]
+    fn field_that_was_removed_since_is_added_with_its_parents() {
+        let data = json!({"spec": {"a": {"b": {"c": 1, "d": 2}}}});
+        let (operations, after) = change("spec.a.b.c,spec.a.b.d", &data, &json!({"a": null}));
+        assert_eq!(
+            operations,
+            [
+                json!({"op": "replace", "path": "/spec/a", "value": {"b": {"c": 1}}}),
+                json!({"op": "add", "path": "/spec/a/b/d", "value": 2}),
+            ]
+        );
+        assert_eq!(after, data["spec"]);
+        let (operations, _) = change("spec.a.b.c,spec.a.b.d", &data, &data["spec"]);
+        assert_eq!(operations, [] as [Value; 0]);
+    }
+
+    #[test]
+    fn path_outside_the_spec_is_no_revision_of_the_host() {
+        for path in ["metadata.finalizers", "spec.a,status", "specs", "spec.", "", "spec..a"] {
+            assert_eq!(revision(path, &json!({})), None, "{path}");
+        }
+        assert!(revision("spec", &json!({})).is_some());
+    }
+}

@@ -1,0 +1,149 @@
+use expect_test::expect;
+use serde_json::json;
+
+use super::*;
+use crate::primary_revisions::simulated::{Server, WEB};
+
+/// A server whose primary is at the newest of three revisions.
+async fn server() -> Server {
+    let server =
+        Server::start(&json!({"size": 2, "template": {"image": "b", "added": true}})).await;
+    for (number, template) in [
+        (1, json!({"image": "old"})),
+        (2, json!({"image": "a"})),
+        (3, json!({"image": "b", "added": true})),
+    ] {
+        server.store(number, "spec.template", &json!({"spec": {"template": template}})).await;
+    }
+    server
+}
+
+async fn plan(server: &Server, number: Option<i64>) -> Result<Undo, String> {
+    Undo::plan(&server.client(), WEB, number).await.map_err(|error| format!("{error:#}"))
+}
+
+async fn send(server: &Server, undo: &Undo, dry_run: DryRun) -> Result<String, String> {
+    undo.send(&server.client(), dry_run).await.map_err(|error| format!("{error:#}"))
+}
+
+#[tokio::test]
+async fn undo_returns_to_the_newest_revision_that_differs() {
+    let server = server().await;
+    server.merge("gitops", &json!({"spec": {"template": {"image": "b2"}}})).await;
+    server.merge("gitops", &json!({"spec": {"template": {"image": "b"}}})).await;
+    let undo = plan(&server, None).await.unwrap();
+    expect![[r#"
+        --- Site default/web (present)
+        +++ revision 2 (web-2)
+        @@ -1,4 +1,3 @@
+         spec:
+           template:
+        -    added: true
+        -    image: b
+        +    image: a
+        managers of the changed fields: gitops (Update), innkeeper-test (Update)
+        If one of them applies its fields again, as a GitOps controller does, it sets them to its own values: change its source too.
+    "#]].assert_eq(undo.difference().unwrap().text());
+    let message = send(&server, &undo, DryRun::No).await.unwrap();
+    expect!["Site default/web returned to revision 2 (web-2)"].assert_eq(&message);
+    let primary = server.primary().await;
+    assert_eq!(primary["spec"], json!({"size": 2, "template": {"image": "a"}}));
+    let managers = primary["metadata"]["managedFields"].to_string();
+    assert!(managers.contains(FIELD_MANAGER), "{managers}");
+}
+
+#[tokio::test]
+async fn undo_to_a_numbered_revision_returns_to_it() {
+    let server = server().await;
+    let undo = plan(&server, Some(1)).await.unwrap();
+    send(&server, &undo, DryRun::No).await.unwrap();
+    assert_eq!(server.primary().await["spec"]["template"], json!({"image": "old"}));
+}
+
+#[tokio::test]
+async fn dry_run_changes_nothing() {
+    let server = server().await;
+    let before = server.primary().await;
+    let undo = plan(&server, None).await.unwrap();
+    let message = send(&server, &undo, DryRun::Yes).await.unwrap();
+    assert!(message.ends_with("(dry run)"), "{message}");
+    assert_eq!(server.primary().await, before);
+}
+
+#[tokio::test]
+async fn undo_fails_when_somebody_has_changed_the_primary_meanwhile() {
+    let server = server().await;
+    let undo = plan(&server, None).await.unwrap();
+    server.merge("editor", &json!({"spec": {"size": 3}})).await;
+    let before = server.primary().await;
+    let error = send(&server, &undo, DryRun::No).await.unwrap_err();
+    assert!(error.contains("somebody changed Site default/web meanwhile"), "{error}");
+    assert_eq!(server.primary().await, before);
+}
+
+#[tokio::test]
+async fn undo_to_what_the_api_server_does_not_accept_fails_with_its_message() {
+    let server = server().await;
+    server.store(4, "spec.size", &json!({"spec": {"size": 9}})).await;
+    let undo = plan(&server, Some(4)).await.unwrap();
+    for dry_run in [DryRun::Yes, DryRun::No] {
+        let error = send(&server, &undo, dry_run).await.unwrap_err();
+        assert!(error.contains("spec.size"), "{error}");
+    }
+    assert_eq!(server.primary().await["spec"]["size"], 2);
+}
+
+#[tokio::test]
+async fn undo_to_the_present_state_sends_nothing() {
+    let server = server().await;
+    let before = server.primary().await;
+    let undo = plan(&server, Some(3)).await.unwrap();
+    let message = send(&server, &undo, DryRun::No).await.unwrap();
+    assert!(message.ends_with("already"), "{message}");
+    assert_eq!(server.primary().await, before);
+}
+
+#[tokio::test]
+async fn revision_of_another_primary_is_refused() {
+    let server = server().await;
+    let data = json!({"spec": {"template": {"image": "foreign"}}});
+    server.store_as("web-f", ("example.com/v1", "other"), 7, "spec.template", &data).await;
+    let error = plan(&server, Some(7)).await.unwrap_err();
+    assert!(error.contains("revision 7 (web-f) is of another object"), "{error}");
+    let undo = plan(&server, None).await.unwrap();
+    assert_eq!(undo.revision.number, 2);
+}
+
+#[tokio::test]
+async fn revisions_of_a_deleted_primary_are_not_those_of_its_successor() {
+    let server = server().await;
+    server.replace_primary(&json!({"template": {"image": "new"}})).await;
+    for number in [None, Some(2)] {
+        let error = plan(&server, number).await.unwrap_err();
+        let is_named = error.contains("is of another object")
+            || error.contains("no stored revision that differs");
+        assert!(is_named, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn number_that_no_revision_or_several_have_is_refused() {
+    let server = server().await;
+    expect!["Site default/web has no revision 8; stored revisions: 3, 2, 1"]
+        .assert_eq(&plan(&server, Some(8)).await.unwrap_err());
+    let data = json!({"spec": {"size": 1}});
+    server.store(5, "spec.size", &data).await;
+    let primary = ("example.com/v1", &*server.uid);
+    server.store_as("web-again", primary, 5, "spec.size", &data).await;
+    let error = plan(&server, Some(5)).await.unwrap_err();
+    assert!(error.contains("have the number 5"), "{error}");
+}
+
+#[tokio::test]
+async fn revision_that_names_fields_outside_the_spec_does_not_count() {
+    let server = server().await;
+    let data = json!({"metadata": {"finalizers": ["example.com/forged"]}});
+    server.store(6, "metadata.finalizers", &data).await;
+    let error = plan(&server, Some(6)).await.unwrap_err();
+    assert!(error.contains("has no revision 6"), "{error}");
+}
