@@ -15,7 +15,7 @@ use std::sync::Arc;
 use innkeeper_contract::{Kind, Manifest, Policy, Reference, RevisionHistory};
 use serde_json::{Value, json};
 
-use crate::desired::{DesiredObject, DesiredState, InvalidDesired};
+use crate::desired::{DesiredObject, DesiredState, InvalidDesired, is_controller_revision};
 use crate::ownership::Primary;
 use crate::{Object, ObjectKey, ObjectRef};
 use content::Content;
@@ -83,13 +83,9 @@ pub struct PrimaryRevision {
 
 /// The kind `ControllerRevision` as a manifest declares it; `None` if the guest does not own it.
 pub fn revision_kind(manifest: &Manifest) -> Option<Arc<Kind>> {
-    let owned = manifest.owned.iter().find(|owned| !owned.merges && is_revision_kind(&owned.kind));
+    let owned =
+        manifest.owned.iter().find(|owned| !owned.merges && is_controller_revision(&owned.kind));
     owned.map(|owned| Arc::new(owned.kind.clone()))
-}
-
-/// Whether a kind is that of the objects in which the host stores revisions.
-pub fn is_revision_kind(kind: &Kind) -> bool {
-    kind.api_version == "apps/v1" && kind.kind == "ControllerRevision"
 }
 
 /// Returns the revisions of a primary.
