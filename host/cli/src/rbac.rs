@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use innkeeper_contract::{Kind, Manifest, OwnedKind};
+use innkeeper_core::desired::is_controller_revision;
 use innkeeper_core::{control, extra_rights, foreign, names, object};
 use innkeeper_modules::account_annotation::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
@@ -265,6 +266,9 @@ fn rule_of_owned(owned: &OwnedKind) -> Rule {
         format!("To make {}{optional} (apply needs create and patch), and to prune.", kind.kind);
     if object::holds_secrets(kind) {
         why.push_str("\nTo copy values of spec.valueSources, it needs get on each of these Secrets, and\nlist and watch in their namespaces.");
+    }
+    if is_controller_revision(kind) {
+        why.push_str("\nThe host may store fields of primaries in them, and the role view of Kubernetes reads\nthem.");
     }
     Rule::new(with_extra_rights(why, kind), kind, "", OWN)
 }

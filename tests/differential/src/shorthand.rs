@@ -11,7 +11,7 @@ use crate::server::Failure;
 
 /// The kinds that can be named in short, with their API versions, and whether they are in a
 /// namespace.
-const KINDS: [(&str, &str, &str, bool); 27] = [
+const KINDS: [(&str, &str, &str, bool); 28] = [
     ("clusterroles", "rbac.authorization.k8s.io/v1", "ClusterRole", false),
     ("configmaps", "v1", "ConfigMap", true),
     ("controllerrevisions", "apps/v1", "ControllerRevision", true),

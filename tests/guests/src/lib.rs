@@ -58,6 +58,14 @@ const PAGE: usize = 64 << 10;
 /// What [`Tiny::timed`] replaces: as many digits as the time has in milliseconds.
 pub const TIME: &str = "0000000000000";
 
+/// What [`Tiny::echoing`] replaces.
+pub const ECHO: &str = "@@@";
+/// The member of the primary whose first bytes [`Tiny::echoing`] takes.
+const ECHO_MEMBER: &str = "\"echo\":\"";
+const ECHO_MEMBER_AT: usize = SCRATCH;
+/// Where the texts of [`Tiny::when_observed`] lie.
+const CONDITIONS_AT: usize = SCRATCH + 100;
+
 impl Default for Tiny {
     fn default() -> Self {
         Self {
@@ -169,6 +177,37 @@ impl Tiny {
             .on_reconcile(&format!("(call $stamp (i32.const {last}))"))
     }
 
+    /// Writes the first bytes of the member `echo`, a text in the primary, over each [`ECHO`] in the
+    /// text of its outcome.
+    pub fn echoing(self) -> Self {
+        let copies: String = self
+            .outcome
+            .1
+            .match_indices(ECHO)
+            .map(|(at, _)| {
+                let (at, bytes) = (OUTCOME_AT + at, ECHO.len());
+                format!("(memory.copy (i32.const {at}) (local.get $i) (i32.const {bytes}))")
+            })
+            .collect();
+        let find = finds(ECHO_MEMBER_AT, ECHO_MEMBER);
+        self.with(FIND)
+            .data(ECHO_MEMBER_AT, ECHO_MEMBER)
+            .on_reconcile(&format!("(local.set $i {find}) (if (local.get $i) (then {copies}))"))
+    }
+
+    /// Does this only if all of the texts are in what an [`echoing`](Self::echoing) guest observes.
+    pub fn when_observed(mut self, texts: &[&str], code: &str) -> Self {
+        let mut at = CONDITIONS_AT;
+        let mut condition = "(i32.const 1)".to_owned();
+        for text in texts {
+            let found = finds(at, text);
+            condition = format!("(i32.and {condition} (i32.ne {found} (i32.const 0)))");
+            self = self.data(at, text);
+            at += text.len();
+        }
+        self.on_reconcile(&format!("(if {condition} (then {code}))"))
+    }
+
     /// Imports, under `$get`, `$list`, `$now` and `$log`.
     pub fn importing(mut self, imports: &'static str) -> Self {
         self.imports = imports;
@@ -247,6 +286,35 @@ fn escaped(bytes: &[u8]) -> String {
         write!(text, "\\{byte:02x}").unwrap();
         text
     })
+}
+
+/// Finds a text between two addresses: gives the address behind it, or 0.
+const FIND: &str = "
+    (func $find (param $at i32) (param $length i32) (param $text i32) (param $bytes i32) (result i32)
+        (local $end i32) (local $i i32)
+        (local.set $end (i32.add (local.get $at) (local.get $length)))
+        (loop $next
+            (if (i32.gt_u (i32.add (local.get $at) (local.get $bytes)) (local.get $end))
+                (then (return (i32.const 0))))
+            (local.set $i (i32.const 0))
+            (block $differs
+                (loop $same
+                    (br_if $differs (i32.ne
+                        (i32.load8_u (i32.add (local.get $at) (local.get $i)))
+                        (i32.load8_u (i32.add (local.get $text) (local.get $i)))))
+                    (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                    (br_if $same (i32.lt_u (local.get $i) (local.get $bytes))))
+                (return (i32.add (local.get $at) (local.get $bytes))))
+            (local.set $at (i32.add (local.get $at) (i32.const 1)))
+            (br $next))
+        unreachable)";
+
+/// The address behind a text, which lies at an address, in the observed document.
+fn finds(at: usize, text: &str) -> String {
+    let bytes = text.len();
+    format!(
+        "(call $find (local.get $observed) (local.get $length) (i32.const {at}) (i32.const {bytes}))"
+    )
 }
 
 /// `cluster.get` of ConfigMap `cm` in namespace `ns`, as wasm text that leaves nothing; the

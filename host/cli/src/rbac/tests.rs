@@ -346,6 +346,14 @@ fn rule_of_a_guest_that_makes_secrets_names_the_rights_on_value_sources() {
 }
 
 #[test]
+fn rule_of_a_guest_with_a_history_says_who_reads_it() {
+    let kind = Kind::namespaced("apps/v1", "ControllerRevision", "controllerrevisions");
+    let owned = OwnedKind { kind, optional: false, merges: false };
+    let text = printed(&Manifest { owned: vec![owned], ..manifest() }, &[]);
+    assert!(text.contains("store fields of primaries in them, and the role view"), "{text}");
+}
+
+#[test]
 fn role_binding_comes_with_the_verb_that_it_takes_in_addition_to_its_own() {
     let kind = |kind: &str, plural: &str| OwnedKind {
         kind: Kind::namespaced("rbac.authorization.k8s.io/v1", kind, plural),
