@@ -46,7 +46,7 @@ struct Suite {
 /// The steps that failed.
 pub(crate) fn run() -> Result<()> {
     let mut suite = Suite {
-        steps: Steps::new(14),
+        steps: Steps::new(15),
         disk: Disk::new()?,
         tests: Outcome::default(),
         failures: Vec::new(),
@@ -58,8 +58,11 @@ pub(crate) fn run() -> Result<()> {
     suite.step("dependencies: licences, bans, sources, advisories", |_| supply::run());
     suite.step("schemas of the contract", |_| schema::run(true));
     suite.steps_at_once(vec![
-        vec![Part::new("guests: format, lints, tests", guests::checks(&root()))],
-        vec![Part::new("guests: components", xtask(&["guests"]).map(|one| vec![one]))],
+        vec![Part::new("guests in Rust: format, lints, tests", Ok(guests::rust_checks(&root())))],
+        vec![
+            Part::new("guests in other languages: types, tests", guests::other_checks(&root())),
+            Part::new("guests: components", xtask(&["guests"]).map(|one| vec![one])),
+        ],
         vec![
             Part::new("lints (about 4 min the first time)", Ok(vec![cargo(&LINTS)])),
             Part::new(
