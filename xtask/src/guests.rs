@@ -111,25 +111,29 @@ pub(crate) fn build_with(
         .collect()
 }
 
-/// The checks of the guests that need no wasm: format, lints and tests of the workspace, and types
-/// and tests of the SDKs and guests in other languages.
-///
-/// # Errors
-/// If there is no toolchain, or the guests cannot be listed.
-pub(crate) fn checks(root: &Path) -> Result<Vec<Command>> {
-    let rust = [
-        // Without --all, which would reach through the contract's crate into the host's workspace.
+/// The checks of the guests in Rust that need no wasm: format, lints and tests of the workspace.
+pub(crate) fn rust_checks(root: &Path) -> Vec<Command> {
+    // Without --all, fmt would reach through the contract's crate into the host's workspace.
+    let checks = [
         &["fmt", "--check"][..],
         &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
         &["test", "--workspace", "--no-fail-fast"],
-    ]
-    .map(|arguments| {
+    ];
+    let check = |arguments: &[&str]| {
         let mut command = command::cargo(arguments);
         command.current_dir(root.join("guests"));
         command
-    });
-    let mut checks = Vec::from(rust);
-    checks.extend(languages::sdk_checks(root)?);
+    };
+    checks.into_iter().map(check).collect()
+}
+
+/// The types and tests of the SDKs and guests in other languages. They work in the folders in which
+/// [`build`] builds these guests, so they must not run at the same time as it.
+///
+/// # Errors
+/// If the tools of a language are missing, or the guests cannot be listed.
+pub(crate) fn other_checks(root: &Path) -> Result<Vec<Command>> {
+    let mut checks = languages::sdk_checks(root)?;
     for script in languages::discover(&root.join("guests"))? {
         checks.extend(script.checks(root)?);
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 /// Numbered steps: `[3/9] clippy (about 1 min the first time)`.
 pub(crate) struct Steps {
     total: usize,
+    began: Instant,
     done: usize,
     started: Option<(String, Instant)>,
     ended: Vec<(String, Duration)>,
@@ -16,7 +17,7 @@ pub(crate) struct Steps {
 impl Steps {
     /// For a task of `total` steps.
     pub(crate) fn new(total: usize) -> Self {
-        Self { total, done: 0, started: None, ended: Vec::new() }
+        Self { total, began: Instant::now(), done: 0, started: None, ended: Vec::new() }
     }
 
     /// Begins the next step.
@@ -28,16 +29,22 @@ impl Steps {
 
     /// Ends the step with the time that it took.
     pub(crate) fn end(&mut self, outcome: &str) {
-        if let Some((what, started)) = self.started.take() {
-            let time = started.elapsed();
+        if let Some((_, started)) = &self.started {
+            self.end_after(outcome, started.elapsed());
+        }
+    }
+
+    /// The same for a step that took this time: it began before it was shown.
+    pub(crate) fn end_after(&mut self, outcome: &str, time: Duration) {
+        if let Some((what, _)) = self.started.take() {
             say(&format!("      {outcome} ({:.1} s)", time.as_secs_f32()));
             self.ended.push((what, time));
         }
     }
 
-    /// How long each step took, and all of them, in seconds.
+    /// How long each step took, and all of them, in seconds. Steps may have run at the same time.
     pub(crate) fn table(&self) -> Vec<String> {
-        let all = ("all steps".to_owned(), self.ended.iter().map(|(_, time)| *time).sum());
+        let all = ("all steps".to_owned(), self.began.elapsed());
         let rows = self.ended.iter().chain([&all]);
         rows.map(|(what, time)| format!("{:>8.1}  {what}", time.as_secs_f32())).collect()
     }

@@ -2,25 +2,35 @@
 
 mod counts;
 mod disk;
+mod durations;
+mod lanes;
 mod load;
+mod output;
+mod parts;
 mod programs;
 mod repeat;
 mod times;
+mod which;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use innkeeper_controlplane::Programs;
 
 use self::counts::TestCounts;
 use self::disk::Disk;
-use self::programs::{Outcome, Which};
+use self::parts::Part;
+use self::programs::Outcome;
 pub(crate) use self::repeat::Repeat;
 use self::times::slowest;
+use self::which::Which;
 use crate::command::{cargo, line, root};
 use crate::progress::{Steps, complain, say};
 use crate::{conformance, demo, guests, schema, supply, tidy};
+
+const LINTS: [&str; 6] = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
 
 /// The suite as it runs.
 struct Suite {
@@ -36,7 +46,7 @@ struct Suite {
 /// The steps that failed.
 pub(crate) fn run() -> Result<()> {
     let mut suite = Suite {
-        steps: Steps::new(14),
+        steps: Steps::new(15),
         disk: Disk::new()?,
         tests: Outcome::default(),
         failures: Vec::new(),
@@ -47,17 +57,20 @@ pub(crate) fn run() -> Result<()> {
     suite.step("tidy", |_| tidy::run());
     suite.step("dependencies: licences, bans, sources, advisories", |_| supply::run());
     suite.step("schemas of the contract", |_| schema::run(true));
-    suite.step("lints (about 4 min the first time)", |_| {
-        let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        command(&mut cargo(&arguments))?.1
-    });
-    suite.step("guests: format, lints, tests", |tests| {
-        guests::checks(&root())?.iter_mut().try_for_each(|check| tests.add(command(check)?))
-    });
-    suite.step("guests: components", |_| guests::build(&root(), None).map(drop));
-    suite.step("host: build with its tests (about 8 min the first time)", |_| {
-        command(&mut cargo(&["build", "--workspace", "--all-targets"]))?.1
-    });
+    suite.steps_at_once(vec![
+        vec![Part::new("guests in Rust: format, lints, tests", Ok(guests::rust_checks(&root())))],
+        vec![
+            Part::new("guests in other languages: types, tests", guests::other_checks(&root())),
+            Part::new("guests: components", xtask(&["guests"]).map(|one| vec![one])),
+        ],
+        vec![
+            Part::new("lints (about 4 min the first time)", Ok(vec![cargo(&LINTS)])),
+            Part::new(
+                "host: build with its tests (about 8 min the first time)",
+                Ok(vec![cargo(&["build", "--workspace", "--all-targets"])]),
+            ),
+        ],
+    ]);
     suite.step("host: unit tests", |tests| {
         // The same selection of packages as in the build, or features would differ and
         // everything would be compiled again.
@@ -78,7 +91,7 @@ pub(crate) fn run() -> Result<()> {
     });
     suite.step("host: tests on a real node (needs root)", |tests| {
         let which = programs::of(&["--test", "node", "--test", "acceptance_*"])?;
-        // As many nodes at once as programs run at once, and no more: a node is much for a core.
+        // One test of a program at a time: a node is much for a core.
         programs::run(which, Which::Ignored, tests)
     });
     // What the README promises; the host is there since the build above.
@@ -95,18 +108,46 @@ impl Suite {
         self.steps.next(what);
         let mut tests = Outcome::default();
         let result = work(&mut tests);
+        self.tests.times.append(&mut tests.times);
+        self.ended(what, None, tests.counts, result);
+    }
+
+    /// Runs lanes of steps at once; shows the output of each step at its end.
+    fn steps_at_once(&mut self, lanes: Vec<Vec<Part>>) {
+        say("The next steps run at the same time, and are shown when they end:");
+        lanes.iter().flatten().for_each(|part| say(&format!("      {}", part.what)));
+        parts::run(lanes, |part| {
+            self.steps.next(&part.what);
+            part.lines.iter().for_each(|line| say(line));
+            let result = part.error.map_or(Ok(()), |error| Err(anyhow!(error)));
+            self.ended(&part.what, Some(part.time), part.counts, result);
+        });
+    }
+
+    /// Notes what came of a step that began before; with the time that it took, if it began much
+    /// earlier than it was shown.
+    fn ended(
+        &mut self,
+        what: &str,
+        time: Option<Duration>,
+        mut counts: TestCounts,
+        result: Result<()>,
+    ) {
         self.disk.look();
-        if let Err(error) = result {
+        let outcome = if let Err(error) = result {
             complain(&format!("{error:#}"));
-            self.steps.end("FAILED");
             self.failures.push(format!("{what}: {}", first_line(&format!("{error:#}"))));
             // A step that fails without a failing test (it does not compile, say) counts too.
-            tests.counts.failed = tests.counts.failed.max(1);
+            counts.failed = counts.failed.max(1);
+            "FAILED"
         } else {
-            self.steps.end("ok");
+            "ok"
+        };
+        match time {
+            Some(time) => self.steps.end_after(outcome, time),
+            None => self.steps.end(outcome),
         }
-        self.tests.counts.add(tests.counts);
-        self.tests.times.extend(tests.times);
+        self.tests.counts.add(counts);
     }
 
     fn end(self) -> Result<()> {
@@ -155,6 +196,13 @@ pub(crate) fn screens() -> Result<()> {
     command(&mut cargo(&["build", "--workspace", "--all-targets"]))?.1?;
     let mut stories = test(&["--test", "acceptance_*", "--", "--ignored"]);
     command(stories.env("INNKEEPER_SCREENS", "write"))?.1
+}
+
+/// Another command of this program, as one of its own: its output can be kept.
+fn xtask(what: &[&str]) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find xtask")?);
+    command.current_dir(root()).args(what);
+    Ok(command)
 }
 
 fn test(what: &[&str]) -> Command {

@@ -1,7 +1,6 @@
 //! Programs of tests, several side by side: most of the time they wait.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -12,9 +11,13 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use super::counts::TestCounts;
-use super::times::{self, Line, TestTime};
+use super::durations::Durations;
+use super::lanes::lanes;
+use super::output::Run;
+use super::times::{self, TestTime};
+use super::which::Which;
 use crate::command::{cargo, line, root};
-use crate::progress::say;
+use crate::progress::{complain, say};
 
 /// A program of tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,12 +87,6 @@ fn named(messages: &str) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// How many run side by side.
-fn lanes() -> usize {
-    // With fewer the machine idles; with many each is slow, and what has a bound may miss it.
-    thread::available_parallelism().map_or(2, usize::from).clamp(2, 4)
-}
-
 /// What came of programs: the tests in them, and how long each took.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
@@ -97,39 +94,30 @@ pub(super) struct Outcome {
     pub(super) times: Vec<TestTime>,
 }
 
-/// Which tests of a program run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
-    /// Those that are not marked `ignored`, as many at once as there are cores.
-    Usual,
-    /// Those that are marked `ignored`, one after the other.
-    Ignored,
-}
-
-impl Which {
-    fn arguments(self) -> &'static [&'static str] {
-        match self {
-            Self::Usual => &[],
-            Self::Ignored => &["--ignored"],
-        }
-    }
-
-    fn threads(self) -> usize {
-        match self {
-            Self::Usual => thread::available_parallelism().map_or(1, usize::from),
-            Self::Ignored => 1,
-        }
-    }
-}
-
 /// Runs all, also after one that fails, and shows the output of each when it has ended. Adds the
-/// tests in them to `outcome`.
+/// tests in them to `outcome`. The programs that took longest when they last ran start first.
 ///
 /// # Errors
 /// Which have failed.
-pub(super) fn run(programs: Vec<Program>, which: Which, outcome: &mut Outcome) -> Result<()> {
+pub(super) fn run(mut programs: Vec<Program>, which: Which, outcome: &mut Outcome) -> Result<()> {
+    let mut durations = Durations::of_user()?;
+    durations.sort(&mut programs, |program| program.key(which));
+    let result = run_in_order(programs, which, outcome, &mut durations);
+    // The next run is slower without the file, and no less right.
+    if let Err(error) = durations.write() {
+        complain(&format!("{error:#}"));
+    }
+    result
+}
+
+fn run_in_order(
+    programs: Vec<Program>,
+    which: Which,
+    outcome: &mut Outcome,
+    durations: &mut Durations,
+) -> Result<()> {
     let left = Mutex::new(VecDeque::from(programs));
-    let ended = Mutex::new((outcome, Vec::new()));
+    let ended = Mutex::new((outcome, durations, Vec::new()));
     let work = || {
         loop {
             let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -138,13 +126,15 @@ pub(super) fn run(programs: Vec<Program>, which: Which, outcome: &mut Outcome) -
             let result = program.run_with_times(which);
             // Held while it is shown, so that lines of two programs do not mix.
             let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+            let (outcome, durations, failed) = &mut *ended;
             let (name, seconds) = (&program.name, start.elapsed().as_secs_f32());
+            durations.set(program.key(which), seconds);
             say(&format!("     Running {name} ({}), {seconds:.1} s", program.folder.display()));
             let (is_success, times) = match result {
                 Ok((run, times)) => {
                     for line in &run.lines {
                         say(&line.text);
-                        ended.0.counts.add_line(&line.text);
+                        outcome.counts.add_line(&line.text);
                     }
                     (run.is_success, times)
                 }
@@ -153,43 +143,39 @@ pub(super) fn run(programs: Vec<Program>, which: Which, outcome: &mut Outcome) -
                     (false, Vec::new())
                 }
             };
-            ended.0.times.extend(times);
+            outcome.times.extend(times);
             if !is_success {
-                ended.1.push(name.clone());
+                failed.push(name.clone());
             }
         }
     };
     thread::scope(|scope| {
-        for _ in 0..lanes() {
+        for _ in 0..lanes(which) {
             scope.spawn(work);
         }
     });
-    let (_, failed) = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (.., failed) = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !failed.is_empty() {
         bail!("these programs of tests failed: {}", failed.join(", "));
     }
     Ok(())
 }
 
-/// A run of a program that ended.
-pub(super) struct Run {
-    /// Those of standard output and standard error, in the order of their arrival.
-    lines: Vec<Line>,
-    pub(super) is_success: bool,
-}
-
-impl Run {
-    /// All output.
-    pub(super) fn text(&self) -> String {
-        self.lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect()
-    }
-}
-
 impl Program {
+    /// Its name, which no other program has: `tests/cluster/lease`.
+    fn full_name(&self) -> String {
+        let folder = self.folder.strip_prefix(root()).unwrap_or(&self.folder);
+        format!("{}/{}", folder.display(), self.name)
+    }
+
+    /// The name under which its time is kept.
+    fn key(&self, which: Which) -> String {
+        [&[self.full_name().as_str()], which.arguments()].concat().join(" ")
+    }
+
     /// The name of one of its tests that no test of another program has.
     pub(super) fn id(&self, test: &str) -> String {
-        let folder = self.folder.strip_prefix(root()).unwrap_or(&self.folder);
-        format!("{}/{}::{test}", folder.display(), self.name)
+        format!("{}::{test}", self.full_name())
     }
 
     /// Its tests, in the order in which it starts them.
@@ -222,53 +208,15 @@ impl Program {
     /// If the program cannot be run.
     pub(super) fn run(&self, arguments: &[&str]) -> Result<Run> {
         let mut command = Command::new(&self.path);
-        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
+        command.args(arguments).current_dir(&self.folder);
         // As cargo would.
         command.env("CARGO_MANIFEST_DIR", &self.folder);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let start = Instant::now();
-        let mut child =
-            command.spawn().with_context(|| format!("cannot run `{}`", line(&command)))?;
-        let lines = Mutex::new(Vec::new());
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        thread::scope(|scope| {
-            let errors = scope.spawn(|| stderr.map_or(Ok(()), |it| read(it, false, start, &lines)));
-            let output = stdout.map_or(Ok(()), |it| read(it, true, start, &lines));
-            errors.join().unwrap_or(Ok(())).and(output)
-        })
-        .with_context(|| format!("cannot read the output of `{}`", line(&command)))?;
-        let status = child.wait()?;
-        let mut lines = lines.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if !status.success() {
-            let text = format!("{} failed ({status})", self.name);
-            lines.push(Line { at: start.elapsed(), text, is_output: false });
-        }
-        Ok(Run { lines, is_success: status.success() })
+        Run::of(&mut command, &self.name)
     }
 
     #[cfg(test)]
     pub(super) fn at(name: &str, path: &str, folder: &Path) -> Self {
         Self { name: name.to_owned(), path: path.into(), folder: folder.to_owned() }
-    }
-}
-
-/// Reads lines until the end.
-fn read(
-    from: impl Read,
-    is_output: bool,
-    start: Instant,
-    lines: &Mutex<Vec<Line>>,
-) -> io::Result<()> {
-    let mut from = BufReader::new(from);
-    loop {
-        let mut bytes = Vec::new();
-        if from.read_until(b'\n', &mut bytes)? == 0 {
-            return Ok(());
-        }
-        let text = String::from_utf8_lossy(&bytes);
-        let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
-        let line = Line { at: start.elapsed(), text, is_output };
-        lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 }
 
@@ -309,7 +257,9 @@ mod tests {
             Program::at("none", "/no", Path::new("/")),
         ];
         let mut outcome = Outcome::default();
-        let error = run(programs, Which::Usual, &mut outcome).unwrap_err().to_string();
+        let mut durations = Durations::at(&folder.path().join("durations.json"));
+        let result = run_in_order(programs, Which::Usual, &mut outcome, &mut durations);
+        let error = result.unwrap_err().to_string();
         assert!(error.contains("bad") && error.contains("none"), "{error}");
         assert!(!error.contains("good"), "{error}");
         assert_eq!(outcome.counts, TestCounts { passed: 1, failed: 0 });
