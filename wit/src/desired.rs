@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Condition, Event, UpdateGroup, ValueSource};
+use crate::{Condition, Event, RevisionHistory, UpdateGroup, ValueSource};
 
 /// The desired state: the document of the outcomes `complete` and `partial`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,10 @@ pub struct Desired {
     /// most 32.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub update_groups: Vec<UpdateGroup>,
+    /// The history of the primary's fields that the host stores. Default: none. Limits: only for a
+    /// namespaced primary that is no Secret, and not of a guest that decorates its primaries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision_history: Option<RevisionHistory>,
     /// Objects of earlier runs that the host neither deletes nor changes although they are not in
     /// `objects`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -35,6 +35,14 @@ func (d *Desired) UpdateGroup(group *Group) *Desired {
 	return d
 }
 
+// RevisionHistory sets which fields of the primary the host stores, so that it creates a missing
+// object of a rolling group as it was while the update stops. The manifest has to own `apps/v1`
+// `ControllerRevision`.
+func (d *Desired) RevisionHistory(history RevisionHistory) *Desired {
+	d.document.RevisionHistory = &history
+	return d
+}
+
 // Status sets the status of the primary, without `conditions` and `observedGeneration`, which the
 // host writes: [Fields], or a struct with JSON tags.
 func (d *Desired) Status(status any) *Desired {

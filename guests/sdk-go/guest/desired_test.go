@@ -88,6 +88,13 @@ func TestMethodsOfGroupsAreThoseOfTheContract(t *testing.T) {
 	]}`)
 }
 
+func TestHistoryIsWrittenWithWhatIsSet(t *testing.T) {
+	written(t, guest.Complete().RevisionHistory(guest.RevisionHistory{}), `{"revisionHistory": {}}`)
+	history := guest.RevisionHistory{FieldPaths: []string{"spec.template"}, Limit: 3}
+	written(t, guest.Complete().RevisionHistory(history),
+		`{"revisionHistory": {"fieldPaths": ["spec.template"], "limit": 3}}`)
+}
+
 func TestSourcesAreWrittenWithTheKeysThatAreNamed(t *testing.T) {
 	own := guest.SecretValues("", "own").Key("a")
 	central := guest.SecretValues("central", "pull")

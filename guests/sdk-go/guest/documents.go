@@ -52,6 +52,9 @@ type DesiredDocument struct {
 	// Seconds after which the host runs the guest again even if nothing changed; a shorter resync
 	// period runs it earlier. 0 counts as left out. Default: none.
 	RequeueAfterSeconds *int64 `json:"requeueAfterSeconds,omitempty"`
+	// The history of the primary's fields that the host stores. Default: none. Limits: only for a
+	// namespaced primary that is no Secret, and not of a guest that decorates its primaries.
+	RevisionHistory *RevisionHistory `json:"revisionHistory,omitempty"`
 	// Status of the primary, without `conditions` and `observedGeneration`, which the host writes.
 	// A guest that decorates its primaries returns none. Limits: at most 256 KiB, together with
 	// conditions and events.
@@ -349,6 +352,21 @@ type Reference struct {
 	// Namespace. Empty for cluster-scoped kinds; in `keep`, empty also means the namespace of the
 	// primary.
 	Namespace string `json:"namespace,omitempty"`
+}
+
+// Which fields of the primary the host stores, and how many earlier states of them.
+//
+// The host stores each state in a `ControllerRevision` that the primary owns, so the manifest has
+// to own `apps/v1` `ControllerRevision`. While an update of a rolling group stops, is paused or
+// has no place for another object, the host creates a missing object of the group as the guest
+// desires it for the earlier state.
+type RevisionHistory struct {
+	// Fields of the primary that the host stores: `spec`, or names joined by dots below it
+	// (`spec.template`). Users who may read `ControllerRevisions` read these fields. Default:
+	// spec. Limits: 1 to 8 paths of at most 253 bytes, none a part of another.
+	FieldPaths []string `json:"fieldPaths,omitempty"`
+	// How many earlier states stay stored, from 1 to 10. Default: 2.
+	Limit int64 `json:"limit,omitempty"`
 }
 
 // The scope of a kind.

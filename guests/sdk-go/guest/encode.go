@@ -47,6 +47,9 @@ func (d *DesiredDocument) encode() ([]byte, error) {
 		}
 		document["keep"] = keep
 	}
+	if d.RevisionHistory != nil {
+		document["revisionHistory"] = d.RevisionHistory.fields()
+	}
 	if len(d.UpdateGroups) > 0 {
 		groups := make([]any, 0, len(d.UpdateGroups))
 		for _, one := range d.UpdateGroups {

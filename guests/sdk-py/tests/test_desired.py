@@ -58,6 +58,13 @@ class Document(unittest.TestCase):
         maps = {"name": "maps", "method": "OnDelete"}
         self.is_written_as(desired, {"updateGroups": [pods, maps], "objects": objects})
 
+    def test_history_is_written_with_what_is_set(self) -> None:
+        self.is_written_as(complete().revision_history(), {"revisionHistory": {}})
+        self.is_written_as(
+            complete().revision_history("spec.template", limit=3),
+            {"revisionHistory": {"fieldPaths": ["spec.template"], "limit": 3}},
+        )
+
     def test_methods_of_groups_are_those_of_the_contract(self) -> None:
         desired = (
             complete()

@@ -83,6 +83,15 @@ export class Desired extends Report<documents.DesiredDocument> {
     return this;
   }
 
+  /**
+   * Which fields of the primary the host stores, so that it creates a missing object of a rolling
+   * group as it was while the update stops. The manifest has to own `apps/v1` `ControllerRevision`.
+   */
+  revisionHistory(history: documents.RevisionHistory = {}): this {
+    this.document.revisionHistory = history;
+    return this;
+  }
+
   /** Keeps an object of an earlier run as it is, without desiring it. */
   keep(kind: Kind<KubeObject>, name: string, namespace = ''): this {
     const { apiVersion, kind: of } = kind;

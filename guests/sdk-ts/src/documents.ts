@@ -58,6 +58,11 @@ export interface DesiredDocument {
    */
   requeueAfterSeconds?: number | null;
   /**
+   * The history of the primary's fields that the host stores. Default: none. Limits: only for a
+   * namespaced primary that is no Secret, and not of a guest that decorates its primaries.
+   */
+  revisionHistory?: RevisionHistory | null;
+  /**
    * Status of the primary, without `conditions` and `observedGeneration`, which the host writes.
    * A guest that decorates its primaries returns none. Limits: at most 256 KiB, together with
    * conditions and events.
@@ -422,6 +427,25 @@ export interface Reference {
    * primary.
    */
   namespace?: string;
+}
+
+/**
+ * Which fields of the primary the host stores, and how many earlier states of them.
+ *
+ * The host stores each state in a `ControllerRevision` that the primary owns, so the manifest has
+ * to own `apps/v1` `ControllerRevision`. While an update of a rolling group stops, is paused or
+ * has no place for another object, the host creates a missing object of the group as the guest
+ * desires it for the earlier state.
+ */
+export interface RevisionHistory {
+  /**
+   * Fields of the primary that the host stores: `spec`, or names joined by dots below it
+   * (`spec.template`). Users who may read `ControllerRevisions` read these fields. Default:
+   * spec. Limits: 1 to 8 paths of at most 253 bytes, none a part of another.
+   */
+  fieldPaths?: string[];
+  /** How many earlier states stay stored, from 1 to 10. Default: 2. */
+  limit?: number;
 }
 
 /** The scope of a kind. */

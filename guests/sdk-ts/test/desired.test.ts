@@ -76,6 +76,12 @@ test('methods of groups are those of the contract', () => {
   });
 });
 
+test('history is written with what is set', () => {
+  isWrittenAs(complete().revisionHistory(), { revisionHistory: {} });
+  const history = { fieldPaths: ['spec.template'], limit: 3 };
+  isWrittenAs(complete().revisionHistory(history), { revisionHistory: history });
+});
+
 test('sources are written with the keys that are named', () => {
   const secret = SECRET.object({ name: 'copy' }, {});
   const configMap = CONFIG_MAP.object({ name: 'copy' }, {});

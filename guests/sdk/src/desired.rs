@@ -7,7 +7,7 @@ pub(crate) use self::object::AnyObject;
 pub use self::object::{Apply, DesiredObject, IntoObject};
 use crate::{
     Condition, Event, Observed, Policy, Primary, Readiness, ReadinessState, Reference, Resource,
-    UpdateGroup,
+    RevisionHistory, UpdateGroup,
 };
 
 /// The desired state: objects, and the primary's status, conditions and Events.
@@ -18,6 +18,7 @@ use crate::{
 pub struct Desired {
     objects: Vec<DesiredObject>,
     update_groups: Vec<UpdateGroup>,
+    revision_history: Option<RevisionHistory>,
     keep: Vec<Reference>,
     finalized: bool,
     status: Option<Box<RawValue>>,
@@ -71,6 +72,14 @@ impl Desired {
     /// [`in_update_group`](IntoObject::in_update_group) puts an object into it.
     pub fn update_group(mut self, group: UpdateGroup) -> Self {
         self.update_groups.push(group);
+        self
+    }
+
+    /// Sets which fields of the primary the host stores, so that it creates a missing object of a
+    /// rolling group as it was while the update stops. The manifest has to own
+    /// [`ControllerRevision`](crate::kinds::ControllerRevision).
+    pub fn revision_history(mut self, history: RevisionHistory) -> Self {
+        self.revision_history = Some(history);
         self
     }
 
@@ -205,6 +214,9 @@ impl Desired {
         text.push(b']');
         if !self.update_groups.is_empty() {
             member(text, b",\"updateGroups\":", &self.update_groups)?;
+        }
+        if let Some(history) = &self.revision_history {
+            member(text, b",\"revisionHistory\":", history)?;
         }
         if !self.keep.is_empty() {
             member(text, b",\"keep\":", &self.keep)?;

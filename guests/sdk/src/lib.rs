@@ -73,6 +73,7 @@
 //! | feature `k8s-openapi` | `innkeeper_sdk::k8s_openapi`: its structs as desired, owned and read objects |
 //! | [`read`] | types for objects that guests read |
 //! | [`UpdateGroup`], [`template_hash`] | updates of a few objects at a time |
+//! | [`RevisionHistory`] | earlier states of the primary, for such updates |
 //! | [`ValueSource`] | copies of Secrets and ConfigMaps that the guest does not see |
 //! | [`condition`], [`event`] | builders for conditions and Events of the primary |
 //! | [`names`] | checks of names and label values |
@@ -114,6 +115,7 @@ mod raw;
 pub mod read;
 mod reconciler;
 mod resource;
+mod revision_history;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod schema;
 mod template_hash;
@@ -144,6 +146,7 @@ pub use outcome::{Outcome, RawOutcome};
 pub use raw::Raw;
 pub use reconciler::{Reconciler, describe_text, reconcile_text};
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule, Scale};
+pub use revision_history::RevisionHistory;
 pub use serde_json;
 pub use template_hash::template_hash;
 pub use text::one_line;

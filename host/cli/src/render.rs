@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::bail;
+use innkeeper_cluster::SecretKey;
 use innkeeper_contract::Kind;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::PlanState;
 use innkeeper_core::{ObjectKey, ObjectRef, control};
-use innkeeper_operator::evaluate::{Subject, evaluate};
+use innkeeper_operator::evaluate::{REVISION_DIGEST_PURPOSE, Subject, evaluate};
 use jiff::Timestamp;
 
 use self::admission::Admission;
@@ -108,11 +109,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let owner =
         Primary::new(name, object_ref, &primary.uid).decorating(control::decorates(manifest));
     view.mark_as_made(&owner);
+    // Without the host's key, revisions have other names than in the cluster.
+    let digest = |text: &str| SecretKey::new(&[]).digest_text(REVISION_DIGEST_PURPOSE, text);
     let subject = Subject {
         guest: &guest,
         primary: &primary,
         owner: &owner,
         grants,
+        digest: &digest,
         unapplied: &[],
         // A prune that waits for one more clean round counts.
         state: &PlanState { clean: true, ..PlanState::default() },

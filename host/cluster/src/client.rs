@@ -83,6 +83,12 @@ impl ApiClient {
         &self.client
     }
 
+    /// The digest of a text that is no value of a Secret, under the key of the host, see
+    /// [`SecretKey::digest_text`].
+    pub fn digest_text(&self, purpose: &str, text: &str) -> String {
+        self.secrets.digest_text(purpose, text)
+    }
+
     /// Sends a request unchanged, and gives the status and the body of the response, also of an
     /// error: for tools that take any object.
     ///

@@ -62,14 +62,29 @@ impl SecretKey {
         mac.finalize().into_bytes().into()
     }
 
+    /// The digest of a text that is no value of a Secret, for one purpose: digests of other purposes
+    /// and of Secrets differ from it.
+    pub fn digest_text(&self, purpose: &str, text: &str) -> String {
+        let mut mac = Hmac::clone(&self.mac);
+        mac.update(b"\0text/");
+        mac.update(purpose.as_bytes());
+        mac.update(b"\0");
+        mac.update(text.as_bytes());
+        truncated(mac)
+    }
+
     /// The digest of one value, in the form that the object has it in (base64 in `data`).
     pub fn digest(&self, secret: &ObjectKey, name: &str, value: &str) -> String {
         let mut mac = Hmac::clone(&self.mac);
         mac.update(format!("{}/{}/{name}/{value}", secret.namespace(), secret.name()).as_bytes());
-        let mut digest = hex::encode(mac.finalize().into_bytes());
-        digest.truncate(DIGITS);
-        digest
+        truncated(mac)
     }
+}
+
+fn truncated(mac: Hmac<Sha256>) -> String {
+    let mut digest = hex::encode(mac.finalize().into_bytes());
+    digest.truncate(DIGITS);
+    digest
 }
 
 impl fmt::Debug for SecretKey {
@@ -103,6 +118,16 @@ mod tests {
         assert_ne!(derived(b"key", "a"), derived(b"yek", "a"));
         let digest = SecretKey::new(b"key").digest(&ObjectKey::new("", ""), "a", "");
         assert!(!hex::encode(derived(b"key", "a")).starts_with(&digest));
+    }
+
+    #[test]
+    fn digests_of_texts_differ_by_purpose_and_key() {
+        let digest = |key: &[u8], purpose| SecretKey::new(key).digest_text(purpose, "x");
+        let one = digest(b"key", "a");
+        assert_eq!(one.len(), DIGITS);
+        assert_ne!(one, digest(b"key", "b"));
+        assert_ne!(one, digest(b"yek", "a"));
+        assert_ne!(one, SecretKey::new(b"key").digest_text("", "a\0x"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod copied_values;
 mod error;
 mod object;
 mod placement;
+mod revision_history;
 #[cfg(test)]
 mod tests;
 mod update_groups;
@@ -15,17 +16,18 @@ mod values;
 
 use std::collections::BTreeSet;
 
-use innkeeper_contract::{Desired, Manifest, Reference, UpdateGroup};
+use innkeeper_contract::{Desired, Manifest, Reference, RevisionHistory, UpdateGroup};
 
 use crate::host_names::Grants;
 use crate::ownership::Primary;
-use crate::{control, guest_status, names, order};
+use crate::{ObjectRef, control, guest_status, names, order};
 
 pub(crate) use copied_values::CachedSource;
 pub use copied_values::{CopiedSource, MissingValues, MissingValuesProblem};
 pub use error::InvalidDesired;
 pub use object::DesiredObject;
 pub(crate) use placement::source_ref as value_source_ref;
+pub use revision_history::is_controller_revision;
 
 /// The desired state of one primary, validated.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +38,8 @@ pub struct DesiredState {
     pub keep: BTreeSet<Reference>,
     /// The update groups, in the order of the document.
     pub update_groups: Vec<UpdateGroup>,
+    /// Which fields of the primary the host stores.
+    pub revision_history: Option<RevisionHistory>,
 }
 
 impl DesiredState {
@@ -63,6 +67,9 @@ impl DesiredState {
         }
         guest_status::check(desired.status.as_ref(), &desired.conditions, &desired.events)
             .map_err(|problem| InvalidDesired::MalformedStatus { problem })?;
+        if let Some(history) = &desired.revision_history {
+            revision_history::check(history, manifest)?;
+        }
         let update_groups = update_groups::read(&desired.update_groups)?;
         let mut objects = Vec::with_capacity(desired.objects.len());
         let mut names = BTreeSet::new();
@@ -87,7 +94,34 @@ impl DesiredState {
             .iter()
             .map(|reference| with_namespace(reference, manifest, primary))
             .collect();
-        Ok(Self { objects, keep, update_groups })
+        let revision_history = desired.revision_history.clone();
+        Ok(Self { objects, keep, update_groups, revision_history })
+    }
+
+    /// Adds objects that the host desires in addition to those of the guest.
+    ///
+    /// # Errors
+    /// [`InvalidDesired::Duplicate`] if the guest desires one of them itself.
+    pub(crate) fn add(&mut self, objects: Vec<DesiredObject>) -> Result<(), InvalidDesired> {
+        let names: BTreeSet<&ObjectRef> = self.objects.iter().map(|one| &one.object_ref).collect();
+        if let Some(taken) = objects.iter().find(|one| names.contains(&one.object_ref)) {
+            return Err(InvalidDesired::Duplicate { what: taken.object_ref.to_string() });
+        }
+        self.objects.extend(objects);
+        self.objects
+            .sort_by(|a, b| order::sort_key(&a.object_ref).cmp(&order::sort_key(&b.object_ref)));
+        Ok(())
+    }
+
+    /// Puts an object in the place of the one of its name, if there is one. It keeps the place in
+    /// the document of the guest.
+    pub(crate) fn replace(&mut self, object: &DesiredObject) -> bool {
+        let Some(present) = self.objects.iter_mut().find(|one| one.object_ref == object.object_ref)
+        else {
+            return false;
+        };
+        *present = DesiredObject { position: present.position, ..object.clone() };
+        true
     }
 }
 

@@ -36,6 +36,7 @@ use comparison::Comparison;
 
 pub use crate::well_known::APPLIED_ANNOTATION;
 pub use comparison::matches;
+pub(crate) use digest::canonical_text;
 pub use digest::{digest, merge_annotation, set_digest, set_merge_digest};
 pub use host_fields::same_but_for_host_fields;
 pub use last_applied::LastApplied;

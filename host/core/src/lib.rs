@@ -33,6 +33,7 @@ pub mod old_names;
 pub mod order;
 pub mod ownership;
 pub mod plan;
+pub mod primary_revision;
 pub mod primary_selector;
 pub mod readiness;
 pub mod run_result;

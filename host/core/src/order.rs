@@ -38,7 +38,8 @@ pub fn rank(kind: &Kind) -> Rank {
             | "ResourceQuota"
             | "LimitRange",
         )
-        | ("storage.k8s.io" | "scheduling.k8s.io", _) => Rank::Configuration,
+        | ("storage.k8s.io" | "scheduling.k8s.io", _)
+        | ("apps", "ControllerRevision") => Rank::Configuration,
         ("", "ServiceAccount") | ("rbac.authorization.k8s.io", _) => Rank::Identity,
         ("", "Pod" | "ReplicationController") | ("apps" | "batch", _) => Rank::Workload,
         _ => Rank::Rest,
@@ -68,6 +69,7 @@ mod tests {
             ("v1", "Secret"),
             ("v1", "Namespace"),
             ("v1", "ConfigMap"),
+            ("apps/v1", "ControllerRevision"),
         ]
         .into_iter()
         .map(|(version, kind)| {
@@ -81,6 +83,7 @@ mod tests {
             kinds,
             [
                 "Namespace",
+                "ControllerRevision",
                 "ConfigMap",
                 "Secret",
                 "RoleBinding",

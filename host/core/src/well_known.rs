@@ -22,6 +22,14 @@ pub const APPLIED_ANNOTATION: &str = "innkeeper.dev/applied";
 /// sees no digests of these values.
 pub const COPIED_KEYS_ANNOTATION: &str = "innkeeper.dev/copied-keys";
 
+/// The annotation on a `ControllerRevision` of a primary that holds the keyed digest of its content,
+/// by which the host knows that it wrote the content itself.
+pub const REVISION_DIGEST_ANNOTATION: &str = "innkeeper.dev/revision-digest";
+
+/// The annotation on a `ControllerRevision` of a primary that holds the paths of the stored fields,
+/// joined by commas. A path without a value in `data` is a field that the primary did not have.
+pub const REVISION_FIELD_PATHS_ANNOTATION: &str = "innkeeper.dev/revision-field-paths";
+
 /// The label of an object that outlives its primary: its value is the primary's
 /// [`identity`](crate::ownership::Primary::identity), so that only a primary of the same kind,
 /// namespace and name adopts the object again.

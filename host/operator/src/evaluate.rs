@@ -4,18 +4,26 @@
 //! plans of two revisions; the rollback window asks whether the previous revision fails as well;
 //! `innkeeper render` prints what it gives for objects from files.
 
+mod earlier;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use innkeeper_contract::{Desired, Failure, Unapplied};
+use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
 use innkeeper_core::consent;
 use innkeeper_core::desired::{DesiredState, InvalidDesired};
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
 use innkeeper_core::plan::{self, Plan, PlanState};
+use innkeeper_core::primary_revision::{
+    self, KeyedDigest, PrimaryRevisions, REVISION_TOO_LARGE, RevisionInput,
+};
 use innkeeper_core::{Object, ObjectRef, guest_status};
 use innkeeper_sandbox::{CallError, Figures, Guest, Host, Outcome, Run};
 use jiff::Timestamp;
+
+/// The purpose of the keyed digests of primary revisions.
+pub const REVISION_DIGEST_PURPOSE: &str = "primary revision";
 
 /// Objects that the host made for one primary, or merged into, in order.
 pub type OwnedObjects = Vec<(ObjectRef, Arc<Object>)>;
@@ -25,12 +33,13 @@ pub trait ClusterView: Host {
     /// The objects that the primary owns or is merged into.
     fn owned(&mut self) -> OwnedObjects;
 
-    /// The `observed` document for the guest.
+    /// The `observed` document for the guest, with this text of the primary.
     ///
     /// # Errors
     /// [`CallError::ObservedTooLarge`] if it would have more than `bytes_max` bytes.
     fn document(
         &self,
+        primary: &Object,
         owned: &[(ObjectRef, Arc<Object>)],
         unapplied: &[Unapplied],
         bytes_max: usize,
@@ -48,6 +57,9 @@ pub trait ClusterView: Host {
         BTreeSet::new()
     }
 
+    /// Takes one line that the guest logs for an earlier revision of the primary.
+    fn log_earlier(&mut self, revision: &str, message: &str);
+
     /// Masks the bytes of granted Secrets in the texts of an outcome.
     fn mask(&self, _outcome: &mut Outcome) {}
 }
@@ -62,6 +74,8 @@ pub struct Subject<'a> {
     pub owner: &'a Primary,
     /// What the Module allows its guest beyond the defaults.
     pub grants: Grants<'a>,
+    /// Computes the digests of primary revisions.
+    pub digest: &'a KeyedDigest<'a>,
     /// The objects that the last round could not apply.
     pub unapplied: &'a [Unapplied],
     /// What the host applied for this primary before.
@@ -76,9 +90,11 @@ pub struct Evaluated {
     pub complete: bool,
     /// Whether every declared kind could be read, see [`ClusterView::is_readable`].
     pub readable: bool,
-    /// The guest's answer, for its status, conditions and Events.
+    /// The guest's answer, for its status, conditions and Events; with an Event of the host if it
+    /// cannot store the fields of the primary.
     pub answer: Desired,
-    /// The desired objects, checked.
+    /// The desired objects, checked: with the primary revisions, and with earlier desired objects
+    /// for the missing ones over the limit of an update group.
     pub desired: DesiredState,
     /// The writes, in order.
     pub plan: Plan,
@@ -109,28 +125,33 @@ pub enum EvaluationResult {
 pub struct Evaluation {
     /// The objects that the primary owns or is merged into.
     pub owned: OwnedObjects,
-    /// The figures of the guest's call, if it gave an answer.
-    pub figures: Option<Figures>,
+    /// The figures of the guest's call if it gave an answer, then those of the calls with earlier
+    /// revisions.
+    pub figures: Vec<Figures>,
     /// The plan, or why there is none.
     pub result: EvaluationResult,
 }
 
 /// Observes, runs the guest, and plans. Writes nothing.
 ///
-/// Blocks for as long as the guest runs, at most its limit of time.
+/// Blocks for as long as the guest runs: at most its limit of time, and three times that while
+/// missing objects are over the limit of an update group.
 pub fn evaluate(subject: &Subject<'_>, view: &mut impl ClusterView) -> Evaluation {
     let owned = view.owned();
     let called = call(subject, &owned, view);
-    let figures = called.as_ref().ok().map(|run| run.figures);
-    let unknown = view.take_unknown();
+    let mut figures = Vec::from_iter(called.as_ref().ok().map(|run| run.figures));
+    let mut unknown = view.take_unknown();
     let result = if unknown.is_empty() {
-        match called.map_err(EvaluationError::Call) {
-            Ok(run) => plan_outcome(subject, &owned, run.outcome, view),
-            Err(error) => Err(error),
+        let result = called
+            .map_err(EvaluationError::Call)
+            .and_then(|run| plan_outcome(subject, &owned, run.outcome, view, &mut figures));
+        // A call with an earlier revision may read other objects.
+        unknown = view.take_unknown();
+        match result {
+            _ if !unknown.is_empty() => EvaluationResult::NeedsRead(unknown),
+            Ok(evaluated) => EvaluationResult::Planned(Box::new(evaluated)),
+            Err(error) => EvaluationResult::Failed(error),
         }
-        .map_or_else(EvaluationResult::Failed, |evaluated| {
-            EvaluationResult::Planned(Box::new(evaluated))
-        })
     } else {
         EvaluationResult::NeedsRead(unknown)
     };
@@ -144,7 +165,7 @@ fn call(
     view: &mut impl ClusterView,
 ) -> Result<Run, CallError> {
     let bytes_max = subject.guest.limits().memory_bytes;
-    let document = view.document(owned, subject.unapplied, bytes_max)?;
+    let document = view.document(subject.primary, owned, subject.unapplied, bytes_max)?;
     let mut run = subject.guest.reconcile(&document, view)?;
     view.mask(&mut run.outcome);
     Ok(run)
@@ -155,8 +176,9 @@ fn plan_outcome(
     owned: &[(ObjectRef, Arc<Object>)],
     outcome: Outcome,
     view: &mut impl ClusterView,
+    figures: &mut Vec<Figures>,
 ) -> Result<Evaluated, EvaluationError> {
-    let (complete, answer) = match outcome {
+    let (complete, mut answer) = match outcome {
         Outcome::Complete(answer) => (true, answer),
         Outcome::Partial(answer) => (false, answer),
         Outcome::Failed(failure) => return Err(check_failure(failure)),
@@ -165,21 +187,64 @@ fn plan_outcome(
     let mut desired = DesiredState::read(&answer, manifest, subject.owner, subject.grants)
         .map_err(EvaluationError::Invalid)?;
     plan::place_values(&mut desired, &mut |object_ref| view.lookup(object_ref));
+    let revisions = revisions(subject, owned, &answer);
+    revisions.add_to(&mut desired).map_err(EvaluationError::Invalid)?;
+    answer.events.extend(revisions.not_stored.as_deref().map(too_large));
     let readable = view.is_readable();
     let lookups: Vec<_> = desired.objects.iter().map(|one| view.lookup(&one.object_ref)).collect();
-    let plan = plan::plan(&plan::Input {
-        primary: subject.owner,
-        desired: &desired,
-        complete,
-        lookups: &lookups,
-        owned,
-        state: subject.state,
-        readable,
-        deleting: subject.primary.is_terminating(),
-        adopt: consent::of_user(subject.primary, ADOPT_ANNOTATION).as_deref() == Some("true"),
-        now: subject.now,
-    });
+    let plan_of = |desired: &DesiredState| {
+        plan::plan(&plan::Input {
+            primary: subject.owner,
+            desired,
+            complete,
+            lookups: &lookups,
+            owned,
+            state: subject.state,
+            readable,
+            deleting: subject.primary.is_terminating(),
+            adopt: consent::of_user(subject.primary, ADOPT_ANNOTATION).as_deref() == Some("true"),
+            now: subject.now,
+        })
+    };
+    let mut plan = plan_of(&desired);
+    if !revisions.earlier.is_empty() {
+        let groups =
+            primary_revision::groups_over_limit(&plan.updates, &desired, &lookups, subject.owner);
+        let earlier = earlier::Earlier { subject, owned, revisions: &revisions.earlier };
+        if earlier.substitute(groups, &mut desired, view, figures) {
+            plan = plan_of(&desired);
+        }
+    }
     Ok(Evaluated { complete, readable, answer, desired, plan })
+}
+
+/// The revisions of the primary; none if the guest lets the host store none.
+fn revisions(
+    subject: &Subject<'_>,
+    owned: &[(ObjectRef, Arc<Object>)],
+    answer: &Desired,
+) -> PrimaryRevisions {
+    let kind = primary_revision::revision_kind(subject.guest.manifest());
+    let Some((history, kind)) = answer.revision_history.as_ref().zip(kind) else {
+        return PrimaryRevisions::default();
+    };
+    primary_revision::of(&RevisionInput {
+        primary: subject.primary,
+        owner: subject.owner,
+        history,
+        kind: &kind,
+        owned,
+        digest: subject.digest,
+    })
+}
+
+/// The Event about fields that the host cannot store.
+fn too_large(problem: &str) -> Event {
+    Event {
+        type_: EventType::Warning,
+        reason: REVISION_TOO_LARGE.to_owned(),
+        message: problem.to_owned(),
+    }
 }
 
 /// A failure whose status or conditions break the contract is an invalid answer.

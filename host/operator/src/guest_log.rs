@@ -39,13 +39,8 @@ impl GuestLog {
 
     /// Writes a line to the host's log, unless the module has logged too many.
     pub fn write(&self, env: &Env, module: &str, key: &ObjectKey, (level, message): (Level, &str)) {
-        let Some(left_out) = self.admit(env.instant()) else { return };
-        if left_out > 0 {
-            tracing::warn!(
-                %module,
-                "{} left out: the guest logs more than {LINES_PER_SECOND} lines a second",
-                counted(left_out, "line of the guest was", "lines of the guest were")
-            );
+        if !self.may_write(env, module) {
+            return;
         }
         match level {
             Level::Debug => tracing::debug!(%module, primary = %key, guest = true, "{message}"),
@@ -53,6 +48,32 @@ impl GuestLog {
             Level::Warn => tracing::warn!(%module, primary = %key, guest = true, "{message}"),
             Level::Error => tracing::error!(%module, primary = %key, guest = true, "{message}"),
         }
+    }
+
+    /// Writes a line of a call with an earlier revision of the primary, for developers of the guest.
+    pub fn write_earlier(
+        &self,
+        env: &Env,
+        module: &str,
+        key: &ObjectKey,
+        (revision, message): (&str, &str),
+    ) {
+        if self.may_write(env, module) {
+            tracing::debug!(%module, primary = %key, primary_revision = revision, guest = true, "{message}");
+        }
+    }
+
+    /// Whether a line may be written; reports the lines that were dropped before it.
+    fn may_write(&self, env: &Env, module: &str) -> bool {
+        let Some(left_out) = self.admit(env.instant()) else { return false };
+        if left_out > 0 {
+            tracing::warn!(
+                %module,
+                "{} left out: the guest logs more than {LINES_PER_SECOND} lines a second",
+                counted(left_out, "line of the guest was", "lines of the guest were")
+            );
+        }
+        true
     }
 
     /// Whether a line may be written, and how many lines were dropped before it.

@@ -14,6 +14,7 @@ use crate::server::Failure;
 const KINDS: [(&str, &str, &str, bool); 27] = [
     ("clusterroles", "rbac.authorization.k8s.io/v1", "ClusterRole", false),
     ("configmaps", "v1", "ConfigMap", true),
+    ("controllerrevisions", "apps/v1", "ControllerRevision", true),
     ("cronjobs", "batch/v1", "CronJob", true),
     ("customresourcedefinitions", "apiextensions.k8s.io/v1", "CustomResourceDefinition", false),
     ("daemonsets", "apps/v1", "DaemonSet", true),

@@ -82,6 +82,18 @@ class Desired(Outcome):
         self.document.setdefault("updateGroups", []).append(group.document())
         return self
 
+    def revision_history(self, *field_paths: str, limit: int | None = None) -> Desired:
+        """Which fields of the primary the host stores (`spec` without arguments), so that it creates
+        a missing object of a rolling group as it was while the update stops. The manifest has to
+        own `apps/v1` `ControllerRevision`."""
+        history: documents.RevisionHistory = {}
+        if field_paths:
+            history["fieldPaths"] = list(field_paths)
+        if limit is not None:
+            history["limit"] = limit
+        self.document["revisionHistory"] = history
+        return self
+
     def keep(self, kind: Kind[Any], name: str, namespace: str = "") -> Desired:
         """Keeps an object of an earlier run as it is, without desiring it."""
         reference: documents.Reference = {

@@ -174,6 +174,7 @@ impl ClusterView for FilesView {
 
     fn document(
         &self,
+        primary: &Object,
         owned: &[(ObjectRef, Arc<Object>)],
         unapplied: &[Unapplied],
         _: usize,
@@ -189,12 +190,12 @@ impl ClusterView for FilesView {
         let owned: Vec<_> =
             owned.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         let document = Observed {
-            object: &self.primary,
+            object: primary,
             owned: &owned,
             unapplied,
             unserved: &self.unserved,
             parameters: &self.parameters,
-            deleting: self.primary.is_terminating(),
+            deleting: primary.is_terminating(),
         };
         Ok(document.document())
     }
@@ -211,6 +212,11 @@ impl ClusterView for FilesView {
 
     fn is_readable(&self) -> bool {
         true
+    }
+
+    fn log_earlier(&mut self, revision: &str, message: &str) {
+        let line = format_args!("guest: for primary revision {revision}: {message}");
+        out::eprint(&foreign::one_line(line, foreign::LINE_BYTES_MAX));
     }
 }
 

@@ -39,6 +39,29 @@ pub struct DesiredObject {
 }
 
 impl DesiredObject {
+    /// Makes an object that the host desires in addition to those of the guest: it completes the
+    /// body with its digest.
+    pub(crate) fn of_host(
+        object_ref: ObjectRef,
+        mut body: Value,
+        policy: BTreeSet<Policy>,
+    ) -> Self {
+        let digest = in_sync::set_digest(&mut body);
+        Self {
+            object_ref,
+            body,
+            digest,
+            policy,
+            optional: false,
+            labels: BTreeMap::new(),
+            position: usize::MAX,
+            update_group: None,
+            values: Vec::new(),
+            copied: Vec::new(),
+            missing_values: None,
+        }
+    }
+
     /// Returns the body of a guarded create: with `resourceVersion: "1"` the server answers 409 if
     /// an object of this name exists.
     pub fn create_body(&self) -> Value {

@@ -33,6 +33,14 @@ pub fn digest(desired: &Value) -> String {
     hex::encode(&Sha256::digest(&text)[..DIGEST_BYTES])
 }
 
+/// The canonical text of a value, for digests only: it has the members of each object in order, and
+/// is no valid JSON.
+pub(crate) fn canonical_text(value: &Value) -> String {
+    let mut text = Vec::new();
+    write_canonical(value, Place::Below, &mut text);
+    String::from_utf8(text).unwrap_or_default()
+}
+
 /// Writes the digest of an owned object onto it, as the annotation [`APPLIED_ANNOTATION`], and
 /// returns the digest.
 pub fn set_digest(desired: &mut Value) -> String {

@@ -7,6 +7,7 @@
 mod budget;
 mod health;
 mod member;
+mod over_limit;
 mod progress;
 
 use innkeeper_contract::UpdateGroup;

@@ -182,9 +182,9 @@ impl Case {
         );
     }
 
-    pub(crate) fn plan(&self) -> Plan {
-        let lookups: Vec<Lookup> = self
-            .desired_state
+    /// The lookups of the desired objects.
+    pub(crate) fn lookups(&self) -> Vec<Lookup> {
+        self.desired_state
             .objects
             .iter()
             .map(|desired_object| {
@@ -200,12 +200,15 @@ impl Case {
                     .find(|(object_ref, _)| *object_ref == desired_object.object_ref)
                     .map_or(Lookup::Absent, |(_, object)| Lookup::Found(object.clone()))
             })
-            .collect();
+            .collect()
+    }
+
+    pub(crate) fn plan(&self) -> Plan {
         plan::plan(&Input {
             primary: &self.primary,
             desired: &self.desired_state,
             complete: self.complete,
-            lookups: &lookups,
+            lookups: &self.lookups(),
             owned: &self.live,
             state: &self.state,
             readable: self.readable,

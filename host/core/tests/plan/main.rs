@@ -7,6 +7,8 @@ mod conflicts;
 mod consent;
 mod merging;
 mod outliving;
+mod over_limit;
+mod revision_history;
 mod update_model;
 mod updates;
 mod values;

@@ -175,6 +175,7 @@ impl ClusterView for Observation<'_> {
     /// sees. The size is checked before the texts are joined.
     fn document(
         &self,
+        primary: &Object,
         owned: &[(ObjectRef, Arc<Object>)],
         unapplied: &[Unapplied],
         bytes_max: usize,
@@ -183,10 +184,10 @@ impl ClusterView for Observation<'_> {
             self.active.kind(&object_ref.kind.api_version, &object_ref.kind.kind).is_some()
         };
         let owned: Vec<_> =
-            own(owned, &self.primary).filter(|(object_ref, _)| declared(object_ref)).collect();
+            own(owned, primary).filter(|(object_ref, _)| declared(object_ref)).collect();
         let texts = observed::bytes(owned.iter().map(|(_, object)| &**object));
         let messages: usize = unapplied.iter().map(|one| one.message.len()).sum();
-        if texts.saturating_add(self.primary.text.len()).saturating_add(messages) > bytes_max {
+        if texts.saturating_add(primary.text.len()).saturating_add(messages) > bytes_max {
             return Err(CallError::ObservedTooLarge { limit: bytes_max });
         }
         let owned: Vec<_> = owned
@@ -199,12 +200,12 @@ impl ClusterView for Observation<'_> {
         let owned: Vec<_> =
             owned.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         let document = Observed {
-            object: &self.shown(&self.active.primary, &self.primary),
+            object: &self.shown(&self.active.primary, primary),
             owned: &owned,
             unapplied,
             unserved: &self.unserved(),
             parameters: &self.active.parameters,
-            deleting: self.primary.is_terminating(),
+            deleting: primary.is_terminating(),
         };
         Ok(document.document())
     }
@@ -226,6 +227,12 @@ impl ClusterView for Observation<'_> {
 
     fn take_unknown(&mut self) -> BTreeSet<ObjectRef> {
         std::mem::take(&mut self.unknown)
+    }
+
+    fn log_earlier(&mut self, revision: &str, message: &str) {
+        let (active, key) = (self.active, &self.primary.key);
+        let message = self.secrets.mask(message);
+        active.log.write_earlier(active.client.env(), active.name(), key, (revision, &message));
     }
 
     fn mask(&self, outcome: &mut Outcome) {

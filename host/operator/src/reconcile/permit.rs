@@ -2,7 +2,9 @@
 
 use innkeeper_core::ownership::Primary;
 
-use crate::evaluate::{self, Evaluation, EvaluationError, EvaluationResult, Subject};
+use crate::evaluate::{
+    self, Evaluation, EvaluationError, EvaluationResult, REVISION_DIGEST_PURPOSE, Subject,
+};
 use crate::queue::module_queue;
 use crate::reconcile::observe::Observation;
 use crate::reconcile::primary_state::PrimaryState;
@@ -19,26 +21,31 @@ pub async fn evaluate_with_permit(
     state: &PrimaryState,
 ) -> Evaluation {
     let (active, primary) = (observation.active(), observation.primary().clone());
+    let asked = shared.elapsed();
+    let tenant = module_queue::tenant_of(&primary.key);
+    let permit = shared.permits.acquire(active.name(), tenant).await;
+    let waited = shared.elapsed().saturating_sub(asked);
+    let digest = |text: &str| active.client.digest_text(REVISION_DIGEST_PURPOSE, text);
     let subject = Subject {
         guest: active.guest(),
         primary: &primary,
         owner,
         grants: active.grants(),
+        digest: &digest,
         unapplied: &state.unapplied,
         state: &state.plan,
         now: observation.now(),
     };
-    let asked = shared.elapsed();
-    let tenant = module_queue::tenant_of(&primary.key);
-    let permit = shared.permits.acquire(active.name(), tenant).await;
-    let waited = shared.elapsed().saturating_sub(asked);
     let evaluation = shared.execution.run(|| evaluate::evaluate(&subject, observation));
     drop(permit);
     shared.metrics.permit_wait_seconds.observe(waited.as_secs_f64());
-    if let Some(figures) = &evaluation.figures {
+    for (index, figures) in evaluation.figures.iter().enumerate() {
         let seconds = figures.time.as_secs_f64();
         shared.metrics.sandbox_seconds.with_label_values(&[&**active.name()]).observe(seconds);
-        if figures.clock_read && !asks_for_requeue(&evaluation) && active.resync(&primary).is_none()
+        if index == 0
+            && figures.clock_read
+            && !asks_for_requeue(&evaluation)
+            && active.resync(&primary).is_none()
         {
             tracing::warn!(
                 module = %active.name(),

@@ -129,6 +129,7 @@ mod tests {
             available: 1,
             state,
             look_again: None,
+            over_limit: Vec::new(),
         }
     }
 

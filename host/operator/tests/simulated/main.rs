@@ -14,6 +14,7 @@ mod preview;
 mod reconcile;
 mod refused;
 mod restart;
+mod revision_history;
 mod rollback;
 mod run_result;
 mod schedule;

@@ -9,10 +9,10 @@ use crate::support::{
 };
 
 /// The names of the objects of most groups, in their order.
-const NAMES: [&str; 3] = ["a", "b", "c"];
+pub(crate) const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// The rights of the module to its Widgets.
-const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
+pub(crate) const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 
 /// A spec whose guest desires these objects in this group.
 fn grouped(group: &Value, objects: &[Value]) -> Value {
@@ -23,22 +23,22 @@ fn grouped(group: &Value, objects: &[Value]) -> Value {
     complete(&json!({"objects": objects, "updateGroups": [group]}))
 }
 
-fn group(method: &str) -> Value {
+pub(crate) fn group(method: &str) -> Value {
     json!({"name": "maps", "method": method})
 }
 
 /// A spec whose guest desires the ConfigMaps `a` to `c` with this value in a group.
-fn maps(group: &Value, value: &str) -> Value {
+pub(crate) fn maps(group: &Value, value: &str) -> Value {
     grouped(group, &NAMES.map(|name| config_map(name, value)))
 }
 
 /// A group of Widgets, which are available as soon as they are Ready.
-fn widget_group(method: &str) -> Value {
+pub(crate) fn widget_group(method: &str) -> Value {
     json!({"name": "widgets", "method": method, "statusChecks": [{"type": "Ready"}]})
 }
 
 /// A spec whose guest desires the Widgets `a` to `c` with this size in a group.
-fn widgets(group: &Value, size: u32) -> Value {
+pub(crate) fn widgets(group: &Value, size: u32) -> Value {
     let widget = |name: &str| {
         json!({"apiVersion": format!("{GROUP}/v1"), "kind": "Widget",
             "metadata": {"name": name}, "spec": {"size": size}})
@@ -46,7 +46,7 @@ fn widgets(group: &Value, size: u32) -> Value {
     grouped(group, &NAMES.map(widget))
 }
 
-fn widget_path(name: &str) -> String {
+pub(crate) fn widget_path(name: &str) -> String {
     format!("/apis/{GROUP}/v1/namespaces/{NAMESPACE}/widgets/{name}")
 }
 
@@ -78,7 +78,7 @@ async fn stage_with_widgets(group: &Value) -> Stage {
 }
 
 /// Gives a Widget its only condition, as its controller does.
-async fn condition(stage: &Stage, name: &str, type_: &str, status: &str) {
+pub(crate) async fn condition(stage: &Stage, name: &str, type_: &str, status: &str) {
     let object = stage.get(&widget_path(name)).await.unwrap();
     let status = json!({"status": {"conditions": [{"type": type_, "status": status,
         "reason": "Because", "message": "it is so", "observedGeneration": object["metadata"]["generation"]}]}});
@@ -87,14 +87,14 @@ async fn condition(stage: &Stage, name: &str, type_: &str, status: &str) {
 }
 
 /// The writes to objects of the group since the last call, without dry runs.
-fn writes(stage: &Stage) -> Vec<String> {
+pub(crate) fn writes(stage: &Stage) -> Vec<String> {
     let mut sent = stage.sent_writes();
     sent.retain(|one| !one.query.contains("dryRun") && !one.path.contains("/scripts/"));
     sent.iter().map(crate::support::Sent::line).collect()
 }
 
 /// The sizes of the Widgets `a` to `c`.
-async fn sizes(stage: &Stage) -> Vec<i64> {
+pub(crate) async fn sizes(stage: &Stage) -> Vec<i64> {
     let mut sizes = Vec::new();
     for name in NAMES {
         let widget = stage.get(&widget_path(name)).await.unwrap_or_default();

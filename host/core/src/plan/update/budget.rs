@@ -70,7 +70,7 @@ fn budget(group: &UpdateGroup, members: &[Member<'_>]) -> usize {
 }
 
 /// How many of `count` members may be unavailable because of an update.
-fn max_unavailable(group: &UpdateGroup, count: usize) -> usize {
+pub(super) fn max_unavailable(group: &UpdateGroup, count: usize) -> usize {
     match group.max_unavailable {
         None => 1,
         Some(IntOrPercent::Int(number)) => usize::try_from(number).unwrap_or(usize::MAX),

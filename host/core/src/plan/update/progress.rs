@@ -7,6 +7,7 @@ use innkeeper_contract::{UpdateGroup, UpdateMethod};
 use super::budget::Decision;
 use super::health::Health;
 use super::member::{Member, MemberState};
+use super::over_limit::over_limit;
 use crate::ObjectRef;
 
 /// How far the update of a group is.
@@ -26,6 +27,9 @@ pub struct UpdateProgress {
     pub state: UpdateState,
     /// After which time the state may change although no object does.
     pub look_again: Option<Duration>,
+    /// The missing objects that the limit does not let the host create as they are desired now, in
+    /// the order of the document. Without an earlier form of them it creates them so all the same.
+    pub over_limit: Vec<ObjectRef>,
 }
 
 /// What the update of a group does next.
@@ -61,6 +65,7 @@ pub(super) fn of(
         updated: members.iter().filter(|member| member.is_current()).count(),
         available: members.iter().filter(is_available).count(),
         look_again: look_again(members).filter(|_| is_update_left && !group.paused),
+        over_limit: over_limit(group, members, &decision),
         state: state(group, members, decision),
     }
 }

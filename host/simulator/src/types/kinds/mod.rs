@@ -4,6 +4,7 @@ pub(crate) mod autoscaler;
 pub(crate) mod canonical;
 pub(crate) mod certificate;
 pub(crate) mod claim;
+pub(crate) mod controller_revision;
 pub(crate) mod daemon_set;
 pub(crate) mod defaults;
 pub(crate) mod enums;

@@ -35,6 +35,7 @@ pub(crate) fn rules(kind: &Kind, object: &Value, errors: &mut Vec<FieldError>) {
                 errors.push(FieldError::forbidden("spec.strategy.rollingUpdate", why));
             }
         }
+        ("apps", "ControllerRevision") => super::controller_revision::rules(object, errors),
         ("", "Service") => service(spec, errors),
         ("", "PersistentVolumeClaim") => crate::types::kinds::claim::rules(spec, errors),
         ("networking.k8s.io", "Ingress") => {
@@ -432,6 +433,7 @@ pub(crate) fn immutable(kind: &Kind, new: &Value, old: &Value, errors: &mut Vec<
             sealed(new, old, &["data"], errors);
         }
         ("", "PersistentVolumeClaim") => crate::types::kinds::claim::immutable(new, old, errors),
+        ("apps", "ControllerRevision") => super::controller_revision::immutable(new, old, errors),
         ("", "ConfigMap") => sealed(new, old, &["data", "binaryData"], errors),
         _ => {}
     }

@@ -1,0 +1,130 @@
+//! The content of a primary revision: fields of the primary, their digest, and the way back.
+
+use serde_json::{Map, Value};
+
+use super::{PrimaryRevision, REVISION_BYTES_MAX, RevisionInput};
+use crate::{Object, in_sync, names};
+
+/// Between the paths in the annotation; no path has it.
+const SEPARATOR: &str = ",";
+
+/// How many characters of the digest the name has.
+const NAME_DIGITS: usize = 10;
+
+/// The longest part of a primary's name in the name of a revision, in bytes.
+const PRIMARY_NAME_MAX: usize = 240;
+
+/// The fields of a revision.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Content {
+    /// The paths of the fields.
+    pub(super) field_paths: Vec<String>,
+    /// The fields that exist, at their places in the primary.
+    pub(super) data: Value,
+    /// The canonical text of the fields.
+    text: String,
+}
+
+impl Content {
+    /// The present content of a primary.
+    ///
+    /// # Errors
+    /// Returns why the host cannot store it, and what to do.
+    pub(super) fn of(primary: &Object, field_paths: &[String]) -> Result<Self, String> {
+        // A text that the host has decoded cannot be parsed only if it is nested too deep.
+        let primary: Value = serde_json::from_str(&primary.text).map_err(|_| {
+            "the fields of revisionHistory.fieldPaths are not stored: the object is nested too deep; name other fields"
+                .to_owned()
+        })?;
+        let mut data = Value::Object(Map::new());
+        for path in field_paths {
+            if let Some(value) = field(&primary, path) {
+                set(&mut data, path, value.clone());
+            }
+        }
+        let content = Self::new(field_paths.to_vec(), data);
+        if content.text.len() > REVISION_BYTES_MAX {
+            return Err(format!(
+                "the fields of revisionHistory.fieldPaths are not stored: they have {} KiB, more than {} KiB; name fewer fields",
+                content.text.len().div_ceil(1 << 10),
+                REVISION_BYTES_MAX >> 10
+            ));
+        }
+        Ok(content)
+    }
+
+    /// Stored content.
+    pub(super) fn new(field_paths: Vec<String>, data: Value) -> Self {
+        let text = in_sync::canonical_text(&data);
+        Self { field_paths, data, text }
+    }
+
+    /// The keyed digest of the content, which belongs to one primary.
+    pub(super) fn digest(&self, input: &RevisionInput<'_>) -> String {
+        let paths = joined(&self.field_paths);
+        (input.digest)(&format!("{}\0{paths}\0{}", input.owner.uid, self.text))
+    }
+}
+
+/// The text of paths in the annotation.
+pub(super) fn joined(field_paths: &[String]) -> String {
+    field_paths.join(SEPARATOR)
+}
+
+/// Reads the text of paths in the annotation.
+pub(super) fn separated(field_paths: &str) -> Vec<String> {
+    field_paths.split(SEPARATOR).map(str::to_owned).collect()
+}
+
+/// The name of the revision with this digest.
+pub(super) fn name(primary: &str, digest: &str) -> String {
+    let digits: String = digest.chars().take(NAME_DIGITS).collect();
+    let mut end = primary.len().min(PRIMARY_NAME_MAX);
+    while !primary.is_char_boundary(end) {
+        end -= 1;
+    }
+    let name = format!("{}-{digits}", primary[..end].trim_end_matches(['.', '-']));
+    // Some kinds, as Roles, have names that a ControllerRevision cannot have.
+    if names::is_subdomain(&name) { name } else { format!("revision-{digits}") }
+}
+
+/// Returns the primary as it was in an earlier revision: the stored fields replace the present
+/// ones, and fields that have been added since are removed. All other fields are the present ones.
+#[must_use]
+pub fn earlier(primary: &Object, revision: &PrimaryRevision) -> Object {
+    let Ok(mut value) = serde_json::from_str::<Value>(&primary.text) else {
+        return primary.clone();
+    };
+    for path in &revision.field_paths {
+        match field(&revision.data, path) {
+            Some(stored) => set(&mut value, path, stored.clone()),
+            None => remove(&mut value, path),
+        }
+    }
+    Object { text: value.to_string().into(), ..primary.clone() }
+}
+
+fn field<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(value, |place, name| place.get(name))
+}
+
+/// Sets a field, and makes the objects that it is in.
+fn set(value: &mut Value, path: &str, field: Value) {
+    let mut place = value;
+    for name in path.split('.') {
+        if !place.is_object() {
+            *place = Value::Object(Map::new());
+        }
+        place = &mut place[name];
+    }
+    *place = field;
+}
+
+fn remove(value: &mut Value, path: &str) {
+    let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let names = parents.split('.').filter(|name| !name.is_empty());
+    let parent = names.into_iter().try_fold(value, |place, name| place.get_mut(name));
+    if let Some(members) = parent.and_then(Value::as_object_mut) {
+        members.remove(name);
+    }
+}
