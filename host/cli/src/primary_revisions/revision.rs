@@ -1,11 +1,9 @@
 //! One stored revision, and the change that returns a primary to it.
 
+use innkeeper_core::primary_revision::REVISION_FIELD_PATHS_ANNOTATION;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-
-/// The annotation with the paths of the stored fields, joined by commas.
-pub(crate) const FIELD_PATHS_ANNOTATION: &str = "innkeeper.dev/revision-field-paths";
 
 /// The field of a primary that has all stored fields.
 const SPEC: &str = "spec";
@@ -49,7 +47,7 @@ pub(crate) struct Change {
 impl StoredRevision {
     /// Reads a ControllerRevision; `None` for one that the host does not write.
     pub(super) fn read(value: &Value) -> Option<Self> {
-        let paths = value["metadata"]["annotations"][FIELD_PATHS_ANNOTATION].as_str()?;
+        let paths = value["metadata"]["annotations"][REVISION_FIELD_PATHS_ANNOTATION].as_str()?;
         let field_paths: Vec<String> = paths.split(',').map(str::to_owned).collect();
         if !field_paths.iter().all(|path| is_in_spec(path)) {
             return None;
@@ -153,7 +151,7 @@ mod tests {
         let owner = json!({"apiVersion": "example.com/v1", "kind": "Site", "name": "one",
             "uid": "1", "controller": true});
         StoredRevision::read(&json!({"metadata": {"name": "one-0123456789",
-            "annotations": {FIELD_PATHS_ANNOTATION: field_paths}, "ownerReferences": [owner]},
+            "annotations": {REVISION_FIELD_PATHS_ANNOTATION: field_paths}, "ownerReferences": [owner]},
             "revision": 1, "data": data}))
     }
 

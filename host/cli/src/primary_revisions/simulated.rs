@@ -2,12 +2,12 @@
 //! them.
 
 use innkeeper_cluster::{ApiClient, Cluster, Env, SecretKey, Settings};
+use innkeeper_core::primary_revision::REVISION_FIELD_PATHS_ANNOTATION;
 use innkeeper_lab::{Api, Content};
 use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
 
 use super::PrimaryName;
-use super::revision::FIELD_PATHS_ANNOTATION;
 
 /// The path of the primary.
 const PATH: &str = "/apis/example.com/v1/namespaces/default/sites/web";
@@ -94,7 +94,7 @@ impl Server {
         let owner = json!({"apiVersion": api_version, "kind": "Site", "name": "web", "uid": uid,
             "controller": true, "blockOwnerDeletion": true});
         self.apply(&json!({"apiVersion": "apps/v1", "kind": "ControllerRevision",
-            "metadata": {"name": name, "annotations": {FIELD_PATHS_ANNOTATION: field_paths},
+            "metadata": {"name": name, "annotations": {REVISION_FIELD_PATHS_ANNOTATION: field_paths},
                 "ownerReferences": [owner]},
             "revision": number, "data": data}))
             .await;
