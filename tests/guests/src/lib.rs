@@ -177,10 +177,10 @@ impl Tiny {
             .on_reconcile(&format!("(call $stamp (i32.const {last}))"))
     }
 
-    /// Writes the first bytes of the member `echo`, a text in the primary, over each [`ECHO`] in the
-    /// text of its outcome.
+    /// Writes the first bytes of the member `echo`, a text in the primary, over each [`ECHO`] in
+    /// the text of its outcome.
     pub fn echoing(self) -> Self {
-        let copies: String = self
+        let copies: Vec<String> = self
             .outcome
             .1
             .match_indices(ECHO)
@@ -190,9 +190,10 @@ impl Tiny {
             })
             .collect();
         let find = finds(ECHO_MEMBER_AT, ECHO_MEMBER);
-        self.with(FIND)
-            .data(ECHO_MEMBER_AT, ECHO_MEMBER)
-            .on_reconcile(&format!("(local.set $i {find}) (if (local.get $i) (then {copies}))"))
+        self.with(FIND).data(ECHO_MEMBER_AT, ECHO_MEMBER).on_reconcile(&format!(
+            "(local.set $i {find}) (if (local.get $i) (then {}))",
+            copies.concat()
+        ))
     }
 
     /// Does this only if all of the texts are in what an [`echoing`](Self::echoing) guest observes.
