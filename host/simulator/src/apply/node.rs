@@ -68,6 +68,16 @@ fn nothing() -> &'static Schema {
     NOTHING.get_or_init(Schema::default)
 }
 
+/// Whether a schema refers to an object of any content, as RawExtension is: it is one value.
+fn is_raw(schema: &Schema) -> bool {
+    let resolved = schema.resolved();
+    schema.reference.is_some()
+        && resolved.kind == Type::Object
+        && resolved.properties.is_empty()
+        && matches!(resolved.additional, Additional::Unsaid)
+        && !resolved.preserve
+}
+
 impl<'a> Node<'a> {
     /// The root of a schema.
     pub(crate) fn root(schema: &'a Schema) -> Self {
@@ -89,7 +99,7 @@ impl<'a> Node<'a> {
         let preserve = if schema.reference.is_some() { false } else { preserve };
         Self {
             schema: resolved,
-            atomic: schema.atomic.or(resolved.atomic),
+            atomic: schema.atomic.or(resolved.atomic).or(is_raw(schema).then_some(true)),
             preserve: preserve || resolved.preserve,
             free: Free::No,
         }

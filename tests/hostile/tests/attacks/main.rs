@@ -23,6 +23,7 @@ mod output;
 mod own_namespaces;
 mod ownership;
 mod requeue;
+mod revision_history;
 mod rights;
 mod run_result;
 mod schemas;
