@@ -177,18 +177,15 @@ impl Tiny {
             .on_reconcile(&format!("(call $stamp (i32.const {last}))"))
     }
 
-    /// Writes the first bytes of the member `echo`, a text in the primary, over each [`ECHO`] in the
-    /// text of its outcome.
+    /// Writes the first bytes of the member `echo`, a text in the primary, over each [`ECHO`] in
+    /// the text of its outcome.
     pub fn echoing(self) -> Self {
-        let copies: String = self
-            .outcome
-            .1
-            .match_indices(ECHO)
-            .map(|(at, _)| {
-                let (at, bytes) = (OUTCOME_AT + at, ECHO.len());
-                format!("(memory.copy (i32.const {at}) (local.get $i) (i32.const {bytes}))")
-            })
-            .collect();
+        let mut copies = String::new();
+        for (at, _) in self.outcome.1.match_indices(ECHO) {
+            let (at, bytes) = (OUTCOME_AT + at, ECHO.len());
+            write!(copies, "(memory.copy (i32.const {at}) (local.get $i) (i32.const {bytes}))")
+                .unwrap();
+        }
         let find = finds(ECHO_MEMBER_AT, ECHO_MEMBER);
         self.with(FIND)
             .data(ECHO_MEMBER_AT, ECHO_MEMBER)

@@ -21,7 +21,7 @@ struct History {
     case: Case,
     name: String,
     spec: Value,
-    history: RevisionHistory,
+    fields: RevisionHistory,
     key: &'static str,
     deleting: bool,
     stored: Vec<Value>,
@@ -33,7 +33,7 @@ fn history_of(paths: &[&str], limit: u32, spec: Value) -> History {
         case: case(&json!([])),
         name: "first".to_owned(),
         spec,
-        history: RevisionHistory { limit, field_paths },
+        fields: RevisionHistory { limit, field_paths },
         key: "key",
         deleting: false,
         stored: Vec::new(),
@@ -64,7 +64,7 @@ impl History {
         primary_revision::of(&RevisionInput {
             primary: &self.primary(),
             owner: &self.case.primary,
-            history: &self.history,
+            history: &self.fields,
             kind: &kind(),
             owned: &owned,
             digest: &|text| hex::encode(&Sha256::digest(format!("{}{text}", self.key))[..8]),
@@ -183,7 +183,7 @@ fn earlier_states_stay_up_to_the_limit_newest_first() {
     assert_eq!(lines(&history.images()), ["4 d", "3 c", "2 b"]);
     let earlier: Vec<i64> = history.revisions().earlier.iter().map(|one| one.number).collect();
     assert_eq!(earlier, [3, 2]);
-    history.history.limit = 1;
+    history.fields.limit = 1;
     assert_eq!(lines(&history.images()), ["4 d", "3 c"]);
 }
 
@@ -275,7 +275,7 @@ fn fields_over_the_limit_of_size_are_not_stored_and_earlier_ones_stay() {
     let revisions = primary_revision::of(&RevisionInput {
         primary: &primary,
         owner: &history.case.primary,
-        history: &history.history,
+        history: &history.fields,
         kind: &kind(),
         owned: &[],
         digest: &str::to_owned,
@@ -373,7 +373,7 @@ fn earlier_primary_has_the_stored_fields_and_lacks_those_that_were_added_since()
 fn revision_of_other_paths_brings_back_its_own_fields() {
     let mut history = history_of(&["spec.image"], 2, json!({"image": "a", "replicas": 1}));
     history.write();
-    history.history.field_paths = vec!["spec".to_owned()];
+    history.fields.field_paths = vec!["spec".to_owned()];
     history.change(json!({"image": "b", "replicas": 2}));
     let revisions = history.revisions();
     let earlier = earlier(&history.primary(), &revisions.earlier[0]);
