@@ -55,7 +55,7 @@ impl Default for ServerLimits {
             all_bodies_bytes_per_address: 32 << 20,
             request_time: Duration::from_secs(10),
             request_time_max: Duration::from_secs(30),
-            idle_time: Duration::from_secs(120),
+            idle_time: Duration::from_mins(2),
             close_time: Duration::from_secs(2),
             drain_time: Duration::from_secs(10),
         }
