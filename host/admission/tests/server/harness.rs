@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
@@ -144,9 +144,7 @@ impl Server {
         address: [u8; 4],
         config: ClientConfig,
     ) -> std::io::Result<Client> {
-        let name = ServerName::try_from(NAME).unwrap();
-        let connector = TlsConnector::from(Arc::new(config));
-        connector.connect(name, self.open(address)).await.map(|stream| Client { stream })
+        Client::handshake(self.open(address), config).await
     }
 
     /// Waits until the statistics are so.
@@ -204,11 +202,17 @@ impl Answer {
 }
 
 /// A connection over TLS.
-pub(crate) struct Client {
-    pub(crate) stream: TlsStream<DuplexStream>,
+pub(crate) struct Client<S = DuplexStream> {
+    pub(crate) stream: TlsStream<S>,
 }
 
-impl Client {
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    pub(crate) async fn handshake(stream: S, config: ClientConfig) -> std::io::Result<Self> {
+        let name = ServerName::try_from(NAME).unwrap();
+        let connector = TlsConnector::from(Arc::new(config));
+        connector.connect(name, stream).await.map(|stream| Self { stream })
+    }
+
     pub(crate) async fn send(&mut self, text: &str) {
         self.stream.write_all(text.as_bytes()).await.unwrap();
         self.stream.flush().await.unwrap();

@@ -6,6 +6,7 @@
 mod connections;
 mod drain;
 mod harness;
+mod port;
 mod requests;
 mod reviews;
 mod tls;

@@ -42,7 +42,7 @@ async fn head_that_arrives_slowly_is_closed_after_its_time() {
     send_slowly(&mut client, &request(ALLOWS, &review())[..20]).await;
     assert_eq!(client.end().await, "");
     let seconds = started.elapsed().as_secs_f64();
-    assert!((4.9..20.1).contains(&seconds), "{seconds}");
+    assert!((4.9..6.1).contains(&seconds), "{seconds}");
     server.wait_for(|now| now.connections == 0).await;
     assert_eq!(server.statistics().refused("head"), 1);
 }
@@ -62,16 +62,15 @@ async fn head_of_a_later_request_is_closed_after_its_time_too() {
 async fn idle_connection_is_kept_longer_than_the_api_server_keeps_it_then_closed() {
     let server = Server::start(ServerLimits::default());
     let (mut used, mut unused) = (server.connect().await, server.connect().await);
-    for client in [&mut used, &mut unused] {
-        sleep(Duration::from_secs(115)).await;
-        assert!(client.post(ALLOWS).await.is_allowed());
-        // The other one has had a request of its own in time.
-        break;
-    }
+    sleep(Duration::from_secs(115)).await;
+    assert!(used.post(ALLOWS).await.is_allowed());
     let (seconds, rest) = end_of(&mut unused).await;
     assert!((4.9..7.1).contains(&seconds) && rest.is_empty(), "{seconds}: {rest}");
+    drop(unused);
+    // 120 s after the answer.
     let (seconds, rest) = end_of(&mut used).await;
     assert!((112.0..116.0).contains(&seconds) && rest.is_empty(), "{seconds}: {rest}");
+    drop(used);
     server.wait_for(|now| now.connections == 0).await;
     assert!(server.statistics().refused.is_empty());
 }

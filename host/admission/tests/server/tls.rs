@@ -1,13 +1,15 @@
 //! TLS: certificates, and clients that speak something else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_admission::certificates::Certificates;
 use innkeeper_admission::server::TlsError;
 use innkeeper_admission::{AdmissionServer, ServerLimits, TlsCertificate};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::Instant;
 
@@ -40,36 +42,51 @@ fn certificate_with_the_key_of_another_is_refused_before_it_is_used() {
     assert!(error.contains("tls.key") && error.contains("delete the Secret"), "{error}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn client_without_a_certificate_of_the_authority_is_not_answered() {
-    let clients = made_certificates();
-    let server = Server::start_for(ServerLimits::default(), Some(&clients.bundle()));
-    let mut stranger = server.connect().await;
-    // In TLS 1.3 the client learns of it with the first answer.
-    let _ = stranger.stream.write_all(b"POST / HTTP/1.1\r\n\r\n").await;
-    assert!(stranger.try_answer().await.is_none());
-    server.wait_for(|now| now.refused("handshake") == 1 && now.connections == 0).await;
+/// An authority as PEM, and the certificate of a client that it has signed.
+fn signed_client() -> (String, Arc<SingleCertAndKey>) {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
 
-    // The certificate of a server is none of a client, also if the authority is right.
-    let data = clients.secret_data();
-    let chain = vec![CertificateDer::from_pem_slice(data["tls.crt"].as_bytes()).unwrap()];
-    let key = PrivateKeyDer::from_pem_slice(data["tls.key"].as_bytes()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let certificate = params.signed_by(&key, &issuer).unwrap().der().clone();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let provider = rustls::crypto::ring::default_provider();
-    let key = rustls::sign::CertifiedKey::from_der(chain, key, &provider).unwrap();
-    let mut config = client_config(&server.bundle);
-    config.client_auth_cert_resolver =
-        std::sync::Arc::new(rustls::sign::SingleCertAndKey::from(key));
-    let mut stranger = server.connect_by(ADDRESS, config).await.unwrap();
-    let _ = stranger.stream.write_all(b"POST / HTTP/1.1\r\n\r\n").await;
-    assert!(stranger.try_answer().await.is_none());
-    server.wait_for(|now| now.refused("handshake") == 2).await;
+    let key = CertifiedKey::from_der(vec![certificate], key, &provider).unwrap();
+    (authority, Arc::new(SingleCertAndKey::from(key)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_clients_of_the_authority_are_answered_if_there_is_one() {
+    let (authority, certificate) = signed_client();
+    let (_, of_another) = signed_client();
+    let server = Server::start_for(ServerLimits::default(), Some(&authority));
+    let with = |certificate: Arc<SingleCertAndKey>| {
+        let mut config = client_config(&server.bundle);
+        config.client_auth_cert_resolver = certificate;
+        config
+    };
+    let mut client = server.connect_by(ADDRESS, with(certificate)).await.unwrap();
+    assert!(client.post("/v1/policies/allows/0").await.is_allowed());
+
+    for config in [client_config(&server.bundle), with(of_another)] {
+        // In TLS 1.3 the client learns of it with the first answer.
+        let mut stranger = server.connect_by(ADDRESS, config).await.unwrap();
+        let _ = stranger.stream.write_all(b"POST / HTTP/1.1\r\n\r\n").await;
+        assert!(stranger.try_answer().await.is_none());
+    }
+    server.wait_for(|now| now.refused("handshake") == 2 && now.connections == 1).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn authority_of_clients_without_a_certificate_is_an_error() {
     let server = Server::start(ServerLimits::default());
     for pem in ["", "hello", "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"] {
-        let (reviewer, limits) = (std::sync::Arc::clone(&server.reviewer), ServerLimits::default());
+        let (reviewer, limits) = (Arc::clone(&server.reviewer), ServerLimits::default());
         let made =
             AdmissionServer::new(server.certificate.subscribe(), Some(pem), reviewer, limits);
         assert!(matches!(made.err(), Some(TlsError::ClientAuthority(_))), "{pem}");
