@@ -12,12 +12,12 @@ use hyper::body::{Body as _, Incoming};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Shared;
 use super::activity::Activity;
 use super::deadline::request_time;
 use super::drain::Drain;
 use super::limits::ServerLimits;
 use super::refusal::Refusal;
+use super::shared::Shared;
 use super::statistics::RunningRequest;
 use super::{body, policy_path};
 use crate::admission_review::AdmissionRequest;

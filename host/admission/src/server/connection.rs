@@ -16,10 +16,10 @@ use tokio::sync::watch;
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::Shared;
 use super::activity::{Activity, Phase};
 use super::answer::answer;
 use super::drain::Drain;
+use super::shared::Shared;
 use super::watched_stream::WatchedStream;
 use crate::reviewer::Reviewer;
 

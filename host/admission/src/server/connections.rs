@@ -11,12 +11,12 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use super::Shared;
 use super::activity::{Activity, Phase};
 use super::connection;
 use super::drain::Drain;
 use super::limits::ServerLimits;
 use super::listener::Listener;
+use super::shared::Shared;
 use crate::reviewer::Reviewer;
 
 /// The wait after an `accept` that failed, for example for lack of file descriptors.

@@ -55,7 +55,7 @@ impl ResolvesServerCert for Current {
     }
 }
 
-pub(super) fn config(
+pub(super) fn tls_config(
     certificate: watch::Receiver<TlsCertificate>,
     client_authority: Option<&str>,
 ) -> Result<ServerConfig, TlsError> {
