@@ -12,8 +12,10 @@ pub mod certificates;
 pub mod mode;
 pub mod patch;
 pub mod reviewer;
+pub mod server;
 
 pub use admission_response::{AdmissionResponse, Cause, Denial};
 pub use admission_review::{AdmissionRequest, ReviewError};
 pub use mode::{FailurePolicy, Mode};
 pub use reviewer::{Reviewed, Reviewer, Target};
+pub use server::{AdmissionServer, ServerLimits, ServerStatistics, TlsCertificate};

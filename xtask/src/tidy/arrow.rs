@@ -111,7 +111,8 @@ const ARROW: [(&str, &[&str]); 25] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 11] = [
+const ASYNC: [&str; 12] = [
+    "innkeeper-admission",
     "innkeeper-conformance",
     "innkeeper-differential-tests",
     "innkeeper-kubectl-tests",

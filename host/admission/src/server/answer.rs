@@ -1,0 +1,130 @@
+//! From a request to its response.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Request, Response};
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::activity::Activity;
+use super::deadline::request_time;
+use super::drain::Drain;
+use super::limits::ServerLimits;
+use super::refusal::Refusal;
+use super::shared::Shared;
+use super::statistics::RunningRequest;
+use super::{body, policy_path};
+use crate::admission_review::AdmissionRequest;
+use crate::reviewer::{Reviewed, Reviewer, Target};
+
+/// What the head of a request asks for.
+struct Asked {
+    target: Target,
+    started: Instant,
+    time: Duration,
+}
+
+/// Answers a request.
+pub(super) async fn answer<R: Reviewer>(
+    shared: &Shared<R>,
+    address: IpAddr,
+    activity: &Activity,
+    drain: &watch::Receiver<Drain>,
+    request: Request<Incoming>,
+) -> Response<Full<Bytes>> {
+    activity.set_request();
+    let _running = RunningRequest::count(&shared.statistics);
+    let (head, mut body) = request.into_parts();
+    // Held until the end of the review, which reads the body in place.
+    let mut budget = shared.bodies.part(address);
+    let received = match read_head(&head, &shared.limits) {
+        Ok(asked) => body::receive(&mut body, &mut budget, &shared.limits, asked.time)
+            .await
+            .map(|bytes| (asked, bytes)),
+        Err(refusal) => Err(refusal),
+    };
+    let is_read = received.is_ok() || body.is_end_stream();
+    let reviewed = match received {
+        Ok((asked, bytes)) => review(shared, asked, &bytes).await,
+        Err(refusal) => Err(refusal),
+    };
+    let mut response = match reviewed {
+        Ok(review) => with_type(review, "application/json"),
+        Err(refusal) => refuse(shared, &refusal),
+    };
+    if is_read && *drain.borrow() == Drain::No {
+        activity.set_answered();
+    } else {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        activity.set_closing();
+    }
+    response
+}
+
+/// Reads what the head asks for.
+fn read_head(head: &Parts, limits: &ServerLimits) -> Result<Asked, Refusal> {
+    let target = policy_path::target(head.uri.path())?;
+    if head.method != Method::POST {
+        return Err(Refusal::Method);
+    }
+    let text = |name: HeaderName| {
+        head.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()))
+    };
+    let content_type = text(CONTENT_TYPE).unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::content_type(&content_type));
+    }
+    if let Some(encoding) = text(CONTENT_ENCODING).filter(|encoding| encoding != "identity") {
+        return Err(Refusal::content_encoding(&encoding));
+    }
+    let time = request_time(head.uri.query(), limits)?;
+    Ok(Asked { target, started: Instant::now(), time })
+}
+
+/// Gives the AdmissionReview that answers the one in `body`.
+async fn review<R: Reviewer>(
+    shared: &Shared<R>,
+    asked: Asked,
+    body: &[u8],
+) -> Result<String, Refusal> {
+    let request = AdmissionRequest::read(body)?;
+    let uid = request.uid.clone();
+    let deadline = asked.started + asked.time;
+    let reviewed = shared.reviewer.review(asked.target.clone(), request, deadline.into_std());
+    let reviewed = tokio::time::timeout_at(deadline, reviewed).await;
+    match reviewed.map_err(|_| Refusal::DeadlineExceeded(asked.time))? {
+        Reviewed::Answer(response) => Ok(response.review(&uid).to_string()),
+        Reviewed::UnknownPolicy => Err(Refusal::UnknownPolicy(asked.target)),
+        Reviewed::Overloaded(why) => Err(Refusal::Overloaded(why)),
+    }
+}
+
+fn refuse<R>(shared: &Shared<R>, refusal: &Refusal) -> Response<Full<Bytes>> {
+    tracing::debug!(reason = refusal.reason(), error = %refusal, "admission request refused");
+    shared.statistics.send_modify(|statistics| statistics.count_refusal(refusal.reason()));
+    let mut response = with_type(format!("{refusal}\n"), "text/plain; charset=utf-8");
+    *response.status_mut() = refusal.status();
+    let header = match refusal {
+        Refusal::Method => Some((ALLOW, "POST")),
+        // The API server sends the request again by itself, as its time allows.
+        Refusal::BodiesFull => Some((RETRY_AFTER, "1")),
+        _ => None,
+    };
+    response
+        .headers_mut()
+        .extend(header.map(|(name, text)| (name, HeaderValue::from_static(text))));
+    response
+}
+
+fn with_type(body: String, content_type: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
