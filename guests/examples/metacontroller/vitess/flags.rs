@@ -16,7 +16,7 @@ pub fn flags<const N: usize>(pairs: [(&str, &str); N]) -> Flags {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Returns the flags that all servers of a cluster have: ports, log, and the address of its topology.
+/// Returns the flags of all servers of a cluster: ports, log, and the address of its topology.
 pub fn of_server(cluster: &str) -> Flags {
     flags([
         ("logtostderr", "true"),

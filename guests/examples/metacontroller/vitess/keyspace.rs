@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inherited::Inherited;
 use super::shard::Shard;
-use super::tablet::Tablets;
+use super::tablets::Tablets;
 
 /// A `VitessKeyspace`.
 #[derive(Deserialize, Serialize)]

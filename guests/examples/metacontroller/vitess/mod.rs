@@ -7,6 +7,7 @@ pub mod inherited;
 pub mod keyspace;
 pub mod shard;
 pub mod tablet;
+pub mod tablets;
 
 #[cfg(not(target_arch = "wasm32"))]
 #[path = "cell/guest.rs"]

@@ -4,7 +4,7 @@ use innkeeper_sdk::{CustomResource, Metadata, kind};
 use serde::{Deserialize, Serialize};
 
 use super::inherited::Inherited;
-use super::tablet::Tablets;
+use super::tablets::Tablets;
 
 /// A `VitessShard`.
 #[derive(Deserialize, Serialize)]

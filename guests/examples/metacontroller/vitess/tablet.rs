@@ -1,62 +1,9 @@
-//! Tablets: databases of a shard, each in a pod with a volume.
+//! A tablet: a database of a shard, in a pod with a volume.
 
 use md5::{Digest as _, Md5};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::flags::Flags;
 use super::shard::VitessShardSpec;
-
-/// The tablets of a shard.
-#[derive(Clone, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
-pub struct Tablets {
-    /// What the other pools leave out.
-    #[serde(default)]
-    pub defaults: Pool,
-    /// Tablets that can become the master.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub master_eligible: Option<Pool>,
-    /// Tablets for queries that only read and may take long.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub batch: Option<Pool>,
-}
-
-/// Tablets of one type.
-#[derive(Clone, Default, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
-pub struct Pool {
-    /// Number of tablets; 1 if left out here and in the defaults.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(not(target_arch = "wasm32"), schemars(range(max = 100)))]
-    pub replicas: Option<u32>,
-    /// Image.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image: Option<String>,
-    /// Spec of the claims, as Kubernetes documents it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub volume_claim: Option<Value>,
-    /// The container of Vitess.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vttablet: Option<Process>,
-    /// The container of the database.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mysql: Option<Process>,
-}
-
-/// A container of a tablet.
-#[derive(Clone, Default, Deserialize, Serialize)]
-#[cfg_attr(not(target_arch = "wasm32"), derive(schemars::JsonSchema))]
-pub struct Process {
-    /// Compute resources, as of a container.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub resources: Value,
-    /// Further flags.
-    #[serde(default)]
-    pub flags: Flags,
-}
+use super::tablets::{Pool, Tablets};
 
 /// A tablet.
 pub struct Tablet {
@@ -76,37 +23,22 @@ pub struct Tablet {
     pub pool: Pool,
 }
 
-impl Tablets {
+impl Tablet {
     /// Returns the tablets of a shard in the order of updates: those that can become the master
     /// last.
-    pub fn of(spec: &VitessShardSpec) -> Vec<Tablet> {
-        let Self { defaults, master_eligible, batch } = &spec.tablets;
+    pub fn all(spec: &VitessShardSpec) -> Vec<Self> {
+        let Tablets { defaults, master_eligible, batch } = &spec.tablets;
         let pools = [("rdonly", batch), ("replica", master_eligible)];
         let pools = pools.into_iter().filter_map(|(type_, pool)| Some((type_, pool.as_ref()?)));
         pools
             .flat_map(|(type_, pool)| {
                 let pool = pool.clone().or(defaults);
                 let replicas = pool.replicas.unwrap_or(1);
-                (0..replicas).map(move |index| Tablet::new(spec, type_, index, pool.clone()))
+                (0..replicas).map(move |index| Self::new(spec, type_, index, pool.clone()))
             })
             .collect()
     }
-}
 
-impl Pool {
-    fn or(self, defaults: &Self) -> Self {
-        let defaults = defaults.clone();
-        Self {
-            replicas: self.replicas.or(defaults.replicas),
-            image: self.image.or(defaults.image),
-            volume_claim: self.volume_claim.or(defaults.volume_claim),
-            vttablet: self.vttablet.or(defaults.vttablet),
-            mysql: self.mysql.or(defaults.mysql),
-        }
-    }
-}
-
-impl Tablet {
     fn new(spec: &VitessShardSpec, type_: &'static str, index: u32, pool: Pool) -> Self {
         let (cluster, cell) = (&spec.inherited.cluster, &spec.cell);
         let uid = uid(&[cell, &spec.keyspace, &spec.shard.name(), type_], index);

@@ -9,7 +9,8 @@ use metacontroller_examples::vitess::children;
 use metacontroller_examples::vitess::flags::{self, Flags, GRPC_PORT, WEB_PORT};
 use metacontroller_examples::vitess::inherited::Inherited;
 use metacontroller_examples::vitess::shard::{VitessShard, VitessShardSpec, VitessShardStatus};
-use metacontroller_examples::vitess::tablet::{Process, Tablet, Tablets};
+use metacontroller_examples::vitess::tablet::Tablet;
+use metacontroller_examples::vitess::tablets::Process;
 use serde_json::json;
 
 /// The reconcile logic.
@@ -28,7 +29,7 @@ impl Reconciler for Guest {
 
     fn reconcile(_context: &Context, observed: &Observed<VitessShard>) -> Outcome {
         let spec = &observed.primary().spec;
-        let desired_tablets = Tablets::of(spec);
+        let desired_tablets = Tablet::all(spec);
         let pods = observed.all_owned::<read::Pod>();
         let status = VitessShardStatus {
             tablets: uids(pods.iter()),
