@@ -206,6 +206,7 @@ const SDK_GO: Files = sdk!["sdk-go":
     "guest/value_source.go",
     "guesttest/guesttest.go",
     "guesttest/host.go",
+    "guesttest/parameter_kinds.go",
     "guesttest/result.go",
     "guesttest/schema.go",
     "guesttest/schema/desired.json",
