@@ -50,6 +50,36 @@ func (d *Describe) Reads(kinds ...Kind) *Describe {
 	return d
 }
 
+// DecoratorOfParameter declares that a parameter of the Module names the kind of the primaries: an
+// object with `apiVersion` and `kind`, which a [Kind] decodes. The kind of [ReconcilerOf] or
+// [DecoratorOf] is the default. The guest decorates its primaries, as with [DecoratorOf].
+func (d *Describe) DecoratorOfParameter(parameter string) *Describe {
+	d.manifest.Decorates = true
+	return d.kindParameter(KindParameter{Parameter: parameter, Role: KindRolePrimary})
+}
+
+// OwnsParameter declares that the guest desires objects of the kinds that a parameter of the Module
+// names: one kind, or a list of at most 20.
+func (d *Describe) OwnsParameter(parameter string) *Describe {
+	return d.kindParameter(KindParameter{Parameter: parameter, Role: KindRoleOwned})
+}
+
+// MergesIntoParameter declares that the guest merges fields into existing objects of the kinds that a
+// parameter names, as [Describe.MergesInto].
+func (d *Describe) MergesIntoParameter(parameter string) *Describe {
+	return d.kindParameter(KindParameter{Parameter: parameter, Role: KindRoleOwned, Merges: true})
+}
+
+// ReadsParameter declares that the guest reads the kinds that a parameter names, as [Describe.Reads].
+func (d *Describe) ReadsParameter(parameter string) *Describe {
+	return d.kindParameter(KindParameter{Parameter: parameter, Role: KindRoleReads})
+}
+
+func (d *Describe) kindParameter(parameter KindParameter) *Describe {
+	d.manifest.KindParameters = append(d.manifest.KindParameters, parameter)
+	return d
+}
+
 // CRD adds a CustomResourceDefinition, as JSON, that the host installs.
 func (d *Describe) CRD(definition []byte) *Describe {
 	d.manifest.CRDs = append(d.manifest.CRDs, json.RawMessage(definition))

@@ -27,13 +27,13 @@ func Get[T any](c *Context, kind Kind, namespace, name string) (*T, error) {
 func List[T any](c *Context, kind Kind, namespace, labelSelector string) ([]T, error) {
 	text, err := c.host.List(kind.APIVersion, kind.Kind, namespace, labelSelector)
 	if err != nil {
-		return nil, fmt.Errorf("cannot list %s: %w", kind.Plural, err)
+		return nil, fmt.Errorf("cannot list objects of %s: %w", kind.Kind, err)
 	}
 	var list struct {
 		Items []members `json:"items"`
 	}
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("cannot list %s: %w", kind.Plural, err)
+		return nil, fmt.Errorf("cannot list objects of %s: %w", kind.Kind, err)
 	}
 	objects := make([]T, 0, len(list.Items))
 	for _, item := range list.Items {

@@ -21,7 +21,7 @@ type Given struct {
 	InProgress []string
 	// Cluster has other objects, which the guest may read, as JSON.
 	Cluster []string
-	// Parameters are those of the Module, as JSON.
+	// Parameters are those of the Module, as JSON. The manifest gets the kinds that they name.
 	Parameters string
 	// Deleting says that the primary is being deleted.
 	Deleting bool
@@ -44,7 +44,7 @@ func Manifest[P any](t testing.TB, reconciler guest.Reconciler[P]) guest.Manifes
 // Run runs a guest once. The test fails if the host would refuse what the guest returns.
 func Run[P any](t testing.TB, reconciler guest.Reconciler[P], given Given) *Result {
 	t.Helper()
-	manifest := Manifest(t, reconciler)
+	manifest := withKinds(t, Manifest(t, reconciler), given.Parameters)
 	text := observed(t, manifest, given)
 	host := &fakeHost{t: t, manifest: manifest, objects: given.Cluster, now: given.Now}
 	if host.now.IsZero() {

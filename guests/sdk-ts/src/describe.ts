@@ -36,6 +36,29 @@ export class Describe {
     return this;
   }
 
+  /**
+   * A parameter of the Module names the kind of the primaries, as a `KindName`; the guest
+   * decorates them. The kind of `describe` is the default.
+   */
+  decoratorOfParameter(parameter: string): this {
+    return this.decorates().kindParameter({ parameter, role: 'Primary' });
+  }
+
+  /** A parameter names kinds of which the guest creates objects: one, or a list of at most 20. */
+  ownsParameter(parameter: string): this {
+    return this.kindParameter({ parameter, role: 'Owned' });
+  }
+
+  /** A parameter names kinds into whose existing objects the guest merges fields. */
+  mergesIntoParameter(parameter: string): this {
+    return this.kindParameter({ parameter, role: 'Owned', merges: true });
+  }
+
+  /** A parameter names other kinds that the guest reads. */
+  readsParameter(parameter: string): this {
+    return this.kindParameter({ parameter, role: 'Reads' });
+  }
+
   /** A CustomResourceDefinition that the host installs. */
   crd(definition: object): this {
     (this.document.crds ??= []).push(definition);
@@ -69,6 +92,11 @@ export class Describe {
   /** The manifest. */
   manifest(): documents.Manifest {
     return this.document;
+  }
+
+  private kindParameter(parameter: documents.KindParameter): this {
+    (this.document.kindParameters ??= []).push(parameter);
+    return this;
   }
 
   private own(kinds: AnyKind[], more: Omit<documents.OwnedKind, 'kind'>): this {

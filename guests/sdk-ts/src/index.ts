@@ -16,8 +16,8 @@ export {
   Undeclared,
 } from './errors.js';
 export type { Guest } from './guest.js';
-export { Kind, kind } from './kind.js';
-export type { DesiredKubeObject, Fields, KubeObject, Metadata } from './kind.js';
+export { Kind, kind, kindOfParameter } from './kind.js';
+export type { DesiredKubeObject, Fields, KindName, KubeObject, Metadata } from './kind.js';
 export { Observed, ObservedObject } from './observed.js';
 export { templateHash } from './template-hash.js';
 export { UpdateGroup } from './update-group.js';

@@ -76,3 +76,16 @@ export function kind<T extends KubeObject = KubeObject & Record<string, unknown>
 ): Kind<T> {
   return new Kind<T>(apiVersion, kind, plural, scope);
 }
+
+/** The value of a parameter of the Module that names a kind. */
+export interface KindName {
+  apiVersion: string;
+  kind: string;
+}
+
+/** The kind that a parameter of the Module names, for desired objects and reads. */
+export function kindOfParameter<T extends KubeObject = KubeObject & Record<string, unknown>>(
+  name: KindName,
+): Kind<T> {
+  return new Kind<T>(name.apiVersion, name.kind, '');
+}

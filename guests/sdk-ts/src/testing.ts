@@ -12,7 +12,7 @@ import type { Host, Level } from './context.js';
 import type * as documents from './documents.js';
 import { InvalidRead, NotFound, Undeclared } from './errors.js';
 import type { Guest } from './guest.js';
-import type { Kind, KubeObject } from './kind.js';
+import { type Kind, type KindName, kindOfParameter, type KubeObject } from './kind.js';
 import { reconcile } from './run.js';
 
 const ajv = new Ajv2020({ formats: { uint32: true }, keywords: ['x-kubernetes-int-or-string'] });
@@ -37,7 +37,7 @@ export function conforms(schema: keyof typeof SCHEMAS, document: unknown): void 
 export interface State<P, Q> {
   /** The primary; apiVersion and kind may be left out. */
   primary: P;
-  /** The parameters of the Module. */
+  /** The parameters of the Module. The manifest gets the kinds that they name. */
   parameters?: Q;
   /** The objects of the primary. */
   owned?: KubeObject[];
@@ -59,7 +59,8 @@ export interface State<P, Q> {
 export function run<P extends KubeObject, Q>(guest: Guest<P, Q>, state: State<P, Q>): Result {
   const { owned = [], objects = [], notReady = {}, now = new Date('2026-01-01T00:00:00Z') } = state;
   conforms('manifest', guest.manifest);
-  const { apiVersion, kind } = guest.manifest.primary;
+  const manifest = withKinds(guest.manifest, state.parameters);
+  const { apiVersion, kind } = manifest.primary;
   const primary = { apiVersion, kind, ...state.primary };
   const withReadiness = (object: KubeObject) => ({
     object,
@@ -77,7 +78,7 @@ export function run<P extends KubeObject, Q>(guest: Guest<P, Q>, state: State<P,
   conforms('observed', document);
   const lines: Line[] = [];
   const readable = [primary, ...owned, ...objects].map(withReadiness);
-  const host = fakeHost(guest.manifest, readable, now, lines);
+  const host = fakeHost(manifest, readable, now, lines);
   const { tag, text } = reconcile(guest, JSON.stringify(document), host);
   const result = JSON.parse(text) as documents.DesiredDocument & documents.Failure;
   conforms(tag === 'failed' ? 'failure' : 'desired', result);
@@ -173,6 +174,25 @@ function only<T>(found: T[], what: string): T {
     throw new Error(`there are ${found.length} ${what}`);
   }
   return first;
+}
+
+/** The manifest as the host resolves it, but with plurals that are unknown here. */
+function withKinds(manifest: documents.Manifest, parameters: unknown): documents.Manifest {
+  const resolved = structuredClone(manifest);
+  const values = (parameters ?? {}) as Record<string, KindName | KindName[] | null | undefined>;
+  for (const { parameter, role } of manifest.kindParameters ?? []) {
+    for (const name of [values[parameter] ?? []].flat()) {
+      const kind = kindOfParameter(name).document();
+      if (role === 'Primary') {
+        resolved.primary = kind;
+      } else if (role === 'Owned') {
+        (resolved.owned ??= []).push({ kind });
+      } else {
+        (resolved.reads ??= []).push(kind);
+      }
+    }
+  }
+  return resolved;
 }
 
 function fakeHost(

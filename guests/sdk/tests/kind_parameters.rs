@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 kind!(StatefulSet, "apps/v1", "statefulsets");
+kind!(Namespace, "v1", "namespaces", Cluster);
 
 struct Copier;
 
@@ -96,4 +97,18 @@ fn guest_decorates_the_kind_of_its_parameter_whichever_it_is() {
             "metadata": {"name": "web", "labels": {"name": "web"}}})];
         assert_eq!(run.is_complete().objects(), expected);
     }
+}
+
+/// The tests of the SDKs in other languages compare with the same file.
+#[test]
+fn manifest_with_kind_parameters_is_that_of_every_sdk() {
+    let expected: Value = serde_json::from_str(include_str!("kind_parameters.json")).unwrap();
+    let manifest = Describe::reconciler_of::<Namespace>("copier", "1.0.0")
+        .parameters(expected["parametersSchema"].clone())
+        .decorator_of_parameter("target")
+        .owns_parameter("copies")
+        .merges_into_parameter("labelled")
+        .reads_parameter("watch")
+        .manifest();
+    assert_eq!(serde_json::to_value(manifest).unwrap(), expected);
 }

@@ -11,9 +11,10 @@ mod support;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use author::{commands, root, shell};
-use support::{Files, done};
+use support::{Files, done, text};
 
 /// A new guest `hello` in a folder.
 fn new(files: &Files, arguments: &[&str]) -> PathBuf {
@@ -119,6 +120,32 @@ fn guest_in_python_passes_its_tests_and_builds() {
 fn guest_in_javascript_passes_its_tests_and_builds() {
     let tools = tools("node_modules/@bytecodealliance").join("node_modules");
     passes_its_tests_and_builds("javascript", "node_modules", &tools, "npm run build");
+}
+
+/// What the type checker of an editor finds in the logic of a guest in JavaScript.
+fn wrong_types(folder: &Path) -> String {
+    let compiler = tools("node_modules/typescript").join("node_modules/typescript/bin/tsc");
+    let options = ["--noEmit", "--allowJs", "--target", "es2022", "--module", "nodenext"];
+    let mut command = Command::new("node");
+    command.arg(compiler).args(options).arg("logic.js").current_dir(folder);
+    text(&command.output().unwrap().stdout)
+}
+
+#[test]
+fn guest_in_javascript_has_types_that_find_wrong_members() {
+    for kind in KINDS {
+        let files = Files::new();
+        let folder = new(&files, &[kind, &["--language", "javascript"][..]].concat());
+        assert_eq!(wrong_types(&folder), "", "{kind:?}");
+
+        let logic = fs::read_to_string(folder.join("logic.js")).unwrap();
+        let wrong = logic.replace(" objects: [", " objcts: [").replace(" owned: [", " ownd: [");
+        fs::write(folder.join("logic.js"), wrong).unwrap();
+
+        let found = wrong_types(&folder);
+        assert!(found.contains("'objcts' does not exist in type 'DesiredDocument'"), "{found}");
+        assert!(found.contains("'ownd' does not exist in type 'Manifest'"), "{found}");
+    }
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! The scenarios of the guests on a real control plane: the same folders that `innkeeper test`
 //! plays on the simulator.
 
+use std::fs;
+
 use anyhow::{Context as _, Result, ensure};
 use innkeeper_cluster_tests::stage::program;
 use innkeeper_cluster_tests::{Admin, Stage, kubelet};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 /// So many claims can be bound.
@@ -22,21 +24,28 @@ async fn volumes(admin: &Admin) -> Result<()> {
     Ok(())
 }
 
-/// Plays the cases of a guest on a control plane, with its module and those that it works with,
-/// whose definitions are of these groups; empty for a module without one.
-async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()> {
+/// Reads the spec of a module that the cases on the simulator use, without the source and the
+/// account, which the stage makes.
+fn spec(scenarios: &str, module: &str) -> Result<Value> {
+    let path = format!("{scenarios}/modules/{module}.yaml");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let mut object: Value =
+        serde_yaml_ng::from_str(&text).with_context(|| format!("{path} is not YAML"))?;
+    let spec = object["spec"].as_object_mut().with_context(|| format!("{path} has no spec"))?;
+    spec.remove("source");
+    spec.remove("serviceAccountName");
+    Ok(object["spec"].take())
+}
+
+/// Plays the cases of a guest on a control plane, with its module and those that it works with.
+async fn hold(guest: &str, modules: &[&str], cases: &[&str]) -> Result<()> {
     let stage = Stage::new().await?;
-    for (module, group) in groups {
-        let groups = [*group].into_iter().filter(|group| !group.is_empty());
-        let mut spec = json!({"allowedCRDGroups": groups.collect::<Vec<_>>()});
-        if *module == "secret-propagation" {
-            spec["valueSources"] = json!([{"kind": "Secret", "namespace": "omega",
-                "name": "shareable", "toNamespaces": ["*"]}]);
-        }
-        stage.module(module, module, &spec).await?;
+    let folder = format!("{}/../../guests/{guest}/tests/scenarios", env!("CARGO_MANIFEST_DIR"));
+    for module in modules {
+        stage.module(module, module, &spec(&folder, module)?).await?;
     }
     let _host = stage.host().await?;
-    for (module, _) in groups {
+    for module in modules {
         stage.ready(module).await?;
     }
     volumes(&stage.admin).await?;
@@ -44,7 +53,6 @@ async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()
     let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"}});
     stage.admin.apply(&node.to_string()).await?;
     let pods = tokio::spawn(kubelet::run_all(stage.admin.clone()));
-    let folder = format!("{}/../../guests/{guest}/tests/scenarios", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(program()?);
     command.args(["test", &folder, "--timeout", "60", "--kubeconfig"]);
     command.arg(stage.plane.kubeconfig());
@@ -62,51 +70,45 @@ async fn hold(guest: &str, groups: &[(&str, &str)], cases: &[&str]) -> Result<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_podroute_hold_on_a_real_control_plane() -> Result<()> {
-    let groups = [("podroute", "quay.io")];
-    hold("podroute", &groups, &["adoption", "drift", "fields-left-out", "life", "two-of-them"])
+    let modules = ["podroute"];
+    hold("podroute", &modules, &["adoption", "drift", "fields-left-out", "life", "two-of-them"])
         .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_maintpage_hold_on_a_real_control_plane() -> Result<()> {
-    hold("maintpage", &[("maintpage", "maintpage.example.com")], &["toggle"]).await
+    hold("maintpage", &["maintpage"], &["toggle"]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_postgres_hold_on_a_real_control_plane() -> Result<()> {
-    let groups = [("postgres", "exp.wheel.jp")];
-    hold("postgres", &groups, &["password", "secret-later", "taken-up-again"]).await
+    let modules = ["postgres"];
+    hold("postgres", &modules, &["password", "secret-later", "taken-up-again"]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_the_family_hold_on_a_real_control_plane() -> Result<()> {
-    let groups = [
-        ("imo", "imo.example.com"),
-        ("kuri", "kuri.example.com"),
-        ("kabocha", "kabocha.example.com"),
-    ];
-    hold("kabocha", &groups, &["family"]).await
+    hold("kabocha", &["imo", "kuri", "kabocha"], &["family"]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_plane() -> Result<()>
 {
-    let groups = [
-        ("blue-green", "ctl.enisoc.com"),
-        ("cat-set", "ctl.enisoc.com"),
-        ("clustered-parent", ""),
-        ("config-map-list", "examples.metacontroller.io"),
-        ("config-map-propagation", "examples.metacontroller.io"),
-        ("crd-roles", ""),
-        ("daemon-job", "ctl.example.com"),
-        ("global-config-map", "examples.metacontroller.io"),
-        ("indexed-job", "ctl.enisoc.com"),
-        ("namespace-list", "examples.metacontroller.io"),
-        ("pod-name-label", ""),
-        ("secret-propagation", "examples.metacontroller.io"),
-        ("service-per-pod", ""),
-        ("update-strategy", "ctl.example.com"),
+    let cases = [
+        "blue-green",
+        "cat-set",
+        "clustered-parent",
+        "config-map-list",
+        "config-map-propagation",
+        "crd-roles",
+        "daemon-job",
+        "global-config-map",
+        "indexed-job",
+        "namespace-list",
+        "pod-name-label",
+        "secret-propagation",
+        "service-per-pod",
+        "update-strategy",
     ];
-    let cases = groups.map(|(case, _)| case);
-    hold("examples/metacontroller", &groups, &cases).await
+    hold("examples/metacontroller", &cases, &cases).await
 }

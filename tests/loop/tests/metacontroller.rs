@@ -11,10 +11,9 @@ use innkeeper_lab::{Guests, Lab, Modules, Setup};
 use running::{block_on, component};
 use serde_json::{Value, json};
 
-/// A guest, the group of the definition that it installs, and what happens.
+/// A guest, and what happens.
 struct Example {
     guest: &'static str,
-    group: &'static str,
     given: Vec<Value>,
     /// Merged into the last of them.
     change: Value,
@@ -33,20 +32,25 @@ fn requests(log: &[String]) -> usize {
     log.iter().filter(is_of_the_host).count()
 }
 
+/// The module of the guest's scenarios, with its component, and with the account of the host, by
+/// which [`requests`] knows its deletes.
+fn module(guest: &str) -> Value {
+    let mut module: Value =
+        serde_yaml_ng::from_str(&read(&format!("tests/scenarios/modules/{guest}.yaml"))).unwrap();
+    module["spec"]["source"] = json!({ "file": component(guest) });
+    module["spec"].as_object_mut().unwrap().remove("serviceAccountName");
+    module
+}
+
+/// Reads a file of the examples.
+fn read(path: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../guests/examples/metacontroller");
+    std::fs::read_to_string(format!("{folder}/{path}")).unwrap()
+}
+
 async fn measure(guests: &Guests, example: &Example) -> (usize, usize) {
-    let name = example.guest;
-    let mut spec = json!({ "source": { "file": component(name) } });
-    if !example.group.is_empty() {
-        spec["allowedCRDGroups"] = json!([example.group]);
-    }
-    if name == "secret-propagation" {
-        spec["valueSources"] = json!([{ "kind": "Secret", "namespace": "default",
-            "name": "shareable", "toNamespaces": ["*"] }]);
-    }
-    let module = json!({ "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
-        "metadata": { "name": name }, "spec": spec });
     let mut setup = Setup::new(1);
-    setup.modules = Modules::Given(vec![module]);
+    setup.modules = Modules::Given(vec![module(example.guest)]);
     setup.keep_log = true;
     let lab = Lab::start(guests, setup).await.unwrap();
     lab.serves(Duration::from_mins(1)).await.unwrap();
@@ -112,13 +116,8 @@ fn decorators() -> Vec<Example> {
     let role = json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
         "metadata": { "name": "example", "annotations": { "default-service-account-binding": "" } },
         "rules": [] });
-    let example = |guest, given, change, requests| Example {
-        guest,
-        group: "",
-        given: vec![given],
-        change,
-        requests,
-    };
+    let example =
+        |guest, given, change, requests| Example { guest, given: vec![given], change, requests };
     let opt_out = |annotation| annotated(annotation, &Value::Null);
     vec![
         example("service-per-pod", set, json!({ "spec": { "replicas": 4 } }), (3, 1)),
@@ -147,24 +146,19 @@ fn readers() -> Vec<Example> {
     let mut propagation = primary("ConfigMapPropagation", spec);
     propagation["metadata"]["labels"] = json!({ "version": "v1" });
     let namespaces = primary("NamespaceList", json!({}));
-    let example = |guest, given, change, requests| Example {
-        guest,
-        group: "examples.metacontroller.io",
-        given,
-        change,
-        requests,
-    };
+    let example = |guest, given, change, requests| Example { guest, given, change, requests };
     let given = |primary| vec![namespace.clone(), primary, source.clone()];
     let data = json!({ "data": { "some": "other" } });
     let labels = json!({ "spec": { "sourceLabels": { "app": "b" } } });
     let secret = json!({ "apiVersion": "v1", "kind": "Secret",
-        "metadata": { "name": "shareable", "namespace": "default" },
+        "metadata": { "name": "shareable", "namespace": "omega" },
         "data": { "some": "dmFsdWUK" } });
     let mut target = namespace.clone();
     target["metadata"]["labels"] = json!({ "propagate": "true" });
-    let spec = json!({ "sourceName": "shareable", "sourceNamespace": "default",
+    let spec = json!({ "sourceName": "shareable", "sourceNamespace": "omega",
         "targetNamespaceLabelSelector": { "matchLabels": { "propagate": "true" } } });
-    let secrets = vec![target, primary("SecretPropagation", spec), secret];
+    let omega = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "omega" } });
+    let secrets = vec![omega, target, primary("SecretPropagation", spec), secret];
     let rotated = json!({ "data": { "some": "b3RoZXIK" } });
     let selector = json!({ "spec": { "labelSelector": { "matchLabels": { "a": "b" } } } });
     vec![
@@ -196,14 +190,12 @@ fn workloads() -> Vec<Example> {
     vec![
         Example {
             guest: "cat-set",
-            group: "ctl.enisoc.com",
             given: vec![primary("CatSet", "ctl.enisoc.com", cats)],
             change: new_label.clone(),
             requests: (6, 13),
         },
         Example {
             guest: "update-strategy",
-            group: "ctl.example.com",
             given: vec![primary(
                 "UpdateStrategyDemo",
                 "ctl.example.com",
@@ -214,21 +206,18 @@ fn workloads() -> Vec<Example> {
         },
         Example {
             guest: "blue-green",
-            group: "ctl.enisoc.com",
             given: vec![primary("BlueGreenDeployment", "ctl.enisoc.com", web)],
             change: new_label,
             requests: (4, 5),
         },
         Example {
             guest: "daemon-job",
-            group: "ctl.example.com",
             given: vec![primary("DaemonJob", "ctl.example.com", daemon)],
             change: json!({ "spec": { "pauseImage": "example.com/pause:1" } }),
             requests: (4, 1),
         },
         Example {
             guest: "indexed-job",
-            group: "ctl.enisoc.com",
             given: vec![primary("IndexedJob", "ctl.enisoc.com", indexed)],
             change: json!({ "spec": { "parallelism": 2 } }),
             requests: (3, 3),
@@ -248,8 +237,7 @@ fn examples_cost_so_many_requests_for_a_new_object_and_a_change() {
     let different: Vec<_> = measured.iter().filter(differs).collect();
     assert!(different.is_empty(), "guest, measured, expected: {different:#?}");
 
-    let path = "../../guests/examples/metacontroller/README.md";
-    let readme = std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let readme = read("README.md");
     for (guest, (new, change), _) in measured {
         let row = readme.lines().find(|line| line.starts_with(&format!("| [`{guest}`]")));
         let row = row.unwrap_or_default();

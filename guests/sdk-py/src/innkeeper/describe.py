@@ -37,6 +37,26 @@ class Describe:
         self._document.setdefault("reads", []).extend(kind.document() for kind in kinds)
         return self
 
+    def decorator_of_parameter(self, parameter: str) -> Describe:
+        """A parameter of the Module names the kind of the primaries; the guest decorates them.
+
+        Its value is an object with `apiVersion` and `kind`; without it, the kind of
+        `reconciler_of` is the primary's.
+        """
+        return self.decorates()._kind_parameter({"parameter": parameter, "role": "Primary"})
+
+    def owns_parameter(self, parameter: str) -> Describe:
+        """A parameter names kinds of which the guest creates objects: one, or at most 20."""
+        return self._kind_parameter({"parameter": parameter, "role": "Owned"})
+
+    def merges_into_parameter(self, parameter: str) -> Describe:
+        """A parameter names kinds into whose existing objects the guest merges fields."""
+        return self._kind_parameter({"parameter": parameter, "role": "Owned", "merges": True})
+
+    def reads_parameter(self, parameter: str) -> Describe:
+        """A parameter names other kinds that the guest reads."""
+        return self._kind_parameter({"parameter": parameter, "role": "Reads"})
+
     def crd(self, definition: dict[str, Any]) -> Describe:
         """A CustomResourceDefinition that the host installs."""
         self._document.setdefault("crds", []).append(definition)
@@ -65,6 +85,10 @@ class Describe:
     def manifest(self) -> documents.Manifest:
         """The manifest."""
         return self._document
+
+    def _kind_parameter(self, parameter: documents.KindParameter) -> Describe:
+        self._document.setdefault("kindParameters", []).append(parameter)
+        return self
 
     def _own(self, kinds: tuple[Kind[Any], ...], *, optional: bool, merges: bool) -> Describe:
         for kind in kinds:

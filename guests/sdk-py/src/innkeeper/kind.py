@@ -49,6 +49,11 @@ class Kind(Generic[T]):
         self.object_type = type
         self.cluster_scoped = cluster_scoped
 
+    @staticmethod
+    def of_parameter(value: Mapping[str, Any]) -> Kind[Object]:
+        """The kind that a parameter of the Module names: `apiVersion` and `kind`."""
+        return Kind(value["apiVersion"], value["kind"], plural="")
+
     def document(self) -> documents.Kind:
         """The kind as a manifest has it."""
         document: documents.Kind = {

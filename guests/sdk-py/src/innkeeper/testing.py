@@ -122,10 +122,11 @@ def run(
 
     `object` is the primary; its apiVersion and kind may be left out. `owned` are its objects,
     `objects` others that the guest can read; all are ready but those whose names are in
-    `not_ready`.
+    `not_ready`. The manifest gets the kinds that the parameters name.
     """
     conforms("manifest", guest.manifest)
-    primary = guest.manifest["primary"]
+    manifest = _with_kinds(guest.manifest, parameters)
+    primary = manifest["primary"]
     head = {"apiVersion": primary["apiVersion"], "kind": primary["kind"]}
     readiness = not_ready or {}
     observed: dict[str, Any] = {
@@ -139,7 +140,7 @@ def run(
         observed["parameters"] = parameters
     conforms("observed", observed)
     readable = [observed["object"], *owned, *objects]
-    host = FakeHost(guest.manifest, [_observed(one, readiness) for one in readable], now)
+    host = FakeHost(manifest, [_observed(one, readiness) for one in readable], now)
     tag, text = runs.reconcile(guest, json.dumps(observed), host)
     document = json.loads(text)
     conforms("failure" if tag == "failed" else "desired", document)
@@ -187,6 +188,22 @@ class FakeHost:
             if (one["object"]["apiVersion"], one["object"]["kind"]) == (api_version, kind)
             and namespace in ("", one["object"]["metadata"].get("namespace", ""))
         ]
+
+
+def _with_kinds(manifest: documents.Manifest, parameters: object) -> documents.Manifest:
+    """The manifest as the host resolves it, but with plurals that are unknown here."""
+    resolved = manifest.copy()
+    for parameter in manifest.get("kindParameters", []):
+        value = parameters.get(parameter["parameter"]) if isinstance(parameters, dict) else None
+        for name in value if isinstance(value, list) else [value] if value is not None else []:
+            kind = Kind.of_parameter(name).document()
+            if parameter["role"] == "Primary":
+                resolved["primary"] = kind
+            elif parameter["role"] == "Owned":
+                resolved["owned"] = [*resolved.get("owned", []), {"kind": kind}]
+            else:
+                resolved["reads"] = [*resolved.get("reads", []), kind]
+    return resolved
 
 
 def _observed(

@@ -122,6 +122,7 @@ const JAVASCRIPT: Files = &[
     ("README.md", include_str!("template/script-readme.md")),
     ("build.mjs", example!("labels-js/build.mjs")),
     ("guest.js", example!("labels-js/guest.js")),
+    ("innkeeper.d.ts", include_str!("template/javascript/innkeeper.d.ts")),
     ("innkeeper.js", example!("labels-js/innkeeper.js")),
     ("logic.js", include_str!("template/javascript/logic.js")),
     ("logic.test.js", include_str!("template/javascript/logic.test.js")),
@@ -206,6 +207,7 @@ const SDK_GO: Files = sdk!["sdk-go":
     "guest/value_source.go",
     "guesttest/guesttest.go",
     "guesttest/host.go",
+    "guesttest/parameter_kinds.go",
     "guesttest/result.go",
     "guesttest/schema.go",
     "guesttest/schema/desired.json",
@@ -239,8 +241,9 @@ pub(super) const RENAMED: [(&str, &str, &str); 16] = [
 /// The contract, for the tools of the guest.
 const WIT: (&str, &str) = ("wit/guest.wit", include_str!("../../../../wit/guest.wit"));
 
-/// The schemas of the contract, for the tests of the guest.
+/// The contract, for the tests of a guest in JavaScript and for its editor.
 const CONTRACT: Files = &[
+    ("wit/documents.d.ts", include_str!("../../../../guests/sdk-ts/src/documents.ts")),
     ("wit/schema/desired.json", include_str!("../../../../wit/schema/desired.json")),
     ("wit/schema/failure.json", include_str!("../../../../wit/schema/failure.json")),
     ("wit/schema/manifest.json", include_str!("../../../../wit/schema/manifest.json")),

@@ -1,9 +1,11 @@
+// @ts-check
 @reconciler@// Each @kind@ becomes a ConfigMap with its text.
 @decorator@// Each @kind@ with the annotation @name@/label gets the label @name@ with its value.
 @reconciler@import { complete } from './innkeeper.js';
 @decorator@import { complete, failed } from './innkeeper.js';
 @reconciler@import { CRD } from './crd.js';
 
+/** @type {import('./wit/documents.js').Kind} */
 export const KIND = {
   apiVersion: '@api_version@',
   kind: '@kind@',
@@ -11,12 +13,16 @@ export const KIND = {
 @cluster@  scope: 'Cluster',
 };
 
+@reconciler@/** @type {import('./wit/documents.js').Kind} */
 @reconciler@const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' };
 @reconciler@
 @decorator@// At most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends.
 @decorator@const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
 @decorator@
-/** Returns the `manifest` document. */
+/**
+ * Returns the `manifest` document.
+ * @returns {import('./wit/documents.js').Manifest}
+ */
 export function describe() {
   return {
     name: '@name@',
@@ -30,7 +36,12 @@ export function describe() {
   };
 }
 
-/** Computes the desired state from an `observed` document. */
+/**
+ * Computes the desired state from an `observed` document.
+@namespaced_reconciler@ * @param {import('./innkeeper.js').Observed<{ text: string }>} observed
+@cluster_reconciler@ * @param {import('./innkeeper.js').Observed<{ text: string, namespace: string }>} observed
+@decorator@ * @param {import('./innkeeper.js').Observed} observed
+ */
 export function reconcile({ object }) {
 @reconciler@  const { name } = object.metadata;
 @reconciler@  const { text } = object.spec;
