@@ -115,9 +115,9 @@ fn build_fails_with_advice_without_a_crate_or_a_toolchain() {
 #[test]
 fn new_guest_passes_its_tests_builds_and_renders_by_the_commands_of_the_page() {
     let document = fs::read_to_string(root().join("docs/first-guest.md")).unwrap();
-    let offline = commands(&document, "## Without a cluster");
+    let offline = commands(&document, "## Build and test");
     // tests/cluster/tests/dev.rs runs these.
-    let on_cluster = commands(&document, "## On a cluster");
+    let on_cluster = commands(&document, "## Install the guest");
     let changing = commands(&document, "## Change it while it runs");
     let files = Files::new();
     let mut folder = files.0.path().to_owned();

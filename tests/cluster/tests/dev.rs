@@ -229,7 +229,7 @@ fn start_terminal(author: &Author, line: &str, watchdog: &mut Watchdog) -> Resul
 async fn guest_of_the_page_serves_on_a_simulated_cluster() -> Result<()> {
     let mut author = Author::new("unset")?;
     let document = fs::read_to_string(root().join("docs/first-guest.md"))?;
-    let own = commands(&document, "## Without a cluster of your own");
+    let own = commands(&document, "## Start a simulated cluster");
     let [simulate, export, install @ .., run] = &own[..] else {
         bail!("the document shows no simulated cluster");
     };
@@ -278,7 +278,7 @@ async fn push_names_the_definitions_that_differ(author: &Author) -> Result<()> {
 
 /// Makes and builds the guest of the document.
 async fn new_guest_of_the_document(author: &Author, document: &str) -> Result<()> {
-    let offline = commands(document, "## Without a cluster");
+    let offline = commands(document, "## Build and test");
     author.run(author.folder.path(), &offline[0]).await?;
     let guest = author.guest();
     fs::copy(guest.join("src/lib.rs"), author.original())?;
@@ -292,7 +292,7 @@ async fn new_guest_of_the_document(author: &Author, document: &str) -> Result<()
 async fn guest_of_the_document_serves(author: &Author, document: &str) -> Result<()> {
     let guest = author.guest();
     let mut printed = String::new();
-    for line in commands(document, "## On a cluster") {
+    for line in commands(document, "## Install the guest") {
         printed = author.run(&guest, &line).await?;
     }
     assert_eq!(printed, "Good day", "what the last command of the document shows");
