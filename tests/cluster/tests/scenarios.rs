@@ -106,7 +106,14 @@ async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_
         ("secret-propagation", "examples.metacontroller.io"),
         ("service-per-pod", ""),
         ("update-strategy", "ctl.example.com"),
+        ("vitess-cell", "vitess.io"),
+        ("vitess-cluster", "vitess.io"),
+        ("vitess-keyspace", "vitess.io"),
+        ("vitess-shard", "vitess.io"),
     ];
-    let cases = groups.map(|(case, _)| case);
+    // The guests of Vitess have one case.
+    let cases = groups.map(|(module, _)| module).into_iter();
+    let mut cases: Vec<_> = cases.filter(|case| !case.starts_with("vitess-")).collect();
+    cases.push("vitess");
     hold("examples/metacontroller", &groups, &cases).await
 }
