@@ -11,7 +11,10 @@ use innkeeper_lab::{Guests, Lab, Modules, Setup};
 use running::{block_on, component};
 use serde_json::{Value, json};
 
-/// A guest, and what happens.
+/// The guests of the example of Vitess.
+const VITESS: [&str; 4] = ["vitess-cluster", "vitess-cell", "vitess-keyspace", "vitess-shard"];
+
+/// A guest, or the guests of Vitess, and what happens.
 struct Example {
     guest: &'static str,
     given: Vec<Value>,
@@ -50,7 +53,8 @@ fn read(path: &str) -> String {
 
 async fn measure(guests: &Guests, example: &Example) -> (usize, usize) {
     let mut setup = Setup::new(1);
-    setup.modules = Modules::Given(vec![module(example.guest)]);
+    let names = if example.guest == "vitess" { &VITESS[..] } else { &[example.guest] };
+    setup.modules = Modules::Given(names.iter().map(|name| module(name)).collect());
     setup.keep_log = true;
     let lab = Lab::start(guests, setup).await.unwrap();
     lab.serves(Duration::from_mins(1)).await.unwrap();
@@ -225,11 +229,36 @@ fn workloads() -> Vec<Example> {
     ]
 }
 
+/// The guests of Vitess, with two cells and two shards of two tablets.
+fn vitess() -> Example {
+    let keyspaces = |image: &str| {
+        let claim = json!({ "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } } });
+        json!([{ "name": "main", "cells": ["zone1"],
+            "shards": [{ "keyRange": { "end": "80" } }, { "keyRange": { "start": "80" } }],
+            "tablets": { "defaults": { "image": image, "volumeClaim": claim },
+                "masterEligible": { "replicas": 2 } } }])
+    };
+    let server = json!({ "image": "example.com/vitess:1" });
+    let cluster = json!({ "apiVersion": "vitess.io/v1alpha1", "kind": "VitessCluster",
+        "metadata": { "name": "example" }, "spec": {
+            "selector": { "matchLabels": { "app": "vitess" } },
+            "template": { "metadata": { "labels": { "app": "vitess" } } },
+            "cells": [{ "name": "global", "vtctld": server }, { "name": "zone1", "vtgate": server }],
+            "keyspaces": keyspaces("example.com/vitess:1") } });
+    Example {
+        guest: "vitess",
+        given: vec![cluster],
+        change: json!({ "spec": { "keyspaces": keyspaces("example.com/vitess:2") } }),
+        requests: (35, 41),
+    }
+}
+
 #[test]
 fn examples_cost_so_many_requests_for_a_new_object_and_a_change() {
     let guests = Guests::new().unwrap();
     let mut measured = Vec::new();
-    for example in decorators().into_iter().chain(readers()).chain(workloads()) {
+    for example in decorators().into_iter().chain(readers()).chain(workloads()).chain([vitess()]) {
         let requests = block_on(measure(&guests, &example));
         measured.push((example.guest, requests, example.requests));
     }
