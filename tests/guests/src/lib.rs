@@ -177,8 +177,8 @@ impl Tiny {
             .on_reconcile(&format!("(call $stamp (i32.const {last}))"))
     }
 
-    /// Writes the first bytes of the member `echo`, a text in the primary, over each [`ECHO`] in the
-    /// text of its outcome.
+    /// Writes the first bytes of the member `echo`, a text in the primary, over each [`ECHO`] in
+    /// the text of its outcome.
     pub fn echoing(self) -> Self {
         let mut copies = String::new();
         for (at, _) in self.outcome.1.match_indices(ECHO) {
