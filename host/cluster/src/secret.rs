@@ -62,8 +62,8 @@ impl SecretKey {
         mac.finalize().into_bytes().into()
     }
 
-    /// The digest of a text that is no value of a Secret, for one purpose: digests of other purposes
-    /// and of Secrets differ from it.
+    /// The digest of a text that is no value of a Secret, for one purpose: digests of other
+    /// purposes and of Secrets differ from it.
     pub fn digest_text(&self, purpose: &str, text: &str) -> String {
         let mut mac = Hmac::clone(&self.mac);
         mac.update(b"\0text/");

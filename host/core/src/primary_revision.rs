@@ -6,53 +6,33 @@
 //! their digests, and which one the objects of a group are on shows in the objects.
 
 mod content;
+mod input;
+mod revision;
 mod stored;
 mod substitutes;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use innkeeper_contract::{Kind, Manifest, Policy, Reference, RevisionHistory};
-use serde_json::{Value, json};
+use innkeeper_contract::{Kind, Manifest, Policy, Reference};
+use serde_json::json;
 
 use crate::desired::{DesiredObject, DesiredState, InvalidDesired, is_controller_revision};
-use crate::ownership::Primary;
-use crate::{Object, ObjectKey, ObjectRef};
+use crate::{ObjectKey, ObjectRef};
 use content::Content;
 use stored::{Stored, present_number};
 
 pub use crate::well_known::{REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION};
-pub use content::earlier;
+pub use content::{REVISION_BYTES_MAX, earlier};
+pub use input::{KeyedDigest, RevisionInput};
+pub use revision::PrimaryRevision;
 pub use substitutes::{GroupOverLimit, groups_over_limit, substitute};
-
-/// The most bytes of fields that the host stores in one `ControllerRevision`.
-pub const REVISION_BYTES_MAX: usize = 256 << 10;
 
 /// The reason of the Event for fields that the host cannot store.
 pub const REVISION_TOO_LARGE: &str = "RevisionTooLarge";
 
 /// The most earlier revisions for which the host calls the guest in one round.
 pub const EARLIER_CALLS_MAX: usize = 2;
-
-/// Computes the digest of a text under a key of the host: hexadecimal digits, at least 16. Nobody
-/// without the key can compute it.
-pub type KeyedDigest<'a> = dyn Fn(&str) -> String + 'a;
-
-/// Whose revisions, and what is stored.
-pub struct RevisionInput<'a> {
-    /// The primary.
-    pub primary: &'a Object,
-    /// The primary as the owner of objects.
-    pub owner: &'a Primary,
-    /// What the guest lets the host store.
-    pub history: &'a RevisionHistory,
-    /// The kind `ControllerRevision` as the manifest declares it, see [`revision_kind`].
-    pub kind: &'a Arc<Kind>,
-    /// The objects that the primary owns or is merged into.
-    pub owned: &'a [(ObjectRef, Arc<Object>)],
-    /// The keyed digest.
-    pub digest: &'a KeyedDigest<'a>,
-}
 
 /// The revisions of a primary in one round.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,19 +46,6 @@ pub struct PrimaryRevisions {
     pub earlier: Vec<PrimaryRevision>,
     /// Why the present state is not stored, for the Event [`REVISION_TOO_LARGE`].
     pub not_stored: Option<String>,
-}
-
-/// A stored state of fields of a primary.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PrimaryRevision {
-    /// The name of its `ControllerRevision`.
-    pub name: String,
-    /// Its number: newer revisions have higher ones.
-    pub number: i64,
-    /// The paths of the stored fields.
-    field_paths: Vec<String>,
-    /// The stored fields, at their places in the primary.
-    data: Value,
 }
 
 /// The kind `ControllerRevision` as a manifest declares it; `None` if the guest does not own it.

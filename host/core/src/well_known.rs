@@ -22,8 +22,8 @@ pub const APPLIED_ANNOTATION: &str = "innkeeper.dev/applied";
 /// sees no digests of these values.
 pub const COPIED_KEYS_ANNOTATION: &str = "innkeeper.dev/copied-keys";
 
-/// The annotation on a `ControllerRevision` of a primary that holds the keyed digest of its content,
-/// by which the host knows that it wrote the content itself.
+/// The annotation on a `ControllerRevision` of a primary that holds the keyed digest of its
+/// content, by which the host knows that it wrote the content itself.
 pub const REVISION_DIGEST_ANNOTATION: &str = "innkeeper.dev/revision-digest";
 
 /// The annotation on a `ControllerRevision` of a primary that holds the paths of the stored fields,

@@ -5,84 +5,26 @@
 //! `innkeeper render` prints what it gives for objects from files.
 
 mod earlier;
+mod subject;
+mod view;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use innkeeper_contract::{Desired, Event, EventType, Failure, Unapplied};
+use innkeeper_contract::{Desired, Event, EventType, Failure};
 use innkeeper_core::consent;
 use innkeeper_core::desired::{DesiredState, InvalidDesired};
-use innkeeper_core::host_names::Grants;
-use innkeeper_core::ownership::{ADOPT_ANNOTATION, Primary};
-use innkeeper_core::plan::{self, Plan, PlanState};
-use innkeeper_core::primary_revision::{
-    self, KeyedDigest, PrimaryRevisions, REVISION_TOO_LARGE, RevisionInput,
-};
+use innkeeper_core::ownership::ADOPT_ANNOTATION;
+use innkeeper_core::plan::{self, Plan};
+use innkeeper_core::primary_revision::{self, PrimaryRevisions, REVISION_TOO_LARGE, RevisionInput};
 use innkeeper_core::{Object, ObjectRef, guest_status};
-use innkeeper_sandbox::{CallError, Figures, Guest, Host, Outcome, Run};
-use jiff::Timestamp;
+use innkeeper_sandbox::{CallError, Figures, Outcome, Run};
+
+pub use subject::Subject;
+pub use view::{ClusterView, OwnedObjects};
 
 /// The purpose of the keyed digests of primary revisions.
 pub const REVISION_DIGEST_PURPOSE: &str = "primary revision";
-
-/// Objects that the host made for one primary, or merged into, in order.
-pub type OwnedObjects = Vec<(ObjectRef, Arc<Object>)>;
-
-/// A cluster at one moment, as the guest and the planner see it for one primary.
-pub trait ClusterView: Host {
-    /// The objects that the primary owns or is merged into.
-    fn owned(&mut self) -> OwnedObjects;
-
-    /// The `observed` document for the guest, with this text of the primary.
-    ///
-    /// # Errors
-    /// [`CallError::ObservedTooLarge`] if it would have more than `bytes_max` bytes.
-    fn document(
-        &self,
-        primary: &Object,
-        owned: &[(ObjectRef, Arc<Object>)],
-        unapplied: &[Unapplied],
-        bytes_max: usize,
-    ) -> Result<String, CallError>;
-
-    /// The object of this name.
-    fn lookup(&mut self, object_ref: &ObjectRef) -> plan::Lookup;
-
-    /// Whether every kind that the guest declares could be read: only then is an object that is
-    /// absent from the view absent from the cluster.
-    fn is_readable(&self) -> bool;
-
-    /// The objects that the guest has read and of which the view does not know whether they exist.
-    fn take_unknown(&mut self) -> BTreeSet<ObjectRef> {
-        BTreeSet::new()
-    }
-
-    /// Takes one line that the guest logs for an earlier revision of the primary.
-    fn log_earlier(&mut self, revision: &str, message: &str);
-
-    /// Masks the bytes of granted Secrets in the texts of an outcome.
-    fn mask(&self, _outcome: &mut Outcome) {}
-}
-
-/// Whose desired state is evaluated, and what the host remembers of it.
-pub struct Subject<'a> {
-    /// The revision's component.
-    pub guest: &'a Guest,
-    /// The primary.
-    pub primary: &'a Object,
-    /// The primary as the owner of objects.
-    pub owner: &'a Primary,
-    /// What the Module allows its guest beyond the defaults.
-    pub grants: Grants<'a>,
-    /// Computes the digests of primary revisions.
-    pub digest: &'a KeyedDigest<'a>,
-    /// The objects that the last round could not apply.
-    pub unapplied: &'a [Unapplied],
-    /// What the host applied for this primary before.
-    pub state: &'a PlanState,
-    /// The time of the evaluation.
-    pub now: Timestamp,
-}
 
 /// What a guest desires, checked, and what the host has to write for it.
 pub struct Evaluated {

@@ -50,7 +50,7 @@ impl GuestLog {
         }
     }
 
-    /// Writes a line of a call with an earlier revision of the primary, for developers of the guest.
+    /// Writes a line of a call with an earlier revision of the primary, at the level debug.
     pub fn write_earlier(
         &self,
         env: &Env,

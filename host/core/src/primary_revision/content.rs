@@ -2,8 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{PrimaryRevision, REVISION_BYTES_MAX, RevisionInput};
+use super::input::RevisionInput;
+use super::revision::PrimaryRevision;
 use crate::{Object, in_sync, names};
+
+/// The most bytes of fields that the host stores in one `ControllerRevision`.
+pub const REVISION_BYTES_MAX: usize = 256 << 10;
 
 /// Between the paths in the annotation; no path has it.
 const SEPARATOR: &str = ",";

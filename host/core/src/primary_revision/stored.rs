@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::content::{self, Content};
-use super::{
-    PrimaryRevision, REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION, RevisionInput,
-};
+use super::input::RevisionInput;
+use super::revision::PrimaryRevision;
 use crate::ownership::Ownership;
+use crate::well_known::{REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION};
 use crate::{Object, ObjectRef};
 
 /// The highest number that the host takes from a stored revision. Others may write the number, so

@@ -8,7 +8,8 @@ use innkeeper_core::primary_revision::{self, EARLIER_CALLS_MAX, GroupOverLimit, 
 use innkeeper_core::{Object, ObjectRef, plan};
 use innkeeper_sandbox::{Figures, Host, Level, Outcome, ReadError, ResourceKind};
 
-use super::{ClusterView, Subject};
+use super::subject::Subject;
+use super::view::ClusterView;
 
 /// Why the guest's answer for an earlier revision does not count, for the log.
 type Reason = &'static str;
