@@ -111,10 +111,8 @@ const ARROW: [(&str, &[&str]); 25] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 11] = [
-    "innkeeper-conformance",
+const ASYNC: [&str; 9] = [
     "innkeeper-differential-tests",
-    "innkeeper-kubectl-tests",
     "innkeeper-simulator-server",
     "innkeeper-sandbox",
     "innkeeper-cluster",
