@@ -20,8 +20,8 @@ impl BlockingServer {
     /// Starts the server, and writes a kubeconfig for the admin.
     ///
     /// # Errors
-    /// If the system gives no thread, the server does not start, or the kubeconfig exists already or
-    /// cannot be written.
+    /// If the system gives no thread, the server does not start, or the kubeconfig exists already
+    /// or cannot be written.
     pub fn start(
         simulator: Simulator,
         options: &Options,
