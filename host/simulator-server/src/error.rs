@@ -23,6 +23,9 @@ pub enum Error {
     /// The system gives no random bytes for the token.
     #[error("cannot read random bytes for the token from the system: {0}")]
     Random(getrandom::Error),
+    /// The system gives no thread for the server.
+    #[error("cannot start a thread for the simulated cluster: {0}")]
+    Runtime(std::io::Error),
     /// The kubeconfig exists and may belong to the user.
     #[error("kubeconfig {} exists already; choose another file, or remove it", .0.display())]
     KubeconfigExists(PathBuf),

@@ -26,6 +26,7 @@
 //! The content of the responses, which the simulator decides without sockets. Time: see [`Time`].
 
 mod answer;
+mod blocking;
 mod connection;
 mod credentials;
 mod error;
@@ -33,6 +34,7 @@ mod kubeconfig;
 mod server;
 mod stop;
 
+pub use blocking::BlockingServer;
 pub use error::Error;
 pub use kubeconfig::KubeconfigFile;
 pub use server::{Options, Server, Time};

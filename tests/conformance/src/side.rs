@@ -1,15 +1,15 @@
 //! The cluster against which the specs run: the simulator, or a real control plane.
 
+use std::any::Any;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use innkeeper_controlplane::{ControlPlane, Options, Programs};
 use innkeeper_simulator::{Controllers, Simulator};
-use innkeeper_simulator_server::{KubeconfigFile, Server};
+use innkeeper_simulator_server::BlockingServer;
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 
 /// How often old versions expire. A spec waits for it, with the default up to ten minutes.
 const COMPACTION_SECONDS: i64 = 30;
@@ -35,24 +35,9 @@ impl Which {
 pub(crate) struct Side {
     kubeconfig: PathBuf,
     kubectl: PathBuf,
-    _cluster: Cluster,
+    /// It ends when it is dropped.
+    _cluster: Box<dyn Any + Send + Sync>,
     folder: TempDir,
-}
-
-/// What must live as long as its cluster is used.
-enum Cluster {
-    Real(#[expect(dead_code, reason = "the control plane ends when it is dropped")] ControlPlane),
-    Simulated { server: Option<Server>, runtime: Runtime, _kubeconfig: KubeconfigFile },
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        if let Self::Simulated { server, runtime, .. } = self
-            && let Some(server) = server.take()
-        {
-            runtime.block_on(server.stop());
-        }
-    }
 }
 
 impl Side {
@@ -89,19 +74,15 @@ impl Side {
     }
 }
 
-fn simulated(kubeconfig: &Path) -> Result<(Cluster, PathBuf)> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+fn simulated(kubeconfig: &Path) -> Result<(Box<dyn Any + Send + Sync>, PathBuf)> {
     let simulator = Simulator::with(1, Timestamp::now(), Controllers::all());
     simulator.compact_every(SignedDuration::from_secs(COMPACTION_SECONDS));
     let options = innkeeper_simulator_server::Options::default();
-    let server = runtime.block_on(Server::start(simulator, &options))?;
-    let file = server.write_kubeconfig(kubeconfig)?;
-    let cluster = Cluster::Simulated { server: Some(server), runtime, _kubeconfig: file };
-    Ok((cluster, kubeconfig.to_owned()))
+    let server = BlockingServer::start(simulator, &options, kubeconfig)?;
+    Ok((Box::new(server), kubeconfig.to_owned()))
 }
 
-fn real(say: &mut dyn FnMut(&str)) -> Result<(Cluster, PathBuf)> {
+fn real(say: &mut dyn FnMut(&str)) -> Result<(Box<dyn Any + Send + Sync>, PathBuf)> {
     let options = Options {
         controller_manager: true,
         apiserver_flags: vec![format!("--etcd-compaction-interval={COMPACTION_SECONDS}s")],
@@ -109,5 +90,5 @@ fn real(say: &mut dyn FnMut(&str)) -> Result<(Cluster, PathBuf)> {
     };
     let plane = ControlPlane::start_and_tell(&options, say)?;
     let kubeconfig = plane.kubeconfig().to_owned();
-    Ok((Cluster::Real(plane), kubeconfig))
+    Ok((Box::new(plane), kubeconfig))
 }

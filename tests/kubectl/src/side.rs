@@ -1,5 +1,6 @@
 //! One of the two clusters, and kubectl that talks to it.
 
+use std::any::Any;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use innkeeper_controlplane::{ControlPlane, Options, Programs};
 use innkeeper_simulator::{Controllers, Simulator};
-use innkeeper_simulator_server::{KubeconfigFile, Server};
+use innkeeper_simulator_server::BlockingServer;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 
 use crate::normal::Names;
 use crate::words::words;
@@ -33,27 +33,12 @@ pub struct Printed {
     pub error: String,
 }
 
-/// What must live as long as its cluster is used.
-enum Cluster {
-    Real(#[expect(dead_code, reason = "it ends when it goes")] ControlPlane),
-    Simulated { server: Option<Server>, runtime: Runtime, _kubeconfig: KubeconfigFile },
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        if let Self::Simulated { server, runtime, .. } = self
-            && let Some(server) = server.take()
-        {
-            runtime.block_on(server.stop());
-        }
-    }
-}
-
 /// A cluster with a kubectl of its own: no files of the user's, no cache that others use.
 pub struct Side {
     kubeconfig: PathBuf,
     names: Names,
-    _cluster: Cluster,
+    /// It ends when it is dropped.
+    _cluster: Box<dyn Any + Send + Sync>,
     home: TempDir,
 }
 
@@ -66,7 +51,7 @@ impl Side {
         let plane = ControlPlane::start(&Options::default())?;
         let kubeconfig = plane.kubeconfig().to_owned();
         let names = Names::default();
-        Ok(Self { kubeconfig, names, _cluster: Cluster::Real(plane), home: TempDir::new()? })
+        Ok(Self { kubeconfig, names, _cluster: Box::new(plane), home: TempDir::new()? })
     }
 
     /// The simulator, without controllers, on a port.
@@ -75,17 +60,13 @@ impl Side {
     /// If it cannot be started.
     pub fn simulated() -> Result<Self, Failure> {
         let home = TempDir::new()?;
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let controllers =
             Controllers { garbage_collector: false, namespaces: false, ..Controllers::default() };
         let simulator = Simulator::with(1, jiff::Timestamp::now(), controllers);
-        let server = runtime
-            .block_on(Server::start(simulator, &innkeeper_simulator_server::Options::default()))?;
-        let file = server.write_kubeconfig(&home.path().join("kubeconfig"))?;
-        let kubeconfig = file.path().to_owned();
-        let cluster = Cluster::Simulated { server: Some(server), runtime, _kubeconfig: file };
-        Ok(Self { kubeconfig, names: Names::default(), _cluster: cluster, home })
+        let kubeconfig = home.path().join("kubeconfig");
+        let options = innkeeper_simulator_server::Options::default();
+        let server = BlockingServer::start(simulator, &options, &kubeconfig)?;
+        Ok(Self { kubeconfig, names: Names::default(), _cluster: Box::new(server), home })
     }
 
     /// Makes a namespace, and lets all commands be about it.

@@ -111,11 +111,9 @@ const ARROW: [(&str, &[&str]); 25] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 12] = [
+const ASYNC: [&str; 10] = [
     "innkeeper-admission",
-    "innkeeper-conformance",
     "innkeeper-differential-tests",
-    "innkeeper-kubectl-tests",
     "innkeeper-simulator-server",
     "innkeeper-sandbox",
     "innkeeper-cluster",
