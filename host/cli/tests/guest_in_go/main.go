@@ -62,11 +62,11 @@ var cases = map[string]func(*guest.Context) (any, error){
 		return nil, nil
 	},
 	"collect": func(*guest.Context) (any, error) {
-		// 44 MiB stay, 250 MiB go.
+		// 44 MiB stay, 125 MiB go.
 		for range 44 << 4 {
 			live = append(live, make([]byte, 1<<16))
 		}
-		for range 4000 {
+		for range 2000 {
 			live[0] = make([]byte, 1<<16)
 		}
 		return len(live), nil
