@@ -69,7 +69,7 @@ impl Earlier<'_> {
         figures: &mut Vec<Figures>,
     ) -> Result<DesiredState, Reason> {
         let Subject { guest, owner, grants, unapplied, .. } = *self.subject;
-        let primary = primary_revision::earlier(self.subject.primary, revision);
+        let primary = primary_revision::with_revision(self.subject.primary, revision);
         let bytes_max = guest.limits().memory_bytes;
         let document = view
             .document(&primary, self.owned, unapplied, bytes_max)
