@@ -5,7 +5,7 @@ use innkeeper_core::diff;
 use jiff::Timestamp;
 
 use crate::out::{self, Page};
-use crate::primary_revisions::{PrimaryArguments, PrimaryName, PrimaryRevisions, StoredRevision};
+use crate::primary_revisions::{PrimaryArguments, PrimaryName, RevisionList, StoredRevision};
 
 /// How many fields a line names.
 const FIELDS_MAX: usize = 3;
@@ -35,7 +35,7 @@ async fn history(
     named: PrimaryName<'_>,
     now: Timestamp,
 ) -> anyhow::Result<Page> {
-    let all = PrimaryRevisions::read(client, named).await?;
+    let all = RevisionList::read(client, named).await?;
     let mut rows = vec![["REVISION", "AGE", "NAME", "DIFFERS FROM PRESENT IN"].map(str::to_owned)];
     rows.extend(all.revisions.iter().map(|revision| {
         [
@@ -56,7 +56,7 @@ async fn history(
 }
 
 /// The fields in which a revision differs from the present primary.
-fn differences(all: &PrimaryRevisions, revision: &StoredRevision) -> String {
+fn differences(all: &RevisionList, revision: &StoredRevision) -> String {
     let after = revision.change_of(&all.primary).after;
     let mut fields = diff::changed_fields(&all.primary, &after, FIELDS_MAX + 1);
     if fields.is_empty() {

@@ -59,7 +59,7 @@ pub(crate) struct PrimaryName<'a> {
 
 /// A primary and its stored revisions.
 #[derive(Debug)]
-pub(crate) struct PrimaryRevisions {
+pub(crate) struct RevisionList {
     /// The kind of the primary.
     pub(crate) kind: Kind,
     /// Namespace and name of the primary.
@@ -72,7 +72,7 @@ pub(crate) struct PrimaryRevisions {
     pub(crate) foreign: Vec<StoredRevision>,
 }
 
-impl PrimaryRevisions {
+impl RevisionList {
     /// The primary for a message.
     pub(crate) fn title(&self) -> String {
         format!("{} {}", self.kind.kind, self.key)

@@ -11,7 +11,7 @@ use self::field_managers::managers_of_changes;
 use crate::document::Yaml;
 use crate::out::{self, Page};
 use crate::primary_revisions::{
-    Change, PrimaryArguments, PrimaryName, PrimaryRevisions, StoredRevision, of_user,
+    Change, PrimaryArguments, PrimaryName, RevisionList, StoredRevision, of_user,
 };
 
 /// The field manager of the change. It is none of the host: the user decides.
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// A return to a revision.
 #[derive(Debug)]
 struct Undo {
-    all: PrimaryRevisions,
+    all: RevisionList,
     revision: StoredRevision,
     change: Change,
 }
@@ -68,7 +68,7 @@ impl Undo {
         named: PrimaryName<'_>,
         number: Option<i64>,
     ) -> anyhow::Result<Self> {
-        let all = PrimaryRevisions::read(client, named).await?;
+        let all = RevisionList::read(client, named).await?;
         let revision = match number {
             Some(number) => of_number(&all, number)?.clone(),
             None => newest_other(&all)?.clone(),
@@ -133,7 +133,7 @@ impl Undo {
 }
 
 /// The revision with a number.
-fn of_number(all: &PrimaryRevisions, number: i64) -> anyhow::Result<&StoredRevision> {
+fn of_number(all: &RevisionList, number: i64) -> anyhow::Result<&StoredRevision> {
     let has_number = |revision: &&StoredRevision| revision.number == number;
     let found: Vec<_> = all.revisions.iter().filter(has_number).collect();
     if let [one, other, ..] = found.as_slice() {
@@ -161,7 +161,7 @@ fn of_number(all: &PrimaryRevisions, number: i64) -> anyhow::Result<&StoredRevis
 }
 
 /// The newest revision that differs from the present primary.
-fn newest_other(all: &PrimaryRevisions) -> anyhow::Result<&StoredRevision> {
+fn newest_other(all: &RevisionList) -> anyhow::Result<&StoredRevision> {
     let is_other =
         |revision: &&StoredRevision| !revision.change_of(&all.primary).operations.is_empty();
     all.revisions.iter().find(is_other).with_context(|| {

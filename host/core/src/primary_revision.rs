@@ -23,7 +23,7 @@ use content::Content;
 use stored::{Stored, present_number};
 
 pub use crate::well_known::{REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION};
-pub use content::{REVISION_BYTES_MAX, earlier};
+pub use content::{REVISION_BYTES_MAX, with_revision};
 pub use input::{KeyedDigest, RevisionInput};
 pub use revision::PrimaryRevision;
 pub use substitutes::{GroupOverLimit, groups_over_limit, substitute};

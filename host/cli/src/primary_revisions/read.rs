@@ -9,13 +9,13 @@ use innkeeper_contract::{Kind, KindName};
 use innkeeper_core::ObjectKey;
 use serde_json::Value;
 
-use super::{PrimaryName, PrimaryRevisions, StoredRevision, of_user};
+use super::{PrimaryName, RevisionList, StoredRevision, of_user};
 
 /// How many ControllerRevisions the command reads at once, and their most bytes.
 const PAGE_OBJECTS: u32 = 250;
 const PAGE_BYTES_MAX: usize = 64 << 20;
 
-impl PrimaryRevisions {
+impl RevisionList {
     /// Reads a primary and its revisions.
     ///
     /// # Errors

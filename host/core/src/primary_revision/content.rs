@@ -95,7 +95,7 @@ pub(super) fn name(primary: &str, digest: &str) -> String {
 /// Returns the primary as it was in an earlier revision: the stored fields replace the present
 /// ones, and fields that have been added since are removed. All other fields are the present ones.
 #[must_use]
-pub fn earlier(primary: &Object, revision: &PrimaryRevision) -> Object {
+pub fn with_revision(primary: &Object, revision: &PrimaryRevision) -> Object {
     let Ok(mut value) = serde_json::from_str::<Value>(&primary.text) else {
         return primary.clone();
     };

@@ -8,7 +8,7 @@ use innkeeper_contract::{Kind, RevisionHistory};
 use innkeeper_core::desired::{DesiredState, InvalidDesired};
 use innkeeper_core::primary_revision::{
     self, PrimaryRevisions, REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION,
-    RevisionInput, earlier,
+    RevisionInput, with_revision,
 };
 use innkeeper_core::{Object, ObjectRef, order};
 use serde_json::{Value, json};
@@ -358,7 +358,7 @@ fn earlier_primary_has_the_stored_fields_and_lacks_those_that_were_added_since()
             assert_eq!(now, expected, "{paths:?}");
             continue;
         };
-        let earlier = earlier(&primary, revision);
+        let earlier = with_revision(&primary, revision);
         let text: Value = serde_json::from_str(&earlier.text).unwrap();
         assert_eq!(text["spec"], expected, "{paths:?}");
         assert_eq!(
@@ -376,7 +376,7 @@ fn revision_of_other_paths_brings_back_its_own_fields() {
     history.fields.field_paths = vec!["spec".to_owned()];
     history.change(json!({"image": "b", "replicas": 2}));
     let revisions = history.revisions();
-    let earlier = earlier(&history.primary(), &revisions.earlier[0]);
+    let earlier = with_revision(&history.primary(), &revisions.earlier[0]);
     let text: Value = serde_json::from_str(&earlier.text).unwrap();
     assert_eq!(text["spec"], json!({"image": "a", "replicas": 2}));
 }

@@ -121,14 +121,21 @@ impl Model {
         self.count - self.pods.iter().filter(|(name, pod)| is_available(name, pod)).count()
     }
 
+    /// The images for which the host calls the guest, in the order of the calls.
+    fn tried(&self) -> &[u64] {
+        let earlier = self.earlier.as_deref().unwrap_or_default();
+        &earlier[earlier.len().saturating_sub(EARLIER_CALLS_MAX)..]
+    }
+
     /// Plans as the host does: twice if an earlier revision has missing objects over the limit.
     fn plan(&self, case: &mut Case) -> Plan {
         let plan = case.plan();
         let present = case.lookups();
         let mut groups =
             groups_over_limit(&plan.updates, &case.desired_state, &present, &case.primary);
-        let earlier = self.earlier.iter().flatten().rev().take(EARLIER_CALLS_MAX);
-        let replaced: usize = earlier
+        let replaced: usize = self
+            .tried()
+            .iter()
             .map(|image| {
                 let old = self.case_of(*image).desired_state;
                 substitute(&mut case.desired_state, &old, &mut groups)
@@ -146,11 +153,8 @@ impl Model {
             return;
         }
         let earlier: Vec<Value> = self
-            .earlier
+            .tried()
             .iter()
-            .flatten()
-            .rev()
-            .take(EARLIER_CALLS_MAX)
             .flat_map(|image| self.case_of(*image).desired_state.objects)
             .map(|object| object.body)
             .collect();

@@ -24,9 +24,12 @@ pub(super) struct Earlier<'a> {
 }
 
 impl Earlier<'_> {
-    /// Calls the guest with the revisions, and replaces the missing objects of each group that
-    /// proves to be on one of them. Adds the figures of the calls. Returns whether it replaced an
-    /// object.
+    /// Calls the guest with the newest revisions, and replaces the missing objects of each group
+    /// that proves to be on one of them. Adds the figures of the calls. Returns whether it replaced
+    /// an object.
+    ///
+    /// It calls with the oldest of them first: the newer one may be a change that has stopped, of
+    /// which the failed object is still in the group while the API server deletes it.
     ///
     /// A call that fails is no failure of the primary: the host creates the objects as they are
     /// desired now.
@@ -38,7 +41,7 @@ impl Earlier<'_> {
         figures: &mut Vec<Figures>,
     ) -> bool {
         let mut replaced = 0;
-        for revision in self.revisions.iter().take(EARLIER_CALLS_MAX) {
+        for revision in self.revisions.iter().take(EARLIER_CALLS_MAX).rev() {
             if groups.is_empty() {
                 break;
             }
@@ -66,7 +69,7 @@ impl Earlier<'_> {
         figures: &mut Vec<Figures>,
     ) -> Result<DesiredState, Reason> {
         let Subject { guest, owner, grants, unapplied, .. } = *self.subject;
-        let primary = primary_revision::earlier(self.subject.primary, revision);
+        let primary = primary_revision::with_revision(self.subject.primary, revision);
         let bytes_max = guest.limits().memory_bytes;
         let document = view
             .document(&primary, self.owned, unapplied, bytes_max)

@@ -139,6 +139,44 @@ fn evicted_object_of_a_stopped_update_returns_as_it_was() {
 }
 
 #[test]
+fn object_evicted_while_a_stopped_change_is_corrected_returns_from_before_the_change() {
+    block_on(async {
+        // Given an update that a failed object has stopped.
+        let group = widget_group("RollingRecreate");
+        let stage = stage_with_widgets(&group).await;
+        stage.set_spec("one", &kept_widgets(&group, 2)).await;
+        stage.settle().await;
+        condition(&stage, "a", "Stalled", "True").await;
+        stage.until_primary("one", "Synced", "False", "UpdateFailed").await;
+
+        // And a correction, for which the failed object terminates.
+        let finalizers = |names: Value| json!({"metadata": {"finalizers": names}});
+        stage.merge_at(&widget_path("a"), &finalizers(json!(["example.com/wait"]))).await;
+        stage.set_spec("one", &kept_widgets(&group, 3)).await;
+        stage.settle().await;
+        let failed = stage.get(&widget_path("a")).await.unwrap();
+        assert!(!failed["metadata"]["deletionTimestamp"].is_null(), "{failed}");
+
+        // When another object is evicted, then it returns as it was before both changes.
+        stage.api().delete(&widget_path("b")).await.unwrap();
+        stage.settle().await;
+        assert_eq!(sizes(&stage).await, [2, 1, 1]);
+
+        // When the failed object is gone and the others become ready, then all are updated.
+        stage.merge_at(&widget_path("a"), &finalizers(Value::Null)).await;
+        for _ in 0..=NAMES.len() {
+            stage.settle().await;
+            for name in NAMES {
+                condition(&stage, name, "Ready", "True").await;
+            }
+        }
+        stage.settle().await;
+        stage.until_primary("one", "Synced", "True", "Applied").await;
+        assert_eq!(sizes(&stage).await, [3, 3, 3]);
+    });
+}
+
+#[test]
 fn evicted_object_over_the_limit_of_an_update_returns_as_it_was() {
     block_on(async {
         // Given an update that waits for its first object.

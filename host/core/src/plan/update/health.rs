@@ -40,10 +40,10 @@ impl Health {
 /// Returns whether a live object is available by the rules of its group.
 pub(super) fn of(group: &UpdateGroup, kind: &Kind, object: &Object, input: &Input<'_>) -> Health {
     let applied = object.applied_at(&input.primary.manager);
-    let (problem, look_again) = match unready(group, kind, object) {
-        Unready::Failed(problem) => return Health::Failed(problem),
-        Unready::Waiting(problem) => (problem, None),
-        Unready::No(conditions) => {
+    let (problem, look_again) = match serving(group, kind, object) {
+        Serving::Failed(problem) => return Health::Failed(problem),
+        Serving::NotYet(problem) => (problem, None),
+        Serving::Yes(conditions) => {
             let seconds = group.min_ready_seconds;
             let since = ReadySince::of(group, &conditions, applied);
             let remaining = remaining(since.time, seconds, input.now);
@@ -67,50 +67,52 @@ pub(super) fn of(group: &UpdateGroup, kind: &Kind, object: &Object, input: &Inpu
 
 /// Whether a live object is ready and meets the checks of its group, however short a time.
 pub(super) fn serves(group: &UpdateGroup, kind: &Kind, object: &Object) -> bool {
-    matches!(unready(group, kind, object), Unready::No(_))
+    matches!(serving(group, kind, object), Serving::Yes(_))
 }
 
-/// Why an object is not ready, or does not meet the checks.
-enum Unready<'a> {
+/// Whether an object is ready and meets the checks of its group.
+enum Serving<'a> {
+    /// It does; these are its conditions.
+    Yes(Vec<Condition<'a>>),
+    /// It does not, for this reason.
+    NotYet(String),
+    /// It has failed, for this reason.
     Failed(String),
-    Waiting(String),
-    /// It is ready; these are its conditions.
-    No(Vec<Condition<'a>>),
 }
 
-fn unready<'a>(group: &UpdateGroup, kind: &Kind, object: &'a Object) -> Unready<'a> {
+fn serving<'a>(group: &UpdateGroup, kind: &Kind, object: &'a Object) -> Serving<'a> {
     let readiness = readiness::of(kind, object);
     match readiness.state {
         ReadinessState::Ready => {}
-        ReadinessState::Failed => return Unready::Failed(readiness.message),
+        ReadinessState::Failed => return Serving::Failed(readiness.message),
         ReadinessState::InProgress | ReadinessState::Terminating | ReadinessState::Unknown => {
-            return Unready::Waiting(readiness.message);
+            return Serving::NotYet(readiness.message);
         }
     }
     let status = match serde_json::from_str::<WithStatus<'a>>(&object.text) {
         Ok(object) => object.status.unwrap_or_default(),
-        Err(error) => return Unready::Waiting(format!("its status cannot be read: {error}")),
+        Err(error) => return Serving::NotYet(format!("its status cannot be read: {error}")),
     };
     // kstatus counts every ended Pod as current, also a failed one.
     if (kind.group(), kind.kind.as_str()) == ("", "Pod")
         && status.phase.as_deref() == Some("Failed")
     {
-        return Unready::Failed("its phase is Failed".to_owned());
+        return Serving::Failed("its phase is Failed".to_owned());
     }
     let conditions = status.conditions.unwrap_or_default();
     for check in &group.status_checks {
         let expected = (check.status.as_str(), check.reason.as_deref());
         let Some(condition) = conditions.iter().find(|one| one.type_ == check.type_) else {
-            return Unready::Waiting(format!("it has no condition {}", check.type_));
+            return Serving::NotYet(format!("it has no condition {}", check.type_));
         };
         if condition.observed_generation.is_some_and(|observed| observed < object.generation) {
-            return Unready::Waiting(format!(
+            return Serving::NotYet(format!(
                 "its condition {} is not of its present generation",
                 check.type_
             ));
         }
         if condition.status != expected.0 {
-            return Unready::Waiting(format!(
+            return Serving::NotYet(format!(
                 "its condition {} is not {}: {}",
                 check.type_,
                 expected.0,
@@ -120,14 +122,14 @@ fn unready<'a>(group: &UpdateGroup, kind: &Kind, object: &'a Object) -> Unready<
         if let (_, Some(reason)) = expected
             && condition.reason.as_deref() != Some(reason)
         {
-            return Unready::Waiting(format!(
+            return Serving::NotYet(format!(
                 "its condition {} has not the reason {reason}: {}",
                 check.type_,
                 condition.text()
             ));
         }
     }
-    Unready::No(conditions)
+    Serving::Yes(conditions)
 }
 
 /// Since when a ready object can have been ready in its present form.

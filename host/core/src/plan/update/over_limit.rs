@@ -10,8 +10,8 @@ use crate::ObjectRef;
 ///
 /// While an update goes on, missing objects take the places of the limit first: one of them may be
 /// the object that the update has just deleted. A stopped or paused update has no places. A group
-/// without an outdated object has no update, so it has no limit either; one that is being deleted
-/// may be outdated.
+/// without an outdated object has no update, so it has no limit either. A terminating object counts
+/// as outdated, since nobody knows its revision.
 pub(super) fn over_limit(
     group: &UpdateGroup,
     members: &[Member<'_>],
