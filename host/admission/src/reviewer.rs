@@ -15,7 +15,7 @@ pub struct Target {
     pub webhook: usize,
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reviewed {
     /// The answer.

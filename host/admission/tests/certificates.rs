@@ -141,6 +141,29 @@ fn change_is_due_by_age_and_by_what_others_have() {
 }
 
 #[test]
+fn announced_authority_replaces_one_that_has_ended() {
+    let announced = changed(made(), Change::Announce, NOW + 364 * DAY);
+    let due = |day: i64| announced.due(&names(), Observed::default(), NOW + day * DAY);
+    assert_eq!(due(365), Some(Change::Switch));
+    assert_eq!(due(364 + 365), Some(Change::Replace), "the announced authority has ended too");
+
+    let now = NOW + 365 * DAY;
+    let switched = changed(announced.clone(), Change::Switch, now);
+    let serving = switched.serving().certificate();
+    assert!(is_trusted(&announced.bundle(), serving, NAME, now));
+    assert_eq!(switched.due(&names(), Observed::default(), now), None);
+}
+
+#[test]
+fn certificate_for_the_same_names_in_another_order_is_not_renewed() {
+    let names = ["a.svc".to_owned(), "b.svc".to_owned()];
+    let certificates = Certificates::make(&names, Lifetimes::default(), NOW).unwrap();
+    let reversed = ["b.svc".to_owned(), "a.svc".to_owned(), "a.svc".to_owned()];
+    assert_eq!(certificates.due(&reversed, Observed::default(), NOW), None);
+    assert_eq!(certificates.due(&names[..1], Observed::default(), NOW), Some(Change::RenewServing));
+}
+
+#[test]
 fn certificate_that_ends_with_its_authority_is_not_renewed_again_and_again() {
     let days = Lifetimes::of_days(1);
     let certificates = Certificates::make(&names(), days, NOW).unwrap();

@@ -22,6 +22,16 @@ impl KubeArguments {
         Kube { kubeconfig: self.kubeconfig.clone(), context: self.context.clone(), instance: None }
     }
 
+    /// The flags that choose the same API server, for a command line to show.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let kubeconfig = self.kubeconfig.as_ref().map(|path| path.display().to_string());
+        [("--kubeconfig", kubeconfig), ("--context", self.context.clone())]
+            .into_iter()
+            .filter_map(|(flag, value)| Some([flag.to_owned(), value?]))
+            .flatten()
+            .collect()
+    }
+
     /// Connects, for commands that read no Secret.
     ///
     /// # Errors

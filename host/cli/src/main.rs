@@ -98,8 +98,9 @@ enum Command {
     History(history::Arguments),
     /// Return a primary to a stored revision, as the user of the kubeconfig.
     ///
-    /// The command shows the difference and the managers of the changed fields, and then replaces
-    /// the stored fields. It cannot check who wrote a revision: use --dry-run to look first.
+    /// The command shows the difference and the managers of the changed fields. It cannot check who
+    /// wrote a revision, so it replaces the stored fields only with --to-revision; without it the
+    /// command changes nothing and shows the command line that does.
     Undo(undo::Arguments),
     /// Delete all Modules and wait until the host has removed its finalizers. Their objects stay.
     Uninstall(uninstall::Arguments),

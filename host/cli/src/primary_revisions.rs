@@ -44,6 +44,11 @@ impl PrimaryArguments {
         let namespace = self.namespace.as_deref().unwrap_or_else(|| cluster.default_namespace());
         PrimaryName { kind: &self.kind, namespace, name: &self.name }
     }
+
+    /// The arguments that choose the same API server.
+    pub(crate) fn kube(&self) -> &KubeArguments {
+        &self.kube
+    }
 }
 
 /// A primary as a user names it.

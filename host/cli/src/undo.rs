@@ -1,4 +1,7 @@
 //! `innkeeper undo`: returns a primary to a stored revision, as the user of the kubeconfig.
+//!
+//! Others than the host can store revisions, and the command cannot tell. So it writes only if the
+//! user names the revision.
 
 mod field_managers;
 
@@ -9,12 +12,13 @@ use similar::TextDiff;
 
 use self::field_managers::managers_of_changes;
 use crate::document::Yaml;
+use crate::kube::KubeArguments;
 use crate::out::{self, Page};
 use crate::primary_revisions::{
     Change, PrimaryArguments, PrimaryName, RevisionList, StoredRevision, of_user,
 };
 
-/// The field manager of the change. It is none of the host: the user decides.
+/// The field manager of the change. Not a manager of the host, since the user decides.
 const FIELD_MANAGER: &str = "innkeeper-undo";
 
 /// Lines of context around a difference.
@@ -25,11 +29,12 @@ const CONTEXT_LINES: usize = 3;
 pub(crate) struct Arguments {
     #[command(flatten)]
     primary: PrimaryArguments,
-    /// Number of the revision, as `innkeeper history` shows it [default: the newest revision that
-    /// differs from the present primary].
+    /// Number of the revision to return to, as `innkeeper history` shows it. Without it the command
+    /// changes nothing: it shows the newest revision that differs from the present primary, and the
+    /// command line that returns to it.
     #[arg(long, value_name = "NUMBER")]
     to_revision: Option<i64>,
-    /// Only show the difference, and have the API server check the change.
+    /// Change nothing: show the difference, and have the API server check the change.
     #[arg(long)]
     dry_run: bool,
 }
@@ -43,11 +48,31 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     runtime.block_on(async {
         let cluster = arguments.primary.connect().await?;
         let (client, named) = (cluster.host(), arguments.primary.named(&cluster));
-        let undo = Undo::plan(&client, named, arguments.to_revision).await?;
-        out::page(&undo.difference()?)?;
-        let dry_run = if arguments.dry_run { DryRun::Yes } else { DryRun::No };
-        out::line(undo.send(&client, dry_run).await?)
+        out::page(&answer(&client, named, arguments).await?)
     })
+}
+
+/// Shows the difference, and sends the change if the user named the revision.
+///
+/// # Errors
+/// If there is no such revision, or the API server refuses a request.
+async fn answer(
+    client: &ApiClient,
+    named: PrimaryName<'_>,
+    arguments: &Arguments,
+) -> anyhow::Result<Page> {
+    let undo = Undo::plan(client, named, arguments.to_revision).await?;
+    let mut page = undo.difference()?;
+    if arguments.dry_run {
+        page.line(undo.send(client, DryRun::Yes).await?);
+    } else if arguments.to_revision.is_some() {
+        page.line(undo.send(client, DryRun::No).await?);
+    }
+    if arguments.to_revision.is_none() {
+        page.line("Nothing has changed: undo writes only with --to-revision. If you want this difference, run");
+        page.line(format_args!("  {}", undo.command_line(named, arguments.primary.kube())?));
+    }
+    Ok(page)
 }
 
 /// A return to a revision.
@@ -125,6 +150,21 @@ impl Undo {
             }),
             Err(error) => Err(of_user(error)),
         }
+    }
+
+    /// The command line that returns the primary to the revision.
+    ///
+    /// # Errors
+    /// If an argument has a NUL character.
+    fn command_line(&self, named: PrimaryName<'_>, kube: &KubeArguments) -> anyhow::Result<String> {
+        let (flags, number) = (kube.flags(), self.revision.number.to_string());
+        let primary = [named.kind, named.name, "--namespace", named.namespace];
+        let words = ["innkeeper", "undo"]
+            .into_iter()
+            .chain(primary)
+            .chain(flags.iter().map(String::as_str))
+            .chain(["--to-revision", &number]);
+        Ok(shlex::try_join(words)?)
     }
 
     fn target(&self) -> String {

@@ -86,7 +86,7 @@ async fn user_returns_a_primary_to_an_earlier_revision() {
     let image = r#".spec.template.spec.containers[name="web"].image"#;
     assert!(history.contains("<present>") && history.contains(image), "{history}");
 
-    // When the user tries an undo, then nothing changes; without the dry run the primary returns.
+    // When the user tries an undo, then nothing changes.
     let tried = call("undo", &["--to-revision", "1", "--dry-run", "-n", "default"]);
     assert!(tried.contains("-      - image: b") && tried.contains("(dry run)"), "{tried}");
     let image = async || {
@@ -94,7 +94,15 @@ async fn user_returns_a_primary_to_an_earlier_revision() {
         deployment["spec"]["template"]["spec"]["containers"][0]["image"].clone()
     };
     assert_eq!(image().await, "b");
-    let undone = call("undo", &[]);
+
+    // When the user gives no number, then nothing changes; the printed command line returns it.
+    let shown = call("undo", &[]);
+    assert!(shown.contains("Nothing has changed"), "{shown}");
+    assert_eq!(image().await, "b");
+    let command_line = shown.lines().last().unwrap().trim();
+    let words: Vec<_> = command_line.split(' ').skip(1).collect();
+    assert!(words.ends_with(&["--to-revision", "1"]), "{command_line}");
+    let undone = done(&words);
     assert!(undone.contains("Deployment default/web returned to revision 1 (web-1)"), "{undone}");
     assert_eq!(image().await, "a");
 }

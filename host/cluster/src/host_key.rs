@@ -33,7 +33,7 @@ pub enum HostKeyError {
     },
     /// The Secret holds no valid key.
     #[error(
-        "the Secret {namespace}/{HOST_KEY_SECRET} holds no key of at least {KEY_BYTES_MIN} bytes as `{MEMBER}`; delete it, and a new one is made"
+        "the Secret {namespace}/{HOST_KEY_SECRET} holds no key of at least {KEY_BYTES_MIN} bytes as `{MEMBER}`; delete it, and the host makes a new one: it then deletes the primary revisions of the old key"
     )]
     Malformed {
         /// The namespace.

@@ -16,10 +16,10 @@ pub(super) fn lanes(which: Which) -> usize {
 
 /// The same on a machine with these cores, and bytes of memory that programs may use if known.
 fn of(which: Which, cores: usize, available: Option<u64>) -> usize {
-    // What one program needs: two tests at once, each with a control plane and a host of 700 MB,
-    // or one test with a node that runs pods.
+    // What one program needs: for each core a test with a control plane and a host, or one test
+    // with a node that runs pods.
     let (most, bytes) = match which {
-        Which::Usual => (2 * cores, 3 * GIB / 2),
+        Which::Usual => (2 * cores, (cores as u64).saturating_mul(3 * GIB / 4)),
         // A node works also while its test waits.
         Which::Ignored => (cores + 1, 2 * GIB),
     };
@@ -46,7 +46,9 @@ mod tests {
         assert_eq!(of(Which::Ignored, 2, Some(20 * GIB)), 3);
         assert_eq!(of(Which::Usual, 2, Some(5 * GIB)), 3);
         assert_eq!(of(Which::Usual, 1, None), 2);
-        assert_eq!(of(Which::Usual, 4, Some(GIB)), 2, "less cannot be");
+        assert_eq!(of(Which::Usual, 8, Some(20 * GIB)), 3, "8 tests in each");
+        assert_eq!(of(Which::Ignored, 8, Some(20 * GIB)), 8, "one test in each");
+        assert_eq!(of(Which::Usual, 4, Some(GIB)), 2, "at least two");
         assert_eq!(of(Which::Usual, 64, None), 8);
     }
 

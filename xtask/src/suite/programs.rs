@@ -87,7 +87,7 @@ fn named(messages: &str) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// What came of programs: the tests in them, and how long each took.
+/// Result of programs: the tests in them, and how long each took.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) counts: TestCounts,

@@ -109,7 +109,7 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// What came of its runs, with the failures.
+    /// Result of its runs, with the failures.
     fn report(&self) -> Vec<String> {
         let bounds = self.seconds.iter().fold((f32::MAX, 0.0_f32), |(least, most), seconds| {
             (least.min(*seconds), most.max(*seconds))

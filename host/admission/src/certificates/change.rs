@@ -3,7 +3,7 @@
 /// The next change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The authority has ended, so no certificate of it is of use: all are made again.
+    /// The authority has ended and no next one is valid: all certificates are made again.
     Replace,
     /// The authority signs another serving certificate.
     RenewServing,

@@ -5,6 +5,8 @@
 //! one until every replica serves a certificate of the new one. Each step is kept in the Secret, so
 //! a restart or another leader goes on where the last one was.
 
+use std::collections::BTreeSet;
+
 use super::change::Change;
 use super::shared::{Certificates, Phase};
 use super::validity::Validity;
@@ -33,11 +35,15 @@ impl Certificates {
     pub fn due(&self, names: &[String], observed: Observed, now: i64) -> Option<Change> {
         let (authority, serving) = (self.authority(), self.serving.validity);
         if authority.ends <= now {
-            return Some(Change::Replace);
+            return Some(match &self.phase {
+                // Configurations may trust the next authority already, and none another one.
+                Phase::Announced { next } if next.validity().ends > now => Change::Switch,
+                _ => Change::Replace,
+            });
         }
         // One that ends with its authority cannot be made to end later.
         let is_old = has_passed(serving, now, 2, 3) && serving.ends < authority.ends;
-        if is_old || self.serving.names != names {
+        if is_old || !is_same_set(&self.serving.names, names) {
             return Some(Change::RenewServing);
         }
         // A clock that was corrected must not stop a change, so only the distance counts.
@@ -55,6 +61,11 @@ impl Certificates {
         };
         is_due.then_some(change)
     }
+}
+
+/// Whether two lists have the same names: their order says nothing.
+fn is_same_set(one: &[String], other: &[String]) -> bool {
+    BTreeSet::from_iter(one) == BTreeSet::from_iter(other)
 }
 
 /// Whether a part of the time of a certificate is over.

@@ -1,3 +1,4 @@
+use clap::{Args as _, FromArgMatches as _};
 use expect_test::expect;
 use serde_json::json;
 
@@ -22,12 +23,20 @@ async fn plan(server: &Server, number: Option<i64>) -> Result<Undo, String> {
     Undo::plan(&server.client(), WEB, number).await.map_err(|error| format!("{error:#}"))
 }
 
+/// What the command prints for these arguments.
+async fn printed(server: &Server, more: &[&str]) -> String {
+    let words = [&["undo", "site", "web"], more].concat();
+    let matches = Arguments::augment_args(clap::Command::new("undo")).get_matches_from(words);
+    let arguments = Arguments::from_arg_matches(&matches).unwrap();
+    answer(&server.client(), WEB, &arguments).await.unwrap().text().to_owned()
+}
+
 async fn send(server: &Server, undo: &Undo, dry_run: DryRun) -> Result<String, String> {
     undo.send(&server.client(), dry_run).await.map_err(|error| format!("{error:#}"))
 }
 
 #[tokio::test]
-async fn undo_returns_to_the_newest_revision_that_differs() {
+async fn newest_revision_that_differs_is_planned_when_no_number_is_given() {
     let server = server().await;
     server.merge("gitops", &json!({"spec": {"template": {"image": "b2"}}})).await;
     server.merge("gitops", &json!({"spec": {"template": {"image": "b"}}})).await;
@@ -50,6 +59,56 @@ async fn undo_returns_to_the_newest_revision_that_differs() {
     assert_eq!(primary["spec"], json!({"size": 2, "template": {"image": "a"}}));
     let managers = primary["metadata"]["managedFields"].to_string();
     assert!(managers.contains(FIELD_MANAGER), "{managers}");
+}
+
+#[tokio::test]
+async fn undo_without_a_number_changes_nothing_and_prints_the_command_line() {
+    let server = server().await;
+    let before = server.primary().await;
+    let shown = printed(&server, &[]).await;
+    let end: Vec<_> = shown.lines().rev().take(2).collect();
+    expect![[r#"
+        [
+            "  innkeeper undo site web --namespace default --to-revision 2",
+            "Nothing has changed: undo writes only with --to-revision. If you want this difference, run",
+        ]
+    "#]].assert_debug_eq(&end);
+    let checked = printed(&server, &["--dry-run"]).await;
+    assert!(checked.contains("would return to revision 2 (web-2) (dry run)"), "{checked}");
+    assert!(checked.ends_with(&format!("{}\n", end[0])), "{checked}");
+    assert_eq!(server.primary().await, before);
+}
+
+#[tokio::test]
+async fn undo_without_a_number_writes_no_revision_of_somebody_else() {
+    let server = server().await;
+    let before = server.primary().await;
+    let data = json!({"spec": {"template": {"image": "forged"}}});
+    server.store(9, "spec.template", &data).await;
+    let shown = printed(&server, &[]).await;
+    assert!(shown.contains("image: forged") && shown.contains("--to-revision 9"), "{shown}");
+    assert_eq!(server.primary().await, before);
+}
+
+#[tokio::test]
+async fn printed_command_line_has_the_flags_of_the_user_as_a_shell_reads_them() {
+    let server = server().await;
+    let shown = printed(&server, &["--kubeconfig", "/my files/kube", "--context", "prod"]).await;
+    let command_line = shown.lines().last().unwrap();
+    assert!(
+        command_line.ends_with(
+            "--namespace default --kubeconfig '/my files/kube' --context prod --to-revision 2"
+        ),
+        "{command_line}"
+    );
+}
+
+#[tokio::test]
+async fn undo_with_a_number_writes_and_prints_no_command_line() {
+    let server = server().await;
+    let shown = printed(&server, &["--to-revision", "1"]).await;
+    assert!(shown.ends_with("Site default/web returned to revision 1 (web-1)\n"), "{shown}");
+    assert_eq!(server.primary().await["spec"]["template"], json!({"image": "old"}));
 }
 
 #[tokio::test]
@@ -127,10 +186,15 @@ async fn revisions_of_a_deleted_primary_are_not_those_of_its_successor() {
 }
 
 #[tokio::test]
-async fn number_that_no_revision_or_several_have_is_refused() {
+async fn number_that_no_revision_has_is_refused() {
     let server = server().await;
     expect!["Site default/web has no revision 8; stored revisions: 3, 2, 1"]
         .assert_eq(&plan(&server, Some(8)).await.unwrap_err());
+}
+
+#[tokio::test]
+async fn number_that_several_revisions_have_is_refused() {
+    let server = server().await;
     let data = json!({"spec": {"size": 1}});
     server.store(5, "spec.size", &data).await;
     let primary = ("example.com/v1", &*server.uid);

@@ -1,4 +1,4 @@
-//! From what the host makes the revisions of a primary.
+//! Input of `of`: whose revisions, and what is stored.
 
 use std::sync::Arc;
 
