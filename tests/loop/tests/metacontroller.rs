@@ -196,7 +196,7 @@ fn workloads() -> Vec<Example> {
             guest: "cat-set",
             given: vec![primary("CatSet", "ctl.enisoc.com", cats)],
             change: new_label.clone(),
-            requests: (6, 13),
+            requests: (7, 14),
         },
         Example {
             guest: "update-strategy",

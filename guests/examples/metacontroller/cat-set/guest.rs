@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use innkeeper_sdk::kinds::{
-    LabelSelector, PersistentVolumeClaim as Claim, Pod, PodTemplate, Volume,
+    ControllerRevision, LabelSelector, PersistentVolumeClaim as Claim, Pod, PodTemplate, Volume,
 };
 use innkeeper_sdk::prelude::*;
-use innkeeper_sdk::{IntoObject as _, Scale, UpdateGroup, read};
+use innkeeper_sdk::{IntoObject as _, RevisionHistory, Scale, UpdateGroup, read};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -74,6 +74,7 @@ impl Reconciler for Guest {
         Describe::reconciler_of::<CatSet>("cat-set", "1.0.0")
             .owns::<Pod>()
             .owns::<Claim>()
+            .owns::<ControllerRevision>()
             .finalizes("")
             .installs(include_str!("crd.json"))
             .manifest()
@@ -104,6 +105,7 @@ impl Reconciler for Guest {
         let mut desired = Desired::new()
             .update_group(UpdateGroup::rolling_recreate("pods").check("Ready"))
             .update_group(UpdateGroup::on_delete("claims"))
+            .revision_history(RevisionHistory::of(["spec.template"]))
             .status(&status);
         for ordinal in ordinals {
             desired = if observed.is_deleting() {
