@@ -13,6 +13,7 @@ pub mod diff;
 pub mod drift;
 pub mod extra_rights;
 pub mod field_fights;
+pub mod field_path;
 pub mod fieldset;
 pub mod finalizer;
 pub mod foreign;

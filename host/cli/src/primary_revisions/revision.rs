@@ -1,5 +1,6 @@
 //! One stored revision, and the change that returns a primary to it.
 
+use innkeeper_core::field_path::{field, remove, separated, set};
 use innkeeper_core::primary_revision::REVISION_FIELD_PATHS_ANNOTATION;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -48,7 +49,7 @@ impl StoredRevision {
     /// Reads a ControllerRevision; `None` for one that the host does not write.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let paths = value["metadata"]["annotations"][REVISION_FIELD_PATHS_ANNOTATION].as_str()?;
-        let field_paths: Vec<String> = paths.split(',').map(str::to_owned).collect();
+        let field_paths = separated(paths);
         if !field_paths.iter().all(|path| is_in_spec(path)) {
             return None;
         }
@@ -71,8 +72,8 @@ impl StoredRevision {
     pub(crate) fn change_of(&self, primary: &Value) -> Change {
         let mut after = primary.clone();
         let change = |path: &String| match field(&self.data, path) {
-            Some(stored) => set(&mut after, path, stored),
-            None => remove(&mut after, path),
+            Some(stored) => replace(&mut after, path, stored),
+            None => removal(&mut after, path),
         };
         let operations = self.field_paths.iter().filter_map(change).collect();
         Change { operations, after }
@@ -83,7 +84,7 @@ impl StoredRevision {
         let mut fields = Value::Object(Map::new());
         for path in &self.field_paths {
             if let Some(value) = field(primary, path) {
-                set(&mut fields, path, value);
+                set(&mut fields, path, value.clone());
             }
         }
         fields
@@ -96,44 +97,35 @@ fn is_in_spec(path: &str) -> bool {
     names.next() == Some(SPEC) && names.all(|name| !name.is_empty())
 }
 
-fn field<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(value, |place, name| place.get(name))
-}
-
 /// Sets a field in an object, and returns the operation that does so.
-fn set(object: &mut Value, path: &str, field: &Value) -> Option<Value> {
-    let mut place = object;
+fn replace(object: &mut Value, path: &str, stored: &Value) -> Option<Value> {
+    if field(object, path) == Some(stored) {
+        return None;
+    }
+    // The operation sets the first member on the path that is no object, with all below it.
+    let mut place: &Value = object;
     let mut pointer = String::new();
     let mut names = path.split('.');
+    let mut existing = None;
     while let Some(name) = names.next() {
         push(&mut pointer, name);
-        let members = place.as_object_mut()?;
-        let is_last = names.clone().next().is_none();
-        let existing = members.get(name);
-        if is_last && existing == Some(field) {
-            return None;
+        existing = place.as_object()?.get(name);
+        match existing {
+            Some(next) if next.is_object() && names.clone().next().is_some() => place = next,
+            _ => break,
         }
-        if is_last || !existing.is_some_and(Value::is_object) {
-            let operation = if existing.is_some() { "replace" } else { "add" };
-            let value = names.rev().fold(field.clone(), |value, name| json!({ name: value }));
-            members.insert(name.to_owned(), value.clone());
-            return Some(json!({"op": operation, "path": pointer, "value": value}));
-        }
-        place = members.get_mut(name)?;
     }
-    None
+    let operation = if existing.is_some() { "replace" } else { "add" };
+    let value = names.rev().fold(stored.clone(), |value, name| json!({ name: value }));
+    set(object, path, stored.clone());
+    Some(json!({"op": operation, "path": pointer, "value": value}))
 }
 
 /// Removes a field from an object, and returns the operation that does so.
-fn remove(object: &mut Value, path: &str) -> Option<Value> {
+fn removal(object: &mut Value, path: &str) -> Option<Value> {
+    remove(object, path)?;
     let mut pointer = String::new();
     path.split('.').for_each(|name| push(&mut pointer, name));
-    let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let mut place = object;
-    for name in parents.split('.').filter(|name| !name.is_empty()) {
-        place = place.get_mut(name)?;
-    }
-    place.as_object_mut()?.remove(name)?;
     Some(json!({"op": "remove", "path": pointer}))
 }
 

@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 
 use super::input::RevisionInput;
 use super::revision::PrimaryRevision;
+use crate::field_path::{field, remove, set};
 use crate::{Object, in_sync, names};
+
+pub(super) use crate::field_path::{joined, separated};
 
 /// The most bytes of fields that the host stores in one `ControllerRevision`.
 pub const REVISION_BYTES_MAX: usize = 256 << 10;
-
-/// Between the paths in the annotation; no path has it.
-const SEPARATOR: &str = ",";
 
 /// How many characters of the digest the name has.
 const NAME_DIGITS: usize = 10;
@@ -70,16 +70,6 @@ impl Content {
     }
 }
 
-/// The text of paths in the annotation.
-pub(super) fn joined(field_paths: &[String]) -> String {
-    field_paths.join(SEPARATOR)
-}
-
-/// Reads the text of paths in the annotation.
-pub(super) fn separated(field_paths: &str) -> Vec<String> {
-    field_paths.split(SEPARATOR).map(str::to_owned).collect()
-}
-
 /// The name of the revision with this digest.
 pub(super) fn name(primary: &str, digest: &str) -> String {
     let digits: String = digest.chars().take(NAME_DIGITS).collect();
@@ -102,33 +92,8 @@ pub fn with_revision(primary: &Object, revision: &PrimaryRevision) -> Object {
     for path in &revision.field_paths {
         match field(&revision.data, path) {
             Some(stored) => set(&mut value, path, stored.clone()),
-            None => remove(&mut value, path),
+            None => drop(remove(&mut value, path)),
         }
     }
     Object { text: value.to_string().into(), ..primary.clone() }
-}
-
-fn field<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.').try_fold(value, |place, name| place.get(name))
-}
-
-/// Sets a field, and makes the objects that it is in.
-fn set(value: &mut Value, path: &str, field: Value) {
-    let mut place = value;
-    for name in path.split('.') {
-        if !place.is_object() {
-            *place = Value::Object(Map::new());
-        }
-        place = &mut place[name];
-    }
-    *place = field;
-}
-
-fn remove(value: &mut Value, path: &str) {
-    let (parents, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let names = parents.split('.').filter(|name| !name.is_empty());
-    let parent = names.into_iter().try_fold(value, |place, name| place.get_mut(name));
-    if let Some(members) = parent.and_then(Value::as_object_mut) {
-        members.remove(name);
-    }
 }
