@@ -38,7 +38,8 @@ pub use values::place_values;
 /// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The steps in order: applies by [`order`](crate::order), then deletes in reverse order.
+    /// The steps in order: deletes of revisions beyond the limit of the history, applies by
+    /// [`order`](crate::order), then deletes in reverse order.
     pub steps: Vec<Step>,
     /// The host deletes or unmerges objects after one more clean round.
     pub prune_pending: bool,
@@ -74,8 +75,10 @@ pub fn plan(input: &Input<'_>) -> Plan {
 
     let mut prune_pending = false;
     let mut pending = Vec::new();
+    let (surplus, mut prunes): (Vec<Step>, Vec<Step>) = plan_prunes(input)
+        .into_iter()
+        .partition(|step| input.desired.surplus_revisions.contains(&step.object_ref));
     if input.complete {
-        let mut prunes = plan_prunes(input);
         prunes.extend(plan_unmerges(input).filter(|step| !unmerged.contains(&step.object_ref)));
         pending = pending_deletion(input, &prunes);
         let clean = input.state.clean
@@ -92,5 +95,7 @@ pub fn plan(input: &Input<'_>) -> Plan {
         }
         steps.append(&mut prunes);
     }
+    // They are first, so that no other step can delay them: each change of the primary adds one.
+    steps.splice(0..0, surplus);
     Plan { steps, prune_pending, pending_deletion: pending, updates }
 }

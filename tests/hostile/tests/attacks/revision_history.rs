@@ -306,6 +306,33 @@ fn spec_that_changes_all_the_time_leaves_no_more_revisions_than_the_limit() {
 }
 
 #[test]
+fn conflict_that_stays_lets_a_history_grow_no_further_than_its_limit() {
+    block_on(async {
+        // Given a primary with an object that somebody else has made.
+        let arena = Arena::start(&[child_definition()]).await;
+        let attack = Attack::new("history", &colored(1, &echo())).has_all_rights();
+        for object in attack.objects() {
+            arena.apply(&object).await;
+            if object["kind"] == "Namespace" && object["metadata"]["name"] == "attack-history" {
+                let theirs = json!({"apiVersion": "x.example.com/v1", "kind": "Child",
+                    "metadata": {"name": "a", "namespace": "attack-history"}});
+                arena.apply(&theirs).await;
+            }
+        }
+        arena.primary_says("history", "Synced", "False", "Conflict").await;
+
+        // When its spec changes again and again, then the host stores no more of its states.
+        for number in 0..50 {
+            change(&arena, &format!("{number:03}")).await;
+            let revisions = revisions(&arena).await;
+            assert_eq!(stored(&revisions)[0].1, format!("{number:03}"));
+            assert!(revisions.len() <= 3, "{number}: {:?}", stored(&revisions));
+        }
+        arena.primary_says("history", "Synced", "False", "Conflict").await;
+    });
+}
+
+#[test]
 fn guest_that_fails_only_for_an_earlier_primary_has_no_problem() {
     let garbage = format!("(i32.store8 (i32.const {OUTCOME_AT}) (i32.const 0))");
     for (what, code) in
