@@ -140,6 +140,22 @@ fn object_that_the_earlier_revision_lacks_is_created_as_desired_now() {
 }
 
 #[test]
+fn object_whose_new_body_the_server_refused_proves_its_revision() {
+    let group = json!({"name": "pods", "method": "RollingInPlace", "maxUnavailable": 1});
+    let mut case = pods(&["a", "b"], "new", &group);
+    case.applied(&json!([desired_object("Pod", "a", &json!({"image": "old"}))]), |_| {});
+    case.rejected_as_immutable("spec.image is immutable");
+    assert_eq!(over_limit(&case), ["b"]);
+    let old = pods(&["a", "b"], "old", &group);
+    assert_eq!(substituted(&mut case, &old), (1, 0));
+    assert_eq!(created(&case), [("b".to_owned(), "old".to_owned())]);
+
+    let mut never_made = pods(&["a", "b"], "new", &group);
+    never_made.rejected_as_immutable("spec.image is immutable");
+    assert!(over_limit(&never_made).is_empty());
+}
+
+#[test]
 fn object_that_is_being_deleted_proves_its_revision() {
     let group = rolling(1);
     let mut case = update(&group, &[("a", "bad")]);
