@@ -65,13 +65,14 @@ pub fn plan(input: &Input<'_>) -> Plan {
         })
         .collect();
     same_object::skip(&mut steps, &input.desired.objects, input.lookups);
-    let updates = update::limit(&mut steps, input);
+    let mut updates = update::limit(&mut steps, input);
     let unmerged: BTreeSet<ObjectRef> = steps
         .iter()
         .filter(|step| matches!(step.action, Action::Unmerge { .. }))
         .map(|step| step.object_ref.clone())
         .collect();
     hold_back(&mut steps, &input.desired.objects);
+    update::keep_creates(&mut updates, &steps);
 
     let mut prune_pending = false;
     let mut pending = Vec::new();

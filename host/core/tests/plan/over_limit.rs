@@ -59,6 +59,14 @@ fn missing_objects_take_slots_in_the_order_of_the_document() {
 }
 
 #[test]
+fn object_whose_create_a_conflict_holds_back_is_not_over_the_limit() {
+    let mut case = update(&rolling(1), &[("b", "old")]);
+    assert_eq!(over_limit(&case), ["c", "d"]);
+    case.foreign("Pod", "a", &json!([]));
+    assert!(over_limit(&case).is_empty());
+}
+
+#[test]
 fn object_deleted_by_the_update_is_created_as_desired_now() {
     assert!(
         over_limit(&update(&rolling(1), &[("a", "new"), ("c", "old"), ("d", "old")])).is_empty()
