@@ -267,7 +267,7 @@ fn text_of_others_is_no_revision() {
 }
 
 #[test]
-fn changed_annotation_or_number_is_repaired_and_an_unsigned_revision_is_not_used() {
+fn changed_digest_or_impossible_number_is_repaired_and_an_unsigned_revision_is_not_used() {
     let mut history = history_of(&["spec"], 2, image("a"));
     history.write();
     history.change(image("b"));

@@ -236,7 +236,7 @@ fn revision_that_a_tenant_writes_is_never_used() {
 }
 
 #[test]
-fn revision_that_a_tenant_changes_is_repaired_and_its_content_cannot_change() {
+fn digest_and_impossible_number_of_a_tenant_are_repaired_and_content_cannot_change() {
     block_on(async {
         let arena = with_children(&colored(1, &echo())).await;
         change(&arena, "bbb").await;
