@@ -38,8 +38,8 @@ pub use values::place_values;
 /// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The steps in order: deletes of revisions beyond the limit of the history, applies by
-    /// [`order`](crate::order), then deletes in reverse order.
+    /// The steps in order: applies by [`order`](crate::order), then deletes in reverse order. The
+    /// deletes of revisions beyond the limit of a history follow the applies of its revisions.
     pub steps: Vec<Step>,
     /// The host deletes or unmerges objects after one more clean round.
     pub prune_pending: bool,
@@ -96,7 +96,12 @@ pub fn plan(input: &Input<'_>) -> Plan {
         }
         steps.append(&mut prunes);
     }
-    // They are first, so that no other step can delay them: each change of the primary adds one.
-    steps.splice(0..0, surplus);
+    // They follow the revisions at once, so that no other step delays them: each change adds one.
+    let is_revision = |step: &Step| {
+        step.desired_index.is_some()
+            && surplus.iter().any(|one| one.object_ref.kind == step.object_ref.kind)
+    };
+    let after = steps.iter().rposition(is_revision).map_or(0, |last| last + 1);
+    steps.splice(after..after, surplus);
     Plan { steps, prune_pending, pending_deletion: pending, updates }
 }
