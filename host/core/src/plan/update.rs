@@ -49,9 +49,9 @@ pub(super) fn keep_creates(updates: &mut [UpdateProgress], steps: &[Step]) {
         return;
     }
     let creates = steps.iter().filter(|step| matches!(step.action, Action::Create));
-    let created: BTreeSet<&ObjectRef> = creates.map(|step| &step.object_ref).collect();
+    let object_refs: BTreeSet<&ObjectRef> = creates.map(|step| &step.object_ref).collect();
     for update in updates {
-        update.over_limit.retain(|object_ref| created.contains(object_ref));
+        update.over_limit.retain(|object_ref| object_refs.contains(object_ref));
     }
 }
 
