@@ -40,6 +40,9 @@ pub struct DesiredState {
     pub update_groups: Vec<UpdateGroup>,
     /// Which fields of the primary the host stores.
     pub revision_history: Option<RevisionHistory>,
+    /// Revisions of the primary beyond the limit of its history: the host deletes them, whatever
+    /// becomes of the other objects.
+    pub surplus_revisions: BTreeSet<ObjectRef>,
 }
 
 impl DesiredState {
@@ -96,7 +99,8 @@ impl DesiredState {
             .map(|reference| with_namespace(reference, manifest, primary))
             .collect();
         let revision_history = desired.revision_history.clone();
-        Ok(Self { objects, keep, update_groups, revision_history })
+        let surplus_revisions = BTreeSet::new();
+        Ok(Self { objects, keep, update_groups, revision_history, surplus_revisions })
     }
 
     /// Adds objects that the host desires in addition to those of the guest.

@@ -38,7 +38,8 @@ pub use values::place_values;
 /// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The steps in order: applies by [`order`](crate::order), then deletes in reverse order.
+    /// The steps in order: applies by [`order`](crate::order), then deletes in reverse order. The
+    /// deletes of revisions beyond the limit of a history follow the applies of its revisions.
     pub steps: Vec<Step>,
     /// The host deletes or unmerges objects after one more clean round.
     pub prune_pending: bool,
@@ -64,18 +65,21 @@ pub fn plan(input: &Input<'_>) -> Plan {
         })
         .collect();
     same_object::skip(&mut steps, &input.desired.objects, input.lookups);
-    let updates = update::limit(&mut steps, input);
+    let mut updates = update::limit(&mut steps, input);
     let unmerged: BTreeSet<ObjectRef> = steps
         .iter()
         .filter(|step| matches!(step.action, Action::Unmerge { .. }))
         .map(|step| step.object_ref.clone())
         .collect();
     hold_back(&mut steps, &input.desired.objects);
+    update::keep_creates(&mut updates, &steps);
 
     let mut prune_pending = false;
     let mut pending = Vec::new();
+    let (surplus, mut prunes): (Vec<Step>, Vec<Step>) = plan_prunes(input)
+        .into_iter()
+        .partition(|step| input.desired.surplus_revisions.contains(&step.object_ref));
     if input.complete {
-        let mut prunes = plan_prunes(input);
         prunes.extend(plan_unmerges(input).filter(|step| !unmerged.contains(&step.object_ref)));
         pending = pending_deletion(input, &prunes);
         let clean = input.state.clean
@@ -92,5 +96,12 @@ pub fn plan(input: &Input<'_>) -> Plan {
         }
         steps.append(&mut prunes);
     }
+    // They follow the revisions at once, so that no other step delays them: each change adds one.
+    let is_revision = |step: &Step| {
+        step.desired_index.is_some()
+            && surplus.iter().any(|one| one.object_ref.kind == step.object_ref.kind)
+    };
+    let after = steps.iter().rposition(is_revision).map_or(0, |last| last + 1);
+    steps.splice(after..after, surplus);
     Plan { steps, prune_pending, pending_deletion: pending, updates }
 }

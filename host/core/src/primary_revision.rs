@@ -42,6 +42,8 @@ pub struct PrimaryRevisions {
     pub desired: Vec<DesiredObject>,
     /// Stored revisions that the host must not delete although they are not desired.
     pub keep: BTreeSet<Reference>,
+    /// Stored revisions beyond the limit of the history. The host has made each as it is.
+    pub surplus: BTreeSet<ObjectRef>,
     /// The genuine earlier revisions among the desired ones, newest first.
     pub earlier: Vec<PrimaryRevision>,
     /// Why the present state is not stored, for the Event [`REVISION_TOO_LARGE`].
@@ -77,13 +79,14 @@ pub fn of(input: &RevisionInput<'_>) -> PrimaryRevisions {
         stored.retain(|one| one.object_ref.key.name() != name);
         desired.push(desired_object(input, &name, number, &content, &digest));
     }
-    stored.truncate(usize::try_from(input.history.limit).unwrap_or(usize::MAX));
+    let limit = usize::try_from(input.history.limit).unwrap_or(usize::MAX);
+    let surplus = stored.drain(limit.min(stored.len())..).map(|one| one.object_ref).collect();
     desired.extend(stored.iter().map(|one| {
         let name = one.object_ref.key.name();
         desired_object(input, name, one.number.max(1), &one.content, &one.digest)
     }));
     let earlier = stored.into_iter().filter(|one| one.is_signed).map(Stored::revision).collect();
-    PrimaryRevisions { desired, keep: BTreeSet::new(), earlier, not_stored }
+    PrimaryRevisions { desired, keep: BTreeSet::new(), surplus, earlier, not_stored }
 }
 
 impl PrimaryRevisions {
@@ -93,6 +96,9 @@ impl PrimaryRevisions {
     /// [`InvalidDesired::Duplicate`] if the guest desires one of them itself.
     pub fn add_to(&self, desired: &mut DesiredState) -> Result<(), InvalidDesired> {
         desired.keep.extend(self.keep.iter().cloned());
+        // The host alone decides how many it stores, not the guest.
+        desired.keep.retain(|kept| self.surplus.iter().all(|one| one.reference() != *kept));
+        desired.surplus_revisions.clone_from(&self.surplus);
         desired.add(self.desired.clone())
     }
 }

@@ -14,6 +14,10 @@ use tokio::sync::watch;
 /// The number of guests that run at the same time: the operator requires at least two.
 const PERMITS: usize = 2;
 
+/// The number of guests that stay warm. Each reserves 4 GiB of addresses, of which a process that
+/// starts hundreds of labs has too few for the default.
+const WARM_GUESTS: u32 = 32;
+
 /// Why a lab cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -108,6 +112,7 @@ fn engine(cache: CodeCache) -> Result<Engine, LabError> {
         .interruption(Interruption::Fuel)
         .compile(Compile::InProcess)
         .permits(PERMITS)
+        .guests(WARM_GUESTS)
         .cache(cache)
         .build()?;
     Ok(engine)

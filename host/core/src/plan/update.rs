@@ -11,11 +11,14 @@ mod over_limit;
 mod progress;
 mod proof;
 
+use std::collections::BTreeSet;
+
 use innkeeper_contract::UpdateGroup;
 
 use super::input::Input;
 use super::skip_reason::SkipReason;
 use super::step::{Action, Step};
+use crate::ObjectRef;
 use budget::Decision;
 use member::{Member, MemberState};
 
@@ -37,6 +40,19 @@ pub(super) fn limit(steps: &mut [Step], input: &Input<'_>) -> Vec<UpdateProgress
         return Vec::new();
     }
     input.desired.update_groups.iter().map(|group| limit_group(group, steps, input)).collect()
+}
+
+/// Leaves of the objects over the limits only those that the plan creates: of one that a conflict
+/// holds back, no earlier form is needed.
+pub(super) fn keep_creates(updates: &mut [UpdateProgress], steps: &[Step]) {
+    if updates.iter().all(|update| update.over_limit.is_empty()) {
+        return;
+    }
+    let creates = steps.iter().filter(|step| matches!(step.action, Action::Create));
+    let object_refs: BTreeSet<&ObjectRef> = creates.map(|step| &step.object_ref).collect();
+    for update in updates {
+        update.over_limit.retain(|object_ref| object_refs.contains(object_ref));
+    }
 }
 
 fn limit_group(group: &UpdateGroup, steps: &mut [Step], input: &Input<'_>) -> UpdateProgress {

@@ -59,6 +59,14 @@ fn missing_objects_take_slots_in_the_order_of_the_document() {
 }
 
 #[test]
+fn object_whose_create_a_conflict_holds_back_is_not_over_the_limit() {
+    let mut case = update(&rolling(1), &[("b", "old")]);
+    assert_eq!(over_limit(&case), ["c", "d"]);
+    case.foreign("Pod", "a", &json!([]));
+    assert!(over_limit(&case).is_empty());
+}
+
+#[test]
 fn object_deleted_by_the_update_is_created_as_desired_now() {
     assert!(
         over_limit(&update(&rolling(1), &[("a", "new"), ("c", "old"), ("d", "old")])).is_empty()
@@ -137,6 +145,22 @@ fn object_that_the_earlier_revision_lacks_is_created_as_desired_now() {
     assert_eq!(substituted(&mut case, &old), (1, 0));
     let images = [("b", "old"), ("d", "new")];
     assert_eq!(created(&case), images.map(|(name, image)| (name.to_owned(), image.to_owned())));
+}
+
+#[test]
+fn object_whose_new_body_the_server_refused_proves_its_revision() {
+    let group = json!({"name": "pods", "method": "RollingInPlace", "maxUnavailable": 1});
+    let mut case = pods(&["a", "b"], "new", &group);
+    case.applied(&json!([desired_object("Pod", "a", &json!({"image": "old"}))]), |_| {});
+    case.rejected_as_immutable("spec.image is immutable");
+    assert_eq!(over_limit(&case), ["b"]);
+    let old = pods(&["a", "b"], "old", &group);
+    assert_eq!(substituted(&mut case, &old), (1, 0));
+    assert_eq!(created(&case), [("b".to_owned(), "old".to_owned())]);
+
+    let mut never_made = pods(&["a", "b"], "new", &group);
+    never_made.rejected_as_immutable("spec.image is immutable");
+    assert!(over_limit(&never_made).is_empty());
 }
 
 #[test]

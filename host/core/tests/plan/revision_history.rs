@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use innkeeper_contract::{Kind, RevisionHistory};
-use innkeeper_core::desired::{DesiredState, InvalidDesired};
+use innkeeper_core::desired::{DesiredObject, DesiredState, InvalidDesired};
+use innkeeper_core::plan::Action;
 use innkeeper_core::primary_revision::{
     self, PrimaryRevisions, REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION,
     RevisionInput, with_revision,
@@ -14,7 +15,7 @@ use innkeeper_core::{Object, ObjectRef, order};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::case::{Case, case, entry};
+use crate::case::{Case, case, deployment, entry};
 
 /// A primary, and the `ControllerRevisions` that exist for it.
 struct History {
@@ -74,16 +75,32 @@ impl History {
     /// Lets the host write what it desires, and prune the rest.
     fn write(&mut self) {
         let desired = self.revisions().desired;
-        self.stored = desired
-            .iter()
-            .map(|one| {
-                let mut value = one.body.clone();
-                value["metadata"]["uid"] = "r1".into();
-                value["metadata"]["managedFields"] = json!([{"manager": "innkeeper/podroute/u1",
-                    "operation": "Apply", "fieldsV1": entry(&one.body)}]);
-                value
-            })
-            .collect();
+        self.stored = desired.iter().map(written).collect();
+    }
+
+    /// Plans with a conflict that stays, after a round with a problem, and lets the host write. The
+    /// guest keeps all revisions.
+    fn write_despite_a_conflict(&mut self, complete: bool) {
+        let mut case = case(&json!([deployment(1)]));
+        case.foreign("Deployment", "a", &json!([]));
+        (case.complete, case.state.clean) = (complete, false);
+        for one in &self.stored {
+            case.put_as(&kind(), one);
+        }
+        let stored = case.live.iter().skip(1).map(|(object_ref, _)| object_ref.reference());
+        case.desired_state.keep.extend(stored.collect::<Vec<_>>());
+        self.revisions().add_to(&mut case.desired_state).unwrap();
+        for step in case.plan().steps {
+            match (step.action, step.desired_index) {
+                (Action::Create, Some(index)) => {
+                    self.stored.push(written(&case.desired_state.objects[index]));
+                }
+                (Action::Delete { uid }, _) => {
+                    self.stored.retain(|one| one["metadata"]["uid"] != *uid);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Changes the spec, and lets the host write.
@@ -110,6 +127,15 @@ impl History {
         let is_it = |one: &&mut Value| one["data"]["spec"]["image"] == image;
         self.stored.iter_mut().find(is_it).unwrap()
     }
+}
+
+/// A revision as the host has written it.
+fn written(desired: &DesiredObject) -> Value {
+    let mut value = desired.body.clone();
+    value["metadata"]["uid"] = value["metadata"]["name"].clone();
+    value["metadata"]["managedFields"] = json!([{"manager": "innkeeper/podroute/u1",
+        "operation": "Apply", "fieldsV1": entry(&desired.body)}]);
+    value
 }
 
 fn image(image: &str) -> Value {
@@ -188,6 +214,19 @@ fn earlier_states_stay_up_to_the_limit_newest_first() {
 }
 
 #[test]
+fn history_keeps_its_limit_despite_a_conflict_that_stays() {
+    for complete in [true, false] {
+        let mut history = history_of(&["spec"], 2, image("0"));
+        for number in 1..=50 {
+            history.spec = image(&number.to_string());
+            history.write_despite_a_conflict(complete);
+            assert_eq!(history.stored.len(), number.min(3), "{complete} {number}");
+        }
+        assert_eq!(lines(&history.images()), ["50 50", "49 49", "48 48"]);
+    }
+}
+
+#[test]
 fn returned_state_gets_the_highest_number() {
     let mut history = history_of(&["spec"], 2, image("a"));
     history.write();
@@ -228,7 +267,7 @@ fn text_of_others_is_no_revision() {
 }
 
 #[test]
-fn changed_annotation_or_number_is_repaired_and_an_unsigned_revision_is_not_used() {
+fn changed_digest_or_impossible_number_is_repaired_and_an_unsigned_revision_is_not_used() {
     let mut history = history_of(&["spec"], 2, image("a"));
     history.write();
     history.change(image("b"));

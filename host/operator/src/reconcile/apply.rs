@@ -89,9 +89,10 @@ impl Apply<'_> {
         let mut attempted = BTreeSet::new();
         for step in &plan.steps {
             let writes = !matches!(step.action, Action::Skip(_));
-            let deletes = matches!(step.action, Action::Delete { .. } | Action::Unmerge { .. });
-            // Nothing is deleted while a desired object is not applied: it may be the replacement.
-            if deletes && (postpones || applied.rerun || !applied.problems.is_empty()) {
+            let prunes = matches!(step.action, Action::Delete { .. } | Action::Unmerge { .. })
+                && !desired.surplus_revisions.contains(&step.object_ref);
+            // No object is pruned while a desired one is not applied: it may be the replacement.
+            if prunes && (postpones || applied.rerun || !applied.problems.is_empty()) {
                 applied.skipped += 1;
                 continue;
             }

@@ -236,7 +236,7 @@ fn revision_that_a_tenant_writes_is_never_used() {
 }
 
 #[test]
-fn revision_that_a_tenant_changes_is_repaired_and_its_content_cannot_change() {
+fn digest_and_impossible_number_of_a_tenant_are_repaired_and_content_cannot_change() {
     block_on(async {
         let arena = with_children(&colored(1, &echo())).await;
         change(&arena, "bbb").await;
@@ -302,6 +302,33 @@ fn spec_that_changes_all_the_time_leaves_no_more_revisions_than_the_limit() {
         let revisions = revisions(&arena).await;
         let newest = stored(&revisions);
         assert_eq!((revisions.len(), newest[0].1), (3, "099"), "{newest:?}");
+    });
+}
+
+#[test]
+fn conflict_that_stays_lets_a_history_grow_no_further_than_its_limit() {
+    block_on(async {
+        // Given a primary with an object that somebody else has made.
+        let arena = Arena::start(&[child_definition()]).await;
+        let attack = Attack::new("history", &colored(1, &echo())).has_all_rights();
+        for object in attack.objects() {
+            arena.apply(&object).await;
+            if object["kind"] == "Namespace" && object["metadata"]["name"] == "attack-history" {
+                let theirs = json!({"apiVersion": "x.example.com/v1", "kind": "Child",
+                    "metadata": {"name": "a", "namespace": "attack-history"}});
+                arena.apply(&theirs).await;
+            }
+        }
+        arena.primary_says("history", "Synced", "False", "Conflict").await;
+
+        // When its spec changes again and again, then the host stores no more of its states.
+        for number in 0..50 {
+            change(&arena, &format!("{number:03}")).await;
+            let revisions = revisions(&arena).await;
+            assert_eq!(stored(&revisions)[0].1, format!("{number:03}"));
+            assert!(revisions.len() <= 3, "{number}: {:?}", stored(&revisions));
+        }
+        arena.primary_says("history", "Synced", "False", "Conflict").await;
     });
 }
 

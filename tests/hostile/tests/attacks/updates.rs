@@ -119,7 +119,7 @@ fn group_that_recreates_deletes_no_object_of_others_no_data_and_not_its_primary(
 }
 
 #[test]
-fn group_with_one_object_in_two_versions_deletes_it_never() {
+fn group_with_one_object_in_two_versions_never_deletes_it() {
     block_on(async {
         // Given a guest that desires one object in two versions, which differ.
         let autoscaler = |version: &str, replicas: u32| {

@@ -159,6 +159,15 @@ impl<'a> Member<'a> {
         matches!(self.state, MemberState::Current(_))
     }
 
+    /// Whether it exists, and the host may have applied it as it was desired before.
+    pub(super) fn may_be_outdated(&self) -> bool {
+        match self.state {
+            MemberState::Outdated { .. } | MemberState::Terminating => true,
+            MemberState::Rejected(_) => self.live.is_some(),
+            _ => false,
+        }
+    }
+
     /// Whether an update would change it.
     pub(super) fn is_outdated(&self) -> bool {
         matches!(self.state, MemberState::Outdated { .. })

@@ -11,16 +11,14 @@ use crate::ObjectRef;
 /// While an update goes on, missing objects take the places of the limit first: one of them may be
 /// the object that the update has just deleted. A stopped or paused update has no places. A group
 /// without an outdated object has no update, so it has no limit either. A terminating object counts
-/// as outdated, since nobody knows its revision.
+/// as outdated, since nobody knows its revision, and so does one whose desired body the server
+/// refused.
 pub(super) fn over_limit(
     group: &UpdateGroup,
     members: &[Member<'_>],
     decision: &Decision,
 ) -> Vec<ObjectRef> {
-    let may_be_outdated = |member: &Member<'_>| {
-        member.is_outdated() || matches!(member.state, MemberState::Terminating)
-    };
-    if !group.method.is_rolling() || !members.iter().any(may_be_outdated) {
+    if !group.method.is_rolling() || !members.iter().any(Member::may_be_outdated) {
         return Vec::new();
     }
     let is_missing = |member: &&Member<'_>| matches!(member.state, MemberState::Missing);
