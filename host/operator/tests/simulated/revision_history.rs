@@ -411,7 +411,7 @@ fn fields_that_are_too_large_are_not_stored_and_updates_go_on() {
 }
 
 #[test]
-fn revision_that_a_tenant_changes_is_repaired_and_a_forged_one_is_not_used() {
+fn digest_that_a_tenant_changes_is_repaired_and_a_forged_revision_is_not_used() {
     block_on(async {
         // Given a paused change.
         let mut group = group("RollingInPlace");
