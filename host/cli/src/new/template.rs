@@ -202,6 +202,7 @@ const SDK_GO: Files = sdk!["sdk-go":
     "guest/object_option.go",
     "guest/observed.go",
     "guest/read.go",
+    "guest/revision_history.go",
     "guest/template_hash.go",
     "guest/update_group.go",
     "guest/value_source.go",
