@@ -16,7 +16,7 @@ const PERMITS: usize = 2;
 
 /// The number of guests that stay warm. Each reserves 4 GiB of addresses, of which a process that
 /// starts hundreds of labs has too few for the default.
-const WARM_GUESTS: u32 = 32;
+const WARM_GUESTS: u32 = 96;
 
 /// Why a lab cannot start.
 #[derive(Debug, thiserror::Error)]

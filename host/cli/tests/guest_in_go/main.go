@@ -73,7 +73,7 @@ var cases = map[string]func(*guest.Context) (any, error){
 	},
 	"read": func(c *guest.Context) (any, error) {
 		sizes := []int{}
-		for range 50 {
+		for range 20 {
 			one, err := guest.Get[configMap](c, configMapKind, "default", "large")
 			if err != nil {
 				return nil, err
@@ -86,7 +86,7 @@ var cases = map[string]func(*guest.Context) (any, error){
 		}
 		_, missing := guest.Get[configMap](c, configMapKind, "default", "none")
 		_, undeclared := guest.Get[configMap](c, secretKind, "default", "large")
-		return []any{sizes[49], len(all), fmt.Sprint(missing), fmt.Sprint(undeclared)}, nil
+		return []any{sizes[19], len(all), fmt.Sprint(missing), fmt.Sprint(undeclared)}, nil
 	},
 	"wait": func(c *guest.Context) (any, error) {
 		begun, now := time.Now(), c.Now()
