@@ -82,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let module = module::take(&mut given, &arguments.file)?;
     let of_module = module.as_ref().and_then(GivenModule::parameters);
     let (parameters, guest) = arguments.parameters.resolve_or(of_module, &opened.guest)?;
+    let guest = module.as_ref().map_or(guest.clone(), |module| guest.with_limits(module.limits()));
     let manifest = guest.manifest();
     let now = arguments.now.unwrap_or_else(Timestamp::now);
     let primary = choose(&given, &manifest.primary, arguments.primary.as_deref())?;

@@ -62,6 +62,11 @@ impl GivenModule {
         (!parameters.is_null()).then(|| (parameters.clone(), place()))
     }
 
+    /// What a call of the guest may use.
+    pub(super) fn limits(&self) -> Limits {
+        self.spec.limits
+    }
+
     /// What the Module allows its guest.
     pub(super) fn grants(&self) -> Grants<'_> {
         Grants {
