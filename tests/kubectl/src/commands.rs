@@ -309,7 +309,7 @@ pub const COMMANDS: &[&str] = &[
     "delete pod lone --grace-period=0 --force",
     "delete configmap kept --wait=false",
     "get configmap kept -o 'jsonpath={.metadata.deletionTimestamp}'",
-    "wait --for=delete configmap/kept --timeout=5s",
+    "wait --for=delete configmap/kept --timeout=1s",
     "patch configmap kept --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
     "wait --for=delete configmap/kept --timeout=20s",
     "delete -f several.yaml --wait=false --ignore-not-found",

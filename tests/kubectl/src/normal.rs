@@ -22,6 +22,8 @@ static REPLACED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d \+0000", "TIME"),
         // A client that is asked to end a watch does not always know that it was.
         (r"(?m)^[EWI]\d{4} .*very short watch.*\n", ""),
+        // At the end of its time it may begin its watch once more before it notices the end.
+        (r#"(?m)^[EWI]\d{4} .*"Failed to watch" err="context deadline exceeded".*\n"#, ""),
         (r"10\.96\.\d+\.\d+", "ADDRESS"),
         (r"127\.0\.0\.1:\d+", "SERVER"),
         // The folders of `kubectl diff`, and the time of its files.
@@ -81,5 +83,15 @@ mod tests {
         assert_eq!(names.normal(uid), "uid: UID-0");
         assert_eq!(names.normal(&uid.replace("01", "02")), "uid: UID-1");
         assert_eq!(names.normal(uid), "uid: UID-0");
+    }
+
+    #[test]
+    fn watch_that_begins_at_the_end_of_its_time_is_left_out() {
+        let line = "E1123 17:53:22.750930  26584 reflector.go:204] \"Failed to watch\" \
+                    err=\"context deadline exceeded\" type=\"x\"\n";
+        let end = "error: timed out waiting for the condition";
+        assert_eq!(Names::default().normal(&format!("{line}{end}")), end);
+        let refused = line.replace("context deadline exceeded", "forbidden");
+        assert!(Names::default().normal(&refused).contains("forbidden"));
     }
 }
