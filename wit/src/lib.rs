@@ -10,7 +10,9 @@
 //! | `observed` | argument of `reconcile` | [`Observed`] |
 //! | `observed-object`, `observed-list` | `cluster.get`, `cluster.list` | [`ObservedObject`], [`ObservedList`] |
 //! | `desired` | `complete`, `partial` | [`Desired`] |
-//! | `failure` | `failed` | [`Failure`] |
+//! | `failure` | `failed` of `reconcile` | [`Failure`] |
+//! | `review-request` | argument of `review` | [`ReviewRequest`] |
+//! | `verdict` | `decided` | [`Verdict`] |
 //!
 //! # Compatibility
 //!
@@ -25,10 +27,14 @@ mod kind;
 mod kind_parameter;
 mod manifest;
 mod observed;
+mod policy_manifest;
+mod review_request;
 mod revision_history;
+mod rule_match;
 mod selector;
 mod update_group;
 mod value_source;
+mod verdict;
 
 pub use condition::{Condition, ConditionStatus, Event, EventType};
 pub use desired::{Desired, DesiredObject, Policy, Reference};
@@ -37,17 +43,25 @@ pub use kind::{Kind, Scope};
 pub use kind_parameter::{KindName, KindParameter, KindRole};
 pub use manifest::{Manifest, OwnedKind};
 pub use observed::{Observed, ObservedList, ObservedObject, Readiness, ReadinessState, Unapplied};
+pub use policy_manifest::{
+    MatchCondition, Operation, PolicyKind, PolicyManifest, PolicyRule, RuleScope, SideEffects,
+};
+pub use review_request::{GroupVersionKind, GroupVersionResource, ReviewRequest, User};
 pub use revision_history::RevisionHistory;
 pub use selector::{LabelRequirement, PrimarySelector, SelectorOperator, ValueRequirement};
 pub use update_group::{IntOrPercent, StatusCheck, UpdateGroup, UpdateMethod};
 pub use value_source::{ValueSource, ValueSourceKind};
+pub use verdict::{Cause, Verdict};
 
 /// Version of the contract's functions, as in `innkeeper:guest@0.1.0`.
 pub const VERSION: &str = "0.1.0";
 
 /// Version of the contract's documents. An addition to a document raises it and leaves [`VERSION`],
 /// so that components name the same functions as before.
-pub const DOCUMENTS_VERSION: &str = "0.1.2";
+pub const DOCUMENTS_VERSION: &str = "0.1.3";
 
-/// The interface that a guest exports.
+/// The interface that a guest exports to reconcile a kind.
 pub const RECONCILER_INTERFACE: &str = "innkeeper:guest/reconciler@0.1.0";
+
+/// The interface that a guest exports to review admission requests.
+pub const POLICY_INTERFACE: &str = "innkeeper:guest/policy@0.1.0";

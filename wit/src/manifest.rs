@@ -1,9 +1,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Kind, KindParameter, PrimarySelector};
+use crate::{Kind, KindParameter, PolicyManifest, PrimarySelector};
 
 /// The manifest of a guest: the document that `describe` returns.
+///
+/// A guest reconciles a kind (`primary`), reviews admission requests (`policy`), or does both. What
+/// is about primaries and their objects needs `primary`.
 ///
 /// It grants nothing: RBAC of the module's ServiceAccount decides what the module may do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,8 +21,11 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// The kind that the guest reconciles. The host calls `reconcile` for each object of it that
-    /// the Module selects.
-    pub primary: Kind,
+    /// the Module selects. Default: none, for a guest that only has a `policy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    // Without `null`, so that the member has the type of earlier versions.
+    #[cfg_attr(feature = "schema", schemars(with = "Kind"))]
+    pub primary: Option<Kind>,
     /// Which objects of the primary kind the guest reconciles; all if left out. The Module can
     /// narrow the selection further, and not widen it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +35,7 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owned: Vec<OwnedKind>,
     /// Other kinds that the guest reads by `cluster.get` and `cluster.list`. The host watches them,
-    /// and runs the guest again when an answer changes.
+    /// and reconciles again when an answer changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Kind>,
     /// CustomResourceDefinitions (`apiextensions.k8s.io/v1`) that the host installs if
@@ -60,6 +66,17 @@ pub struct Manifest {
     /// at most 8; only with `parametersSchema`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kind_parameters: Vec<KindParameter>,
+    /// The admission requests that the guest reviews. The host calls `review` for each if the
+    /// Module has `policy` too. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyManifest>,
+}
+
+impl Manifest {
+    /// Returns whether the guest reviews requests and reconciles nothing.
+    pub fn is_policy_only(&self) -> bool {
+        self.primary.is_none() && self.policy.is_some()
+    }
 }
 
 /// A kind of which a guest creates objects, or into whose objects it merges fields. It may be the

@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use innkeeper_contract::{DOCUMENTS_VERSION, Desired, Failure, Manifest};
+use innkeeper_contract::{DOCUMENTS_VERSION, Desired, Failure, Kind, Manifest, Verdict};
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Documents from guests to the host; the other documents go from the host to guests.
-const GIVEN_BY_GUESTS: &[&str] = &["manifest.json", "desired.json", "failure.json"];
+const GIVEN_BY_GUESTS: &[&str] = &["manifest.json", "desired.json", "failure.json", "verdict.json"];
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -210,6 +211,21 @@ fn examples_of_each_release_show_every_member_and_deserialize() {
         read::<Manifest>(&of("manifest.json"));
         read::<Desired>(&of("desired.json"));
         read::<Failure>(&of("failure.json"));
+        if here("released").join(&version).join("schema/verdict.json").exists() {
+            read::<Verdict>(&of("verdict.json"));
+        }
+    }
+}
+
+#[test]
+fn every_released_manifest_still_has_a_primary() {
+    for version in releases() {
+        let example = here("released").join(&version).join("examples/manifest.json");
+        let manifest = Manifest::deserialize(json(&example)).unwrap();
+        let primary = manifest.primary.as_ref().map(Kind::resource);
+        assert_eq!(primary.as_deref(), Some("examples.example.com"), "since {version}");
+        let written = serde_json::to_value(&manifest).unwrap();
+        assert_eq!(written["primary"]["kind"], "Example", "since {version}");
     }
 }
 

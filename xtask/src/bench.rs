@@ -8,13 +8,26 @@ use crate::command::{cargo, root, run as run_command};
 use crate::guests;
 use crate::progress::Steps;
 
+/// The argument that asks for the figures of admission only.
+const ADMISSION: &str = "--admission";
+
 /// Measures the host on a control plane of its own, then the sandbox against native code and
-/// with 100 modules.
+/// with 100 modules, then admission. With `--admission` first, only admission: the arguments after
+/// it are those of its bench.
 ///
 /// # Errors
 /// The first step that fails.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut steps = Steps::new(4);
+    if let Some((ADMISSION, rest)) =
+        arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
+    {
+        let mut steps = Steps::new(3);
+        steps.next("guests");
+        guests::build(&root(), Some(&["required-labels", "binding-limit"]))?;
+        steps.end("built");
+        return admission(&mut steps, rest);
+    }
+    let mut steps = Steps::new(6);
     steps.next("guests");
     guests::build(&root(), None)?;
     steps.end("built");
@@ -24,15 +37,36 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     steps.end("built");
 
     steps.next("the host on a control plane (about 5 min)");
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let mut bench = cargo(&["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"]);
-    bench.args(arguments).env("INNKEEPER_BIN", target.join("release/innkeeper"));
+    bench.args(arguments).env("INNKEEPER_BIN", program());
     run_command(&mut bench)?;
     steps.end("measured");
 
     steps.next("the sandbox against native code, and 100 modules (about 6 min the first time)");
     run_command(&mut cargo(&["bench", "--package", "innkeeper-sandbox"]))?;
     steps.end("measured");
+    admission(&mut steps, &[])
+}
+
+/// Measures the admission server under load, and what a review costs in the host.
+fn admission(steps: &mut Steps, arguments: &[String]) -> Result<()> {
+    steps.next("admission under load (about 10 min the first time)");
+    let packages = ["--package", "innkeeper-cli", "--package", "innkeeper-admission-load"];
+    run_command(cargo(&["build", "--release", "--bins"]).args(packages))?;
+    let load = program().with_file_name("admission-load");
+    let mut load = std::process::Command::new(load);
+    run_command(load.args(arguments).env("INNKEEPER_BIN", program()))?;
+    steps.end("measured");
+
+    steps.next("what a review costs in the host (about 3 min the first time)");
+    run_command(&mut cargo(&["bench", "--package", "innkeeper-operator", "--bench", "reviews"]))?;
+    steps.end("measured");
     Ok(())
+}
+
+/// The release build of the host.
+fn program() -> PathBuf {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join("release/innkeeper")
 }

@@ -3,7 +3,8 @@
 //! What is built is what the workspace `guests` says: every package with a `cdylib` library
 //! is a component of the package's name, every example that is a `cdylib` one of the
 //! example's name, and every `guests/testing/*.wat` one of the file's name; and every folder of
-//! `guests/examples` that is of another language (see [`languages`]).
+//! `guests/examples` that is of another language (see [`languages`]). Policies of Kubewarden, the
+//! examples of the workspace `guests/kubewarden`, stay core modules.
 
 mod componentize;
 mod inputs;
@@ -24,6 +25,9 @@ const CONFIG_MAP_BYTES: u64 = 1024 * 1024;
 
 /// The SDKs of other languages, of which no component of Rust has anything.
 const OTHER_SDKS: [&str; 3] = ["sdk-go", "sdk-py", "sdk-ts"];
+
+/// The workspace of Kubewarden policies, below that of the guests.
+const KUBEWARDEN: &str = "kubewarden";
 
 /// A guest that has been built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,6 +187,8 @@ enum Source {
     Example { package: String, example: String },
     /// A component written as text.
     Text { name: String, file: PathBuf },
+    /// A `cdylib` example of the workspace of Kubewarden policies, which stays a core module.
+    Policy { example: String },
     /// A guest in another language.
     Script(languages::Script),
 }
@@ -191,7 +197,7 @@ impl Source {
     fn name(&self) -> &str {
         match self {
             Self::Library { package, .. } => package,
-            Self::Example { example, .. } => example,
+            Self::Example { example, .. } | Self::Policy { example } => example,
             Self::Text { name, .. } => name,
             Self::Script(script) => &script.name,
         }
@@ -204,33 +210,40 @@ impl Source {
     }
 }
 
-/// All components that there are, in the order of their names.
-fn discover(guests: &Path) -> Result<Vec<Source>> {
+/// The packages and their `cdylib` targets of a workspace.
+fn libraries(workspace: &Path) -> Result<Vec<(String, PackageTarget)>> {
     let mut cargo = command::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
-    let output = cargo.current_dir(guests).output().context("cannot run `cargo metadata`")?;
+    let output = cargo.current_dir(workspace).output().context("cannot run `cargo metadata`")?;
     if !output.status.success() {
         bail!(
             "`cargo metadata` failed in {}:\n{}",
-            guests.display(),
+            workspace.display(),
             String::from_utf8_lossy(&output.stderr)
         );
     }
     let metadata: Metadata = serde_json::from_slice(&output.stdout)
         .context("`cargo metadata` gave something unreadable")?;
+    let targets = metadata.packages.into_iter().flat_map(|package| {
+        let name = package.name;
+        package.targets.into_iter().map(move |target| (name.clone(), target))
+    });
+    let is_library =
+        |(_, target): &(_, PackageTarget)| target.crate_types.iter().any(|one| one == "cdylib");
+    Ok(targets.filter(is_library).collect())
+}
 
+/// All components that there are, in the order of their names.
+fn discover(guests: &Path) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
-    for package in metadata.packages {
-        for target in package.targets {
-            if !target.crate_types.iter().any(|one| one == "cdylib") {
-                continue;
-            }
-            let package = package.name.clone();
-            sources.push(if target.kind.iter().any(|kind| kind == "example") {
-                Source::Example { package, example: target.name }
-            } else {
-                Source::Library { package, library: target.name }
-            });
-        }
+    for (package, target) in libraries(guests)? {
+        sources.push(if target.kind.iter().any(|kind| kind == "example") {
+            Source::Example { package, example: target.name }
+        } else {
+            Source::Library { package, library: target.name }
+        });
+    }
+    for (_, target) in libraries(&guests.join(KUBEWARDEN))? {
+        sources.push(Source::Policy { example: target.name });
     }
     let texts = guests.join("testing");
     if texts.is_dir() {
@@ -298,7 +311,14 @@ fn compile(
     // A cargo call each: one for all would unite their features, and with them what each
     // of two guests exports (see the feature `component` of podroute).
     let mut examples_built = Vec::new();
-    let build = |what: &[&str]| cargo_build(guests, toolchain, &target_dir, what, jobs);
+    let build_in =
+        |folder: &Path, what: &[&str]| cargo_build(folder, toolchain, &target_dir, what, jobs);
+    let build = |what: &[&str]| build_in(guests, what);
+    let mut policies_built = false;
+    // As for every library, the file has underscores.
+    let example_file = |example: &str| {
+        release.join("examples").join(format!("{}.wasm", example.replace('-', "_")))
+    };
     for (index, source) in stale.iter().enumerate() {
         if jobs.is_some() {
             // Its cargo is quiet.
@@ -315,8 +335,14 @@ fn compile(
                     build(&["--package", package, "--examples"])?;
                     examples_built.push(package.clone());
                 }
-                // As for every library, the file has underscores.
-                release.join("examples").join(format!("{}.wasm", example.replace('-', "_")))
+                example_file(example)
+            }
+            Source::Policy { example } => {
+                if !std::mem::replace(&mut policies_built, true) {
+                    build_in(&guests.join(KUBEWARDEN), &["--examples"])?;
+                }
+                componentize::copy(&example_file(example), &componentize::path(out, example))?;
+                continue;
             }
             Source::Text { name, file } => {
                 componentize::text(file, &componentize::path(out, name))?;
@@ -399,11 +425,35 @@ mod tests {
     fn guests_are_found_in_all_languages() {
         let sources = discover(&command::root().join("guests")).unwrap();
         assert!(sources.contains(&library("podroute")), "{sources:?}");
+        let policy = Source::Policy { example: "kubewarden-labels".to_owned() };
+        assert!(sources.contains(&policy), "{sources:?}");
         let others: Vec<_> = sources.iter().filter_map(Source::other_folder).collect();
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/cron-go")));
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/labels-js")));
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/quota-py")));
         assert!(others.iter().any(|folder| folder.ends_with("guests/examples/pages-ts")));
+    }
+
+    #[test]
+    fn readme_of_the_guests_has_a_row_for_each_folder_with_a_package() {
+        let guests = command::root().join("guests");
+        let readme = std::fs::read_to_string(guests.join("README.md")).unwrap();
+        let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with("| ")).collect();
+        let mut packages = 0;
+        for prefix in ["", "examples/"] {
+            for entry in guests.join(prefix).read_dir().unwrap() {
+                let folder = entry.unwrap();
+                let marks = ["Cargo.toml", "go.mod", "package.json", "requirements.txt"];
+                if !marks.iter().any(|mark| folder.path().join(mark).is_file()) {
+                    continue;
+                }
+                let name = format!("`{prefix}{}`", folder.file_name().to_str().unwrap());
+                let has_row = |row: &&str| row.split(" | ").next().unwrap().contains(&name);
+                assert!(rows.iter().any(has_row), "guests/README.md has no row for {name}");
+                packages += 1;
+            }
+        }
+        assert!(packages > 20, "{packages} packages");
     }
 
     #[test]

@@ -71,9 +71,11 @@ enum Task {
     /// Run all checks: format, lints, tests of host and guests, also on a real control plane. Or
     /// repeat chosen tests on a busy machine
     Test(suite::Repeat),
-    /// Measure the figures of docs/benchmarks.md: the host on a control plane, then the sandbox
+    /// Measure the figures of docs/benchmarks.md: the host on a control plane, then the sandbox,
+    /// then admission
     Bench {
-        /// Flags for the benchmark of the host: --resources, --samples, --swaps
+        /// Flags for the benchmark of the host: --resources, --samples, --swaps. Or --admission
+        /// and flags for that of admission: --rounds, --seconds, --policies, --bindings
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

@@ -12,6 +12,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use innkeeper_contract::{
     DOCUMENTS_VERSION, Desired, Failure, Manifest, Observed, ObservedList, ObservedObject,
+    ReviewRequest, Verdict,
 };
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 
@@ -141,6 +142,8 @@ fn documents() -> Result<BTreeMap<String, String>> {
         document::<Observed>("observed", Direction::ToGuest)?,
         document::<ObservedObject>("observed-object", Direction::ToGuest)?,
         document::<ObservedList>("observed-list", Direction::ToGuest)?,
+        document::<ReviewRequest>("review-request", Direction::ToGuest)?,
+        document::<Verdict>("verdict", Direction::FromGuest)?,
     ]
     .into_iter()
     .map(Ok)

@@ -168,6 +168,7 @@ impl Suite {
             for failure in &self.failures {
                 say(&format!("  {failure}"));
             }
+            self.disk.scarce().iter().for_each(|line| say(&format!("  {line}")));
         }
         say("");
         let counts = self.tests.counts;

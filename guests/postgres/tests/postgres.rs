@@ -451,7 +451,7 @@ fn the_crd_has_the_names_of_the_original() {
     assert_eq!(crd["metadata"]["name"], "postgresqls.exp.wheel.jp");
     assert_eq!(crd["spec"]["names"]["singular"], "postgresql");
     assert_eq!(crd["spec"]["names"]["shortNames"], json!(["pg"]));
-    assert_eq!(Guest::describe().primary.version(), "v1");
+    assert_eq!(Guest::describe().primary.unwrap().version(), "v1");
     assert_eq!(crd["spec"]["names"]["kind"], "PostgreSQL");
     assert_eq!(crd["spec"]["scope"], "Namespaced");
     let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];

@@ -5,7 +5,17 @@ package guest
 import "encoding/json"
 
 // DocumentsVersion is the version of the documents of the contract.
-const DocumentsVersion = "0.1.2"
+const DocumentsVersion = "0.1.3"
+
+// A field at fault.
+type Cause struct {
+	// Path of the field, for example `spec.containers[0].image`. Default: none.
+	Field string `json:"field,omitempty"`
+	// What is wrong with it.
+	Message string `json:"message"`
+	// Reason for programs, such as `FieldValueInvalid`. Default: none.
+	Reason string `json:"reason,omitempty"`
+}
 
 // A condition of the primary, as a guest returns it.
 type Condition struct {
@@ -126,6 +136,26 @@ type Failure struct {
 	Status any `json:"status,omitempty"`
 }
 
+// A kind in one version of its group.
+type GroupVersionKind struct {
+	// API group; empty for the core group.
+	Group string `json:"group"`
+	// Kind, CamelCase and singular.
+	Kind string `json:"kind"`
+	// Version of the group.
+	Version string `json:"version"`
+}
+
+// A resource in one version of its group.
+type GroupVersionResource struct {
+	// API group; empty for the core group.
+	Group string `json:"group"`
+	// Resource as in URLs, lower case and plural.
+	Resource string `json:"resource"`
+	// Version of the group.
+	Version string `json:"version"`
+}
+
 // A number of objects: itself, or a percentage of others.
 type IntOrPercent = any
 
@@ -184,6 +214,9 @@ type LabelRequirement struct {
 
 // The manifest of a guest: the document that `describe` returns.
 //
+// A guest reconciles a kind (`primary`), reviews admission requests (`policy`), or does both. What
+// is about primaries and their objects needs `primary`.
+//
 // It grants nothing: RBAC of the module's ServiceAccount decides what the module may do.
 type Manifest struct {
 	// CustomResourceDefinitions (`apiextensions.k8s.io/v1`) that the host installs if
@@ -211,11 +244,14 @@ type Manifest struct {
 	// JSON Schema of `parameters` of the Module. Default: none, and the host rejects a Module with
 	// parameters. Limits: drafts 2020-12, 2019-09 and 7; at most 256 KiB.
 	ParametersSchema any `json:"parametersSchema,omitempty"`
+	// The admission requests that the guest reviews. The host calls `review` for each if the
+	// Module has `policy` too. Default: none.
+	Policy *PolicyManifest `json:"policy,omitempty"`
 	// The kind that the guest reconciles. The host calls `reconcile` for each object of it that
-	// the Module selects.
-	Primary Kind `json:"primary"`
+	// the Module selects. Default: none, for a guest that only has a `policy`.
+	Primary Kind `json:"primary,omitzero"`
 	// Other kinds that the guest reads by `cluster.get` and `cluster.list`. The host watches them,
-	// and runs the guest again when an answer changes.
+	// and reconciles again when an answer changes.
 	Reads []Kind `json:"reads,omitempty"`
 	// Seconds after which the host reconciles every primary again even if nothing changed; 0 for
 	// never. `resyncPeriod` of the Module overrides it. Default: never.
@@ -226,6 +262,16 @@ type Manifest struct {
 	// Version of the guest, for people. Default: none. Limits: a semantic version such as `1.2.0`,
 	// of at most 128 characters.
 	Version string `json:"version,omitempty"`
+}
+
+// A condition in CEL, the expression language of Kubernetes.
+type MatchCondition struct {
+	// The expression, which gives a bool. It has the variables `object`, `oldObject`, `request`
+	// and `authorizer`. Limits: 1 to 4,096 bytes.
+	Expression string `json:"expression"`
+	// Name of the condition, for people. Limits: a qualified name such as `not-a-lease` or
+	// `example.com/not-a-lease`, which no other condition has.
+	Name string `json:"name"`
 }
 
 // The observed state: the argument of `reconcile`.
@@ -260,6 +306,20 @@ type ObservedObject struct {
 	// Whether the object is ready, by the rules of kstatus.
 	Readiness Readiness `json:"readiness"`
 }
+
+// What a request does to its object.
+type Operation string
+
+const (
+	// The request creates the object.
+	OperationCreate Operation = "CREATE"
+	// The request changes the object.
+	OperationUpdate Operation = "UPDATE"
+	// The request deletes the object.
+	OperationDelete Operation = "DELETE"
+	// The request opens a connection, as `kubectl exec` does. Policies do not review it.
+	OperationConnect Operation = "CONNECT"
+)
 
 // A kind of which a guest creates objects, or into whose objects it merges fields. It may be the
 // primary's.
@@ -300,6 +360,51 @@ const (
 	// holds back the creates in its namespace; that of a cluster-scoped object, all creates.
 	PolicyIndependent Policy = "independent"
 )
+
+// What a policy may do to a request.
+type PolicyKind string
+
+const (
+	// Allow or deny it.
+	PolicyKindValidate PolicyKind = "Validate"
+	// Allow or deny it, and change its object.
+	PolicyKindMutate PolicyKind = "Mutate"
+)
+
+// The requests that a policy reviews, and what it may do to them.
+//
+// It grants nothing: `policy` of the Module switches the policy on, and can narrow or replace what
+// stands here.
+type PolicyManifest struct {
+	// Whether the policy only decides, or also changes objects.
+	Kind PolicyKind `json:"kind"`
+	// Conditions in CEL that the API server evaluates before it calls the host; all must hold.
+	// Limits: at most 16.
+	MatchConditions []MatchCondition `json:"matchConditions,omitempty"`
+	// Whether the API server calls the policy again after another one changed the object. Limits:
+	// only with the kind `Mutate`.
+	Reinvocation bool `json:"reinvocation,omitempty"`
+	// The requests that the policy reviews: those that match one of the rules. Limits: 1 to 32;
+	// `policy.rules` of the Module replaces them.
+	Rules []PolicyRule `json:"rules"`
+	// What a review does apart from its verdict: always nothing.
+	SideEffects SideEffects `json:"sideEffects,omitempty"`
+}
+
+// Requests by resource and operation: a request matches if it matches each member.
+type PolicyRule struct {
+	// API groups. The empty text is the core group, `*` stands for all groups. Limits: 1 to 32.
+	Groups []string `json:"groups"`
+	// Operations. Limits: 1 to 3, each once, not `CONNECT`.
+	Operations []Operation `json:"operations"`
+	// Resources as in URLs, with the subresource if there is one: `pods`, `deployments/scale`,
+	// `*`. Limits: 1 to 64.
+	Resources []string `json:"resources"`
+	// Which objects, by their scope. Default: `All`.
+	Scope RuleScope `json:"scope,omitempty"`
+	// Versions of the groups. Default: all versions.
+	Versions []string `json:"versions,omitempty"`
+}
 
 // Which objects are selected: all members must hold.
 type PrimarySelector struct {
@@ -354,6 +459,45 @@ type Reference struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
+// The request to review: the argument of `review`.
+//
+// It has no identifier of the request and no time: the same request gives the same document.
+type ReviewRequest struct {
+	// Whether this is no request of a client: the host reviews an existing object as if it were
+	// created now. `user` is empty then.
+	Background bool `json:"background"`
+	// Whether the API server stores nothing.
+	DryRun bool `json:"dryRun"`
+	// Kind of the objects, in the version of the rule.
+	Kind GroupVersionKind `json:"kind"`
+	// Name of the object; empty if the API server is to generate it.
+	Name string `json:"name"`
+	// Namespace of the object; empty for a cluster-scoped object.
+	Namespace string `json:"namespace"`
+	// The object of the request, without `metadata.managedFields`; values of a Secret are
+	// digests. `null` for `DELETE`.
+	Object json.RawMessage `json:"object"`
+	// The object as it is stored, without `metadata.managedFields`; values of a Secret are
+	// digests. `null` for `CREATE`.
+	OldObject json.RawMessage `json:"oldObject"`
+	// What the request does to the object.
+	Operation Operation `json:"operation"`
+	// Options of the operation, for example `CreateOptions`.
+	Options json.RawMessage `json:"options,omitempty"`
+	// `parameters` of the Module, validated against `parametersSchema` of the manifest.
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+	// Kind as the client sent it, if it differs from `kind`.
+	RequestKind *GroupVersionKind `json:"requestKind,omitempty"`
+	// Resource as the client sent it, if it differs from `resource`.
+	RequestResource *GroupVersionResource `json:"requestResource,omitempty"`
+	// Resource of the request, in the version of the rule.
+	Resource GroupVersionResource `json:"resource"`
+	// Subresource of the request, such as `scale` or `status`. Default: none.
+	Subresource string `json:"subresource,omitempty"`
+	// Who sent the request.
+	User User `json:"user"`
+}
+
 // Which fields of the primary the host stores, and how many earlier states of them.
 //
 // The host stores each state in a `ControllerRevision` that the primary owns, so the manifest has
@@ -368,6 +512,18 @@ type RevisionHistory struct {
 	// How many earlier states stay stored, from 1 to 10. Default: 2.
 	Limit int64 `json:"limit,omitempty"`
 }
+
+// The objects of a rule, by their scope.
+type RuleScope string
+
+const (
+	// All objects.
+	RuleScopeAll RuleScope = "All"
+	// Objects in a namespace.
+	RuleScopeNamespaced RuleScope = "Namespaced"
+	// Cluster-scoped objects, Namespaces included.
+	RuleScopeCluster RuleScope = "Cluster"
+)
 
 // The scope of a kind.
 type Scope string
@@ -391,6 +547,14 @@ const (
 	SelectorOperatorExists SelectorOperator = "Exists"
 	// Nothing of this key.
 	SelectorOperatorDoesNotExist SelectorOperator = "DoesNotExist"
+)
+
+// What a review does apart from its verdict.
+type SideEffects string
+
+const (
+	// Nothing.
+	SideEffectsNone SideEffects = "None"
 )
 
 // A condition in `status.conditions` of an object.
@@ -469,6 +633,18 @@ const (
 	UpdateMethodRollingRecreate UpdateMethod = "RollingRecreate"
 )
 
+// Who sent a request, as the API server authenticated it.
+type User struct {
+	// What else the authenticator knows.
+	Extra map[string][]string `json:"extra"`
+	// Groups of the user.
+	Groups []string `json:"groups"`
+	// Identifier that no other user has at any time; empty if there is none.
+	UID string `json:"uid"`
+	// Name, for example `system:serviceaccount:shop:deployer`.
+	Username string `json:"username"`
+}
+
 // A requirement on one annotation or field.
 type ValueRequirement struct {
 	// The annotation, or the path of the field.
@@ -505,3 +681,30 @@ const (
 	// A `ConfigMap`.
 	ValueSourceKindConfigMap ValueSourceKind = "ConfigMap"
 )
+
+// What a policy decides about a request: the document of the outcome `decided`.
+type Verdict struct {
+	// Whether the policy allows the request. It is required, so that an empty document allows
+	// nothing.
+	Allowed bool `json:"allowed"`
+	// Annotations of the API server's audit event. Limits: 16 of 1,024 bytes; the host cuts the
+	// rest.
+	AuditAnnotations map[string]string `json:"auditAnnotations,omitempty"`
+	// The fields at fault. Limits: the host leaves out those after the first 32.
+	Causes []Cause `json:"causes,omitempty"`
+	// HTTP status of the denial. The host takes the default for a number beyond the limits.
+	// Default: 403.
+	Code *int64 `json:"code,omitempty"`
+	// Why the policy denies the request, and what to do, for its user. Limits: the host cuts it
+	// after 4,096 bytes.
+	Message string `json:"message,omitempty"`
+	// The whole object as the API server is to store it. Default: no change. Limits: only of a
+	// policy of the kind `Mutate` that allows the request, and not for `DELETE`.
+	Object any `json:"object,omitempty"`
+	// Reason of the denial for programs: one of Kubernetes' words, such as `Forbidden` or
+	// `Invalid`. Default: `Forbidden`.
+	Reason string `json:"reason,omitempty"`
+	// Lines that the client shows to its user, whether the policy allows the request or denies it.
+	// Limits: 16 lines of 256 bytes; the host cuts the rest.
+	Warnings []string `json:"warnings,omitempty"`
+}

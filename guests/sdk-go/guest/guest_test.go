@@ -1,6 +1,7 @@
 package guest_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -100,6 +101,12 @@ func TestDesiredStateHasObjectsStatusConditionsAndEvents(t *testing.T) {
 	equal(t, result.Desired.Events[0].Type, guest.EventTypeWarning)
 	equal(t, result.Desired.Keep[0].Name, "old")
 	equal(t, *result.Desired.RequeueAfterSeconds, 2)
+}
+
+func TestManifestHasNoPrimaryWhenNoneIsNamed(t *testing.T) {
+	text, err := json.Marshal(guest.Manifest{Name: "labels"})
+	equal(t, err, nil)
+	equal(t, string(text), `{"name":"labels"}`)
 }
 
 func TestDeletedPrimaryIsFinalized(t *testing.T) {

@@ -75,6 +75,13 @@ class Manifest(unittest.TestCase):
         with self.assertRaisesRegex(fastjsonschema.JsonSchemaException, "onwed"):
             conforms("manifest", {**manifest, "onwed": []})
 
+    def test_run_is_refused_when_the_manifest_names_no_primary(self) -> None:
+        policy = guest(lambda context, observed: complete())
+        del policy.manifest["primary"]
+        conforms("manifest", policy.manifest)
+        with self.assertRaisesRegex(AssertionError, "names no primary"):
+            run(policy, object={"metadata": {"name": "hello"}})
+
 
 class Outcomes(unittest.TestCase):
     def test_complete_outcome_has_all_that_was_added(self) -> None:

@@ -60,6 +60,9 @@ export function run<P extends KubeObject, Q>(guest: Guest<P, Q>, state: State<P,
   const { owned = [], objects = [], notReady = {}, now = new Date('2026-01-01T00:00:00Z') } = state;
   conforms('manifest', guest.manifest);
   const manifest = withKinds(guest.manifest, state.parameters);
+  if (manifest.primary === undefined) {
+    throw new Error('the manifest names no primary: the guest reconciles nothing');
+  }
   const { apiVersion, kind } = manifest.primary;
   const primary = { apiVersion, kind, ...state.primary };
   const withReadiness = (object: KubeObject) => ({
@@ -202,7 +205,8 @@ function fakeHost(
   lines: Line[],
 ): Host {
   const owned = (manifest.owned ?? []).map((one) => one.kind);
-  const declared = [manifest.primary, ...(manifest.reads ?? []), ...owned];
+  const primary = manifest.primary === undefined ? [] : [manifest.primary];
+  const declared = [...primary, ...(manifest.reads ?? []), ...owned];
   const of = ({ apiVersion, kind }: Kind<KubeObject>, namespace: string) => {
     if (!declared.some((one) => one.apiVersion === apiVersion && one.kind === kind)) {
       throw new Undeclared(`${kind}: the manifest does not declare the kind; add it to reads`);

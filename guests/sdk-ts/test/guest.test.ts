@@ -55,7 +55,7 @@ function reconciled(body: Body, more: Partial<State<Greeting, Parameters>> = {})
 test('manifest has all that was described', () => {
   const { manifest } = guest(() => complete());
   conforms('manifest', manifest);
-  assert.equal(manifest.primary.scope, 'Cluster');
+  assert.equal(manifest.primary?.scope, 'Cluster');
   assert.deepEqual(manifest.owned?.[1], { kind: SERVICE.document(), optional: true });
   assert.deepEqual(manifest.reads, [SECRET.document()]);
   assert.deepEqual([manifest.finalizer, manifest.resyncSeconds], ['', 60]);
@@ -64,6 +64,14 @@ test('manifest has all that was described', () => {
 test('manifest is invalid when it has an unknown member', () => {
   const { manifest } = guest(() => complete());
   assert.throws(() => conforms('manifest', { ...manifest, onwed: [] }), /additional/);
+});
+
+test('run is refused when the manifest names no primary', () => {
+  const { manifest, reconcile } = guest(() => complete());
+  const { primary: _, ...policy } = manifest;
+  const primary = { metadata: { name: 'hello' }, spec: { text: 'Good day' } };
+  conforms('manifest', policy);
+  assert.throws(() => run({ manifest: policy, reconcile }, { primary }), /names no primary/);
 });
 
 test('complete outcome has all that was added', () => {

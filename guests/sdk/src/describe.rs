@@ -1,8 +1,10 @@
-use innkeeper_contract::{LabelRequirement, SelectorOperator, ValueRequirement};
+use innkeeper_contract::{LabelRequirement, PolicyKind, SelectorOperator, ValueRequirement};
 use serde_json::Value;
 
 use crate::kinds::LabelSelector;
-use crate::{KindParameter, KindRole, Labels, Manifest, OwnedKind, PrimarySelector, Resource};
+use crate::{
+    DescribePolicy, KindParameter, KindRole, Labels, Manifest, OwnedKind, PrimarySelector, Resource,
+};
 
 /// Builds a [`Manifest`]: the kinds that the guest uses, and how the host runs it.
 ///
@@ -33,7 +35,7 @@ impl Describe {
         let manifest = Manifest {
             name: name.to_owned(),
             version: version.to_owned(),
-            primary: P::kind(),
+            primary: Some(P::kind()),
             owned: Vec::new(),
             reads: Vec::new(),
             crds: Vec::new(),
@@ -43,8 +45,54 @@ impl Describe {
             parameters_schema: None,
             kind_parameters: Vec::new(),
             selector: None,
+            policy: None,
         };
         Self { manifest }
+    }
+
+    /// Starts the manifest of a guest that allows or denies requests. `name` and `version` are for
+    /// people.
+    pub fn validating_policy(name: &str, version: &str) -> DescribePolicy {
+        DescribePolicy::new(name, version, PolicyKind::Validate)
+    }
+
+    /// Starts the manifest of a guest that allows or denies requests, and changes their objects.
+    /// `name` and `version` are for people.
+    pub fn mutating_policy(name: &str, version: &str) -> DescribePolicy {
+        DescribePolicy::new(name, version, PolicyKind::Mutate)
+    }
+
+    /// Adds a policy to a guest that reconciles: the rules of its manifest and the kinds that it
+    /// reads. The schema of the parameters is that of the reconciler, if it has one. Export the
+    /// guest with `export!(reconciler: R, reviewer: P)`.
+    ///
+    /// ```
+    /// use innkeeper_sdk::{Describe, RequestRule, kind};
+    ///
+    /// kind!(Web, "example.com/v1", "webs");
+    ///
+    /// let policy = Describe::validating_policy("web", "1.0.0").rule(RequestRule::of::<Web>());
+    /// let manifest = Describe::reconciler_of::<Web>("web", "1.0.0")
+    ///     .and_policy(policy.manifest())
+    ///     .manifest();
+    /// assert!(manifest.primary.is_some() && manifest.policy.is_some());
+    /// ```
+    pub fn and_policy(mut self, policy: Manifest) -> Self {
+        self.manifest.policy = policy.policy;
+        if self.manifest.parameters_schema.is_none() {
+            self.manifest.parameters_schema = policy.parameters_schema;
+        }
+        for read in policy.reads {
+            if !self.manifest.reads.contains(&read) {
+                self.manifest.reads.push(read);
+            }
+        }
+        for parameter in policy.kind_parameters {
+            if !self.manifest.kind_parameters.contains(&parameter) {
+                self.manifest.kind_parameters.push(parameter);
+            }
+        }
+        self
     }
 
     /// Declares that another controller owns the primaries: the guest returns no status and no

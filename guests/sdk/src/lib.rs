@@ -1,8 +1,9 @@
 //! Write [Innkeeper](https://github.com/innkeeper-dev/innkeeper) guests in Rust.
 //!
 //! This crate is for authors of guests who know Kubernetes and Rust. A guest is a pure function
-//! from observed state to desired state. `cargo test` tests it natively, without WebAssembly and
-//! without a cluster; compiled for `wasm32`, it is a component that the host runs.
+//! from observed state to desired state, or from an admission request to a verdict ([`Reviewer`]).
+//! `cargo test` tests it natively, without WebAssembly and without a cluster; compiled for
+//! `wasm32`, it is a component that the host runs.
 //!
 //! ```
 //! use innkeeper_sdk::kinds::ConfigMap;
@@ -66,6 +67,7 @@
 //! | module | content |
 //! |---|---|
 //! | (crate root) | [`Reconciler`], its arguments ([`Context`], [`Observed`]) and its result ([`Outcome`], [`Desired`]) |
+//! | [`Reviewer`], [`Review`], [`Verdict`] | a policy, its argument and its result |
 //! | [`prelude`] | what nearly every guest imports |
 //! | [`kinds`] | builders for desired objects |
 //! | [`kind!`], [`Raw`] | any other kind, in two lines |
@@ -80,7 +82,7 @@
 //! | [`Time`], [`parse_duration`] | times and durations as Kubernetes and its users write them |
 //! | [`one_line`] | shortens texts of other programs for messages |
 //! | `schema` | generates a CustomResourceDefinition from Rust types (native only) |
-//! | `testing` | runs guests in tests: one run (`Scenario`) or several (`FakeCluster`) (native only) |
+//! | `testing` | runs guests in tests: one run (`Scenario`), several (`FakeCluster`), or one review (`ReviewScenario`) (native only) |
 //! | `allocator` | the guest's global allocator (wasm32 only) |
 //!
 //! # Versions
@@ -99,6 +101,7 @@ pub mod component;
 pub mod condition;
 mod context;
 mod describe;
+mod describe_policy;
 mod desired;
 pub mod event;
 mod kind;
@@ -114,7 +117,10 @@ pub mod prelude;
 mod raw;
 pub mod read;
 mod reconciler;
+mod request_rule;
 mod resource;
+mod review;
+mod reviewer;
 mod revision_history;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod schema;
@@ -127,17 +133,20 @@ mod time;
 mod type_fields;
 mod update_group;
 mod value_source;
+mod verdict;
 
 /// The crate `k8s-openapi`, in the version whose structs the SDK takes.
 #[cfg(feature = "k8s-openapi")]
 pub use ::k8s_openapi;
 pub use context::{ClusterReader, Context, LogLevel, ReadError};
 pub use describe::Describe;
+pub use describe_policy::DescribePolicy;
 pub use desired::{Apply, Desired, DesiredObject, IntoObject};
 pub use innkeeper_contract::{
-    Condition, ConditionStatus, Event, EventType, Failure, Kind, KindName, KindParameter, KindRole,
-    Manifest, OwnedKind, Policy, PrimarySelector, Readiness, ReadinessState, Reference, Scope,
-    SelectorOperator, Unapplied, ValueRequirement,
+    Condition, ConditionStatus, Event, EventType, Failure, GroupVersionKind, GroupVersionResource,
+    Kind, KindName, KindParameter, KindRole, Manifest, Operation, OwnedKind, Policy,
+    PrimarySelector, Readiness, ReadinessState, Reference, RuleScope, Scope, SelectorOperator,
+    Unapplied, User, ValueRequirement,
 };
 pub use kind_object::KindObject;
 pub use metadata::{Labels, Metadata, labels};
@@ -145,7 +154,10 @@ pub use observed::{Observed, Owned};
 pub use outcome::{Outcome, RawOutcome};
 pub use raw::Raw;
 pub use reconciler::{Reconciler, describe_text, reconcile_text};
+pub use request_rule::RequestRule;
 pub use resource::{Column, ColumnType, CustomResource, Primary, Resource, Rule, Scale};
+pub use review::Review;
+pub use reviewer::{Reviewer, describe_policy_text, review_text};
 pub use revision_history::RevisionHistory;
 pub use serde_json;
 pub use template_hash::template_hash;
@@ -153,29 +165,69 @@ pub use text::one_line;
 pub use time::{Time, parse_duration};
 pub use update_group::UpdateGroup;
 pub use value_source::ValueSource;
+pub use verdict::{RawVerdict, Verdict};
 
-/// Exports a [`Reconciler`] from the component: `innkeeper_sdk::export!(MyGuest);`.
+/// Exports a guest from the component.
 ///
-/// A component has exactly one. In a native build the macro only checks that the type implements
-/// `Reconciler`, so that `cargo test` works.
+/// | form | exports |
+/// |---|---|
+/// | `innkeeper_sdk::export!(MyGuest);` | a [`Reconciler`] |
+/// | `innkeeper_sdk::export!(reviewer: MyPolicy);` | a [`Reviewer`] |
+/// | `innkeeper_sdk::export!(reconciler: MyGuest, reviewer: MyPolicy);` | both; the manifest is that of the reconciler, with [`Describe::and_policy`] |
+///
+/// A component has exactly one `export!`. In a native build the macro only checks that the types
+/// implement the traits, so that `cargo test` works.
 #[macro_export]
 macro_rules! export {
+    (reviewer: $reviewer:ty $(,)?) => {
+        $crate::export!(@policy $reviewer, $crate::component::policy::describe::<$reviewer>);
+    };
+    (reconciler: $reconciler:ty, reviewer: $reviewer:ty $(,)?) => {
+        $crate::export!($reconciler);
+        $crate::export!(@policy $reviewer, $crate::component::policy::describe_both::<$reconciler>);
+    };
+    (@policy $reviewer:ty, $describe:expr) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            struct Component;
+
+            impl $crate::component::policy::Guest for Component {
+                fn describe() -> ::std::string::String {
+                    $describe()
+                }
+
+                fn review(request: ::std::string::String) -> $crate::component::policy::Outcome {
+                    $crate::component::policy::review::<$reviewer>(&request)
+                }
+            }
+
+            $crate::component::policy::bindings::export!(Component with_types_in $crate::component::policy::bindings);
+        };
+
+        #[cfg(not(target_arch = "wasm32"))]
+        const _: () = {
+            const fn is_a_reviewer<P: $crate::Reviewer>() {}
+            is_a_reviewer::<$reviewer>();
+        };
+    };
     ($reconciler:ty) => {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             struct Component;
 
-            impl $crate::component::Guest for Component {
+            impl $crate::component::reconciler::Guest for Component {
                 fn describe() -> ::std::string::String {
-                    $crate::component::describe::<$reconciler>()
+                    $crate::component::reconciler::describe::<$reconciler>()
                 }
 
-                fn reconcile(observed: ::std::string::String) -> $crate::component::Outcome {
-                    $crate::component::reconcile::<$reconciler>(&observed)
+                fn reconcile(
+                    observed: ::std::string::String,
+                ) -> $crate::component::reconciler::Outcome {
+                    $crate::component::reconciler::reconcile::<$reconciler>(&observed)
                 }
             }
 
-            $crate::component::bindings::export!(Component with_types_in $crate::component::bindings);
+            $crate::component::reconciler::bindings::export!(Component with_types_in $crate::component::reconciler::bindings);
         };
 
         #[cfg(not(target_arch = "wasm32"))]

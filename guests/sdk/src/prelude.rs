@@ -9,5 +9,6 @@
 
 pub use crate::{
     Apply, Context, CustomResource, Describe, Desired, Labels, Manifest, Metadata, Observed,
-    Outcome, Owned, Policy, Primary, Raw, ReadError, Reconciler, Resource, kind, labels,
+    Outcome, Owned, Policy, Primary, Raw, ReadError, Reconciler, RequestRule, Resource, Review,
+    Reviewer, Verdict, kind, labels,
 };

@@ -20,6 +20,7 @@ const DIFFERENCES_MAX: usize = 8;
 /// Says where the type of the primary and the definition that the guest installs for it differ, and
 /// what to do.
 pub(crate) fn warning<P: DeserializeOwned>(manifest: &Manifest) -> Option<String> {
+    let kind = &manifest.primary.as_ref()?.kind;
     let mut found = differences::<P>(manifest);
     if found.is_empty() {
         return None;
@@ -30,8 +31,7 @@ pub(crate) fn warning<P: DeserializeOwned>(manifest: &Manifest) -> Option<String
         found.push(format!("and {more} more"));
     }
     Some(format!(
-        "the definition of {} differs from the guest's types: {}; the API server drops a field that its definition lacks: write crd.json again from the types (`UPDATE_EXPECT=1 cargo test`, if a test compares the two), and build again",
-        manifest.primary.kind,
+        "the definition of {kind} differs from the guest's types: {}; the API server drops a field that its definition lacks: write crd.json again from the types (`UPDATE_EXPECT=1 cargo test`, if a test compares the two), and build again",
         found.join(", ")
     ))
 }
@@ -48,9 +48,10 @@ fn differences<P: DeserializeOwned>(manifest: &Manifest) -> Vec<String> {
 
 /// The schema of the version of the primary.
 fn schema(manifest: &Manifest) -> Option<&Value> {
-    let (group, version) = manifest.primary.api_version.split_once('/')?;
+    let primary = manifest.primary.as_ref()?;
+    let (group, version) = primary.api_version.split_once('/')?;
     let definition = manifest.crds.iter().find(|one| {
-        one["spec"]["group"] == group && one["spec"]["names"]["kind"] == *manifest.primary.kind
+        one["spec"]["group"] == group && one["spec"]["names"]["kind"] == *primary.kind
     })?;
     let mut versions = definition["spec"]["versions"].as_array()?.iter();
     versions.find(|one| one["name"] == version)?.pointer("/schema/openAPIV3Schema")

@@ -272,7 +272,7 @@ fn run_fails_when_the_primary_does_not_fit_the_type() {
 #[test]
 fn manifest_lists_owned_and_read_kinds() {
     let manifest = Guest::describe();
-    assert_eq!(manifest.primary.resource(), "probes.example.com");
+    assert_eq!(manifest.primary.unwrap().resource(), "probes.example.com");
     assert_eq!(manifest.owned.len(), 2);
     assert!(manifest.owned[1].optional && !manifest.owned[0].optional);
     assert_eq!(manifest.reads[0].plural, "secrets");

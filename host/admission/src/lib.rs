@@ -13,9 +13,14 @@ pub mod mode;
 pub mod patch;
 pub mod reviewer;
 pub mod server;
+pub mod webhook_configuration;
 
 pub use admission_response::{AdmissionResponse, Cause, Denial};
 pub use admission_review::{AdmissionRequest, ReviewError};
 pub use mode::{FailurePolicy, Mode};
 pub use reviewer::{Reviewed, Reviewer, Target};
-pub use server::{AdmissionServer, ServerLimits, ServerStatistics, TlsCertificate};
+pub use server::{
+    AdmissionServer, InProcessAnswer, ServerLimits, ServerStatistics, TlsCertificate,
+    answer_in_process,
+};
+pub use webhook_configuration::PolicyWebhooks;

@@ -40,6 +40,14 @@ impl JsonPatch {
         &self.text
     }
 
+    /// Applies the patch to an object, as the API server does.
+    ///
+    /// # Errors
+    /// If an operation does not fit the object, which then stays as it was.
+    pub fn apply(&self, object: &mut Value) -> Result<(), PatchError> {
+        json_patch::patch(object, &self.operations).map_err(|_| PatchError::Differs)
+    }
+
     /// Whether the objects are equal.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()

@@ -16,6 +16,7 @@ mod connection;
 mod connections;
 mod deadline;
 mod drain;
+mod in_process;
 mod limits;
 mod listener;
 mod policy_path;
@@ -26,6 +27,7 @@ mod tls;
 mod watched_stream;
 
 pub use self::admission_server::AdmissionServer;
+pub use self::in_process::{InProcessAnswer, answer_in_process};
 pub use self::limits::ServerLimits;
 pub use self::listener::Listener;
 pub use self::statistics::ServerStatistics;

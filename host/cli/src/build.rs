@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use innkeeper_core::counted;
 use innkeeper_toolchain::{Go, Package, TARGET, Toolchain, componentize};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::time::Instant;
@@ -68,7 +69,8 @@ async fn read(
             },
             _ = ticks.tick(), if with_progress => {
                 let seconds = begun.elapsed().as_secs();
-                say(&format!("still building: {crates} crates compiled in {seconds} s"));
+                let crates = counted(crates, "crate", "crates");
+                say(&format!("still building: {crates} compiled in {seconds} s"));
             }
         }
     }
@@ -208,7 +210,7 @@ mod tests {
         let work = async move {
             for _ in 0..3 {
                 cargo.write_all(artifact.as_bytes()).await.unwrap();
-                tokio::time::sleep(Duration::from_secs(15)).await;
+                tokio::time::sleep(Duration::from_secs(25)).await;
             }
             cargo.write_all(b"{\"reason\":\"build-finished\"}\n").await.unwrap();
         };
@@ -219,8 +221,9 @@ mod tests {
         assert_eq!(
             messages,
             [
-                "still building: 2 crates compiled in 20 s",
-                "still building: 3 crates compiled in 40 s",
+                "still building: 1 crate compiled in 20 s",
+                "still building: 2 crates compiled in 40 s",
+                "still building: 3 crates compiled in 60 s",
             ]
         );
     }

@@ -41,8 +41,12 @@ pub(crate) fn open_with(
     // The user waits and can interrupt: the longest time that a Module may allow the compiler.
     let limits = Limits { compile_time: COMPILE_TIME_MAX, ..Limits::default() };
     let component = read_component(path, limits.component_bytes)?;
-    let mut engine =
-        Engine::builder().interruption(interruption).compile(compile()).guests(1).permits(1);
+    let mut engine = Engine::builder()
+        .interruption(interruption)
+        .compile(compile())
+        .guests(1)
+        .permits(1)
+        .review_permits(1);
     if let Some(cache) = cache {
         engine = engine.cache(cache);
     }

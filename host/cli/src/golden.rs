@@ -1,4 +1,4 @@
-//! Golden files: the expected output of `innkeeper render`.
+//! Golden files: the expected output of `innkeeper render` and `innkeeper review`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,12 +12,12 @@ use crate::out::{self, Page};
 /// Lines of context around a difference.
 const CONTEXT_LINES: usize = 3;
 
-/// Compares a text with a golden file and prints the difference. With `update`, writes the text to
-/// the file.
+/// Compares a text with a golden file and prints the difference; `what` names the text. With
+/// `update`, writes the text to the file.
 ///
 /// # Errors
 /// If the file cannot be read or written; without `update` also if it differs or does not exist.
-pub(crate) fn compare(golden: &Path, text: &str, update: bool) -> anyhow::Result<()> {
+pub(crate) fn compare(golden: &Path, what: &str, text: &str, update: bool) -> anyhow::Result<()> {
     let place = golden.display();
     let before = match fs::read_to_string(golden) {
         Ok(before) => Some(before),
@@ -37,16 +37,14 @@ pub(crate) fn compare(golden: &Path, text: &str, update: bool) -> anyhow::Result
             let name = place.to_string();
             let difference = TextDiff::from_lines(before.as_str(), text);
             let mut shown = difference.unified_diff();
-            shown.context_radius(CONTEXT_LINES).header(&name, "desired state");
+            shown.context_radius(CONTEXT_LINES).header(&name, what);
             let mut page = Page::default();
             page.lines(&shown.to_string());
             out::page(&page)?;
             if update {
                 return Ok(());
             }
-            bail!(
-                "the desired state differs from {place}; if the change is intended, run with --update"
-            )
+            bail!("the {what} differs from {place}; if the change is intended, run with --update")
         }
     }
 }

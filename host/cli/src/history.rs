@@ -52,11 +52,17 @@ async fn history(
     } else {
         page.table(&rows);
     }
+    if let Some(note) = all.note() {
+        page.line(note);
+    }
     Ok(page)
 }
 
-/// The fields in which a revision differs from the present primary.
+/// The fields in which a revision differs from the present primary, or its other API version.
 fn differences(all: &RevisionList, revision: &StoredRevision) -> String {
+    if let Some(version) = all.other_version(revision) {
+        return format!("<fields of {version}>");
+    }
     let after = revision.change_of(&all.primary).after;
     let mut fields = diff::changed_fields(&all.primary, &after, FIELDS_MAX + 1);
     if fields.is_empty() {

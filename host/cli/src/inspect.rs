@@ -3,15 +3,20 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use innkeeper_contract::{Kind, Manifest, Scope};
+use innkeeper_contract::{Kind, Manifest, PolicyKind, PolicyRule, RuleScope, Scope};
+use innkeeper_core::foreign;
 use innkeeper_modules::chunks;
 use innkeeper_modules::definitions::installable_definitions;
 use innkeeper_modules::source::gzip;
+use innkeeper_sandbox::{Guest, KubewardenMetadata};
 use serde_json::{Map, Value, json};
 
 use crate::component::{self, Opened};
 use crate::document::{Document, Yaml};
 use crate::out::{self, Format, Page};
+
+/// The longest annotation that is shown, in bytes.
+const ANNOTATION_BYTES_MAX: usize = 300;
 
 /// Arguments of `innkeeper inspect`.
 #[derive(clap::Args)]
@@ -66,15 +71,50 @@ fn crds(manifest: &Manifest) -> anyhow::Result<Document> {
 }
 
 fn json(opened: &Opened) -> anyhow::Result<Value> {
-    Ok(json!({
+    let mut json = json!({
         "digest": format!("sha256:{}", opened.component.digest),
         "bytes": opened.component.bytes.len(),
         "gzipBytes": gzip(&opened.component.bytes).len(),
         "configMaps": config_maps(opened),
-        "contract": format!("innkeeper:guest@{}", innkeeper_contract::VERSION),
+        "contract": contract(&opened.guest),
         "imports": opened.guest.imports(),
         "manifest": serde_json::to_value(opened.guest.manifest())?,
-    }))
+    });
+    if let Some(metadata) = opened.guest.kubewarden() {
+        json["kubewarden"] = kubewarden(metadata);
+    }
+    Ok(json)
+}
+
+/// The protocol between the guest and the host.
+fn contract(guest: &Guest) -> String {
+    match guest.kubewarden() {
+        Some(metadata) => format!("Kubewarden {} (waPC)", metadata.protocol_version),
+        None => format!("innkeeper:guest@{}", innkeeper_contract::VERSION),
+    }
+}
+
+/// The metadata of a Kubewarden policy that the manifest does not have.
+fn kubewarden(metadata: &KubewardenMetadata) -> Value {
+    let reads = metadata.context_aware_resources.iter();
+    json!({
+        "protocolVersion": metadata.protocol_version,
+        "mutating": metadata.mutating,
+        "backgroundAudit": metadata.background_audit,
+        "contextAwareResources": reads
+            .map(|one| json!({"apiVersion": one.api_version, "kind": one.kind}))
+            .collect::<Vec<_>>(),
+        "annotations": metadata.annotations,
+    })
+}
+
+/// Adds the texts of a Kubewarden policy for people.
+fn rows_of_kubewarden(out: &mut Page, guest: &Guest) {
+    let Some(metadata) = guest.kubewarden() else { return };
+    for name in ["title", "description", "author", "url", "license"] {
+        let texts = metadata.annotation(name).into_iter();
+        row(out, name, texts.map(|text| foreign::one_line(text, ANNOTATION_BYTES_MAX)));
+    }
 }
 
 /// The number of ConfigMaps in which `innkeeper push` stores the component.
@@ -94,9 +134,10 @@ pub(crate) fn text(opened: &Opened) -> Page {
         chunks => format!("{chunks} (`innkeeper push` splits the component into chunks)"),
     };
     row(&mut out, "ConfigMaps", [config_maps]);
-    row(&mut out, "contract", [format!("innkeeper:guest@{}", innkeeper_contract::VERSION)]);
+    row(&mut out, "contract", [contract(&opened.guest)]);
+    rows_of_kubewarden(&mut out, &opened.guest);
     row(&mut out, "imports", opened.guest.imports());
-    row(&mut out, "primary", [kind(&manifest.primary)]);
+    row(&mut out, "primary", manifest.primary.iter().map(kind));
     if let Some(selector) = &manifest.selector {
         row(&mut out, "selects", serde_json::to_string(selector));
     }
@@ -112,7 +153,8 @@ pub(crate) fn text(opened: &Opened) -> Page {
     );
     row(&mut out, "reads", manifest.reads.iter().map(kind));
     row(&mut out, "CRDs", manifest.crds.iter().map(crd_name));
-    row(&mut out, "resync", [resync(manifest)]);
+    let primary = manifest.primary.iter();
+    row(&mut out, "resync", primary.map(|_| resync(manifest)));
     let finalizer = manifest.finalizer.iter();
     row(
         &mut out,
@@ -122,6 +164,7 @@ pub(crate) fn text(opened: &Opened) -> Page {
             name => name.to_owned(),
         }),
     );
+    rows_of_policy(&mut out, manifest);
     row(&mut out, "parameters", [parameters(manifest)]);
     let kinds = manifest.kind_parameters.iter();
     row(
@@ -130,6 +173,45 @@ pub(crate) fn text(opened: &Opened) -> Page {
         kinds.map(|one| format!("parameters.{}: {}", one.parameter, one.role.as_str())),
     );
     out
+}
+
+/// Adds what a policy reviews, and when.
+fn rows_of_policy(out: &mut Page, manifest: &Manifest) {
+    let Some(policy) = &manifest.policy else { return };
+    let kind = match policy.kind {
+        PolicyKind::Validate => "validates",
+        PolicyKind::Mutate if policy.reinvocation => "mutates, again after other policies",
+        PolicyKind::Mutate => "mutates",
+    };
+    row(out, "policy", [kind.to_owned()]);
+    row(out, "rules", policy.rules.iter().map(rule));
+    let conditions = policy.match_conditions.iter();
+    row(out, "conditions", conditions.map(|one| format!("{}: {}", one.name, one.expression)));
+}
+
+/// A rule in one line, as in `CREATE, UPDATE of deployments, deployments/scale in apps`.
+fn rule(rule: &PolicyRule) -> String {
+    let operations: Vec<&str> = rule.operations.iter().map(|one| one.as_str()).collect();
+    let groups = rule.groups.iter().map(|group| match group.as_str() {
+        "" => "the core group",
+        "*" => "all groups",
+        group => group,
+    });
+    let versions = match rule.versions.join(", ") {
+        versions if versions.is_empty() || versions == "*" => String::new(),
+        versions => format!(" ({versions})"),
+    };
+    let scope = match rule.scope {
+        RuleScope::All => "",
+        RuleScope::Namespaced => ", namespaced objects only",
+        RuleScope::Cluster => ", cluster-scoped objects only",
+    };
+    format!(
+        "{} of {} in {}{versions}{scope}",
+        operations.join(", "),
+        rule.resources.join(", "),
+        groups.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// The size of the component, plain and with gzip.

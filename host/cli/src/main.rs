@@ -3,7 +3,10 @@
 //! Exit statuses: 0 success, 1 failure (the reason is on standard error), 2 wrong usage.
 //! The result goes to standard output, everything else to standard error.
 
+mod admission;
+mod audit;
 mod build;
+mod check;
 mod code_cache;
 mod component;
 mod connections;
@@ -11,6 +14,8 @@ mod definitions;
 mod demo;
 mod dev;
 mod document;
+mod file_objects;
+mod given_module;
 mod golden;
 mod history;
 mod inspect;
@@ -21,14 +26,17 @@ mod metrics_access;
 mod modules;
 mod new;
 mod objects;
+mod operators;
 mod out;
 mod parameter_kinds;
+mod policy_consent;
 mod preview;
 mod primary_revisions;
 mod push;
 mod rbac;
 mod renamed;
 mod render;
+mod review;
 mod run;
 mod serve;
 mod simulate;
@@ -112,6 +120,31 @@ enum Command {
     /// Show the desired objects of a guest for objects from files, or compare them with a golden
     /// file. Needs no cluster.
     Render(render::Arguments),
+    /// Ask a policy about objects from files, or compare its answers with a golden file. Needs no
+    /// cluster.
+    ///
+    /// The command makes the same document of each request as the host, checks the verdict by the
+    /// same rules, and prints the text that kubectl shows and the changes. Exit statuses: 0 the
+    /// policy allows all requests, 1 it denies one, 2 the files or options cannot be used, 3 a
+    /// review failed.
+    Review(review::Arguments),
+    /// Check that the policies of a folder go together, for objects from files. Needs no cluster.
+    ///
+    /// For each object the command asks the policies that may change it in all orders (of more than
+    /// six: all pairs) and once more about each result: the results must be equal, and the second
+    /// pass must change nothing. Policies that only decide must decide equally about all results.
+    /// If guests in the folder reconcile, the command also runs all of them on a simulated cluster
+    /// until nobody writes any more. It checks each policy as the mode Enforce applies it. Exit
+    /// statuses: 0 all checks hold, 1 a policy breaks a rule, 2 the files or options cannot be
+    /// used, 3 a check has no result, for example since a review failed.
+    Check(check::Arguments),
+    /// Show which existing objects policies would deny, of a cluster or of files.
+    ///
+    /// Of a cluster the command shows what the host has found. With components and -f it reviews
+    /// the objects of files itself, without a cluster. Exit statuses: 0 nothing is denied, 1
+    /// something is, 2 the files or options cannot be used, 3 a review failed or the audit cannot
+    /// be read.
+    Audit(audit::Arguments),
     /// Run test cases on a simulated cluster with virtual time, or on a real cluster.
     ///
     /// A case is a folder of numbered files in KUTTL's format. The command applies 00-install.yaml,
@@ -133,6 +166,9 @@ enum Command {
 fn main() -> ExitCode {
     let result = match renamed::parse::<Arguments>().command {
         Command::Compile => return innkeeper_sandbox::compile_child(),
+        Command::Review(arguments) => return review::run(&arguments),
+        Command::Check(arguments) => return check::run(&arguments),
+        Command::Audit(arguments) => return audit::run(&arguments),
         Command::New(arguments) => new::run(&arguments),
         Command::Build(arguments) => build::run(&arguments),
         Command::Dev(arguments) => dev::run(&arguments),

@@ -25,7 +25,7 @@ use requests::{decide, get, renew_approval, used_approval};
 
 use crate::kube::KubeArguments;
 use crate::out::{self, Page};
-use crate::preview::PreviewedChanges;
+use crate::preview::{PreviewedChanges, add_policy};
 
 /// Arguments of `innkeeper modules`.
 #[derive(clap::Args)]
@@ -111,18 +111,29 @@ async fn approve(client: &ApiClient, name: &str, digest: Option<&str>) -> anyhow
 }
 
 async fn list(client: &ApiClient) -> anyhow::Result<()> {
-    let mut rows = vec![
-        ["NAME", "GUEST", "VERSION", "DIGEST", "READY", "REASON", "CANDIDATE"].map(str::to_owned),
-    ];
+    let mut modules = Vec::new();
     for value in client.list_as::<Value>(&module::kind(), "").await? {
-        let module = match Module::from_value(&value) {
-            Ok(module) => module,
+        match Module::from_value(&value) {
+            Ok(module) => modules.push(module),
             Err(error) => {
                 let name = value["metadata"]["name"].as_str().unwrap_or_default();
                 out::eprint(&format!("innkeeper: cannot read Module {name}: {error}"));
-                continue;
             }
-        };
+        }
+    }
+    if modules.is_empty() {
+        // As kubectl does.
+        out::eprint("No resources found");
+        return Ok(());
+    }
+    out::page(&table(modules))
+}
+
+/// A row for each Module.
+fn table(modules: Vec<Module>) -> Page {
+    let head = ["NAME", "GUEST", "VERSION", "DIGEST", "READY", "REASON", "CANDIDATE"];
+    let mut rows = vec![head.map(str::to_owned)];
+    for module in modules {
         let status = module.status.unwrap_or_default();
         let ready = condition(&status, "Ready");
         let guest = status.guest.clone().unwrap_or_default();
@@ -139,14 +150,9 @@ async fn list(client: &ApiClient) -> anyhow::Result<()> {
             candidate,
         ]);
     }
-    if rows.len() == 1 {
-        // As kubectl does.
-        out::eprint("No resources found");
-        return Ok(());
-    }
     let mut page = Page::default();
     page.table(&rows);
-    out::page(&page)
+    page
 }
 
 fn describe(module: &Module) -> Page {
@@ -166,6 +172,11 @@ fn describe(module: &Module) -> Page {
     describe_history(&mut page, &status);
     if let Some(candidate) = &status.candidate {
         describe_candidate(&mut page, candidate);
+    }
+    if let Some(held) = status.policy.as_ref().and_then(|policy| policy.held_settings.as_ref()) {
+        page.line(format_args!("Settings:   Held {}: {}", held.reason, held.message));
+        page.line(format_args!("  digest {}", held.digest));
+        add_policy(&mut page, &held.preview, "");
     }
     for RejectedVersion { digest, reason, message, version } in &status.rejected {
         // The heading says already that it is rejected.
@@ -218,19 +229,31 @@ pub(crate) fn describe_candidate(page: &mut Page, candidate: &CandidateStatus) {
     }
 }
 
-/// The change of definitions that is held, unless a candidate is held for another reason.
+/// The change of definitions, or the settings of a policy, that are held; `None` if a candidate is,
+/// or nothing.
+///
+/// # Errors
+/// If several are held.
 fn held_change(module: &Module) -> anyhow::Result<Option<String>> {
     let Some(status) = &module.status else { return Ok(None) };
     let is_other = |candidate: &&CandidateStatus| {
         candidate.state == "Held" && candidate.reason.as_deref() != Some(WOULD_NARROW_CRD)
     };
-    match (&status.held_crd_change, status.candidate.as_ref().filter(is_other)) {
-        (Some(change), Some(candidate)) => bail!(
-            "a revision and a change of definitions of {} are held; give all 64 digits of the one that you approve, {} or {change}",
-            module.metadata.name,
-            candidate.digest
-        ),
-        (change, _) => Ok(change.clone()),
+    let settings = status.policy.as_ref().and_then(|policy| policy.held_settings.as_ref());
+    let changes: Vec<&String> =
+        status.held_crd_change.iter().chain(settings.map(|held| &held.digest)).collect();
+    let candidate = status.candidate.as_ref().filter(is_other).map(|candidate| &candidate.digest);
+    match (&*changes, candidate) {
+        ([], _) => Ok(None),
+        ([change], None) => Ok(Some((*change).clone())),
+        (changes, candidate) => {
+            let all = candidate.into_iter().chain(changes.iter().copied());
+            bail!(
+                "several changes of {} are held (a revision, a change of definitions, or settings of the policy); give all 64 digits of the one that you approve: {}",
+                module.metadata.name,
+                all.cloned().collect::<Vec<_>>().join(", ")
+            )
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod language;
 mod names;
+mod plural;
+mod purpose;
 mod template;
 
 use std::fs::{self, OpenOptions};
@@ -20,15 +22,18 @@ pub(crate) struct Arguments {
     /// Name of the guest, its crate and its Module: lower-case letters, digits and '-'.
     name: String,
     /// Kind that the guest reconciles and installs, such as Greeting.
-    #[arg(long, required_unless_present = "decorates")]
+    #[arg(long, required_unless_present_any = ["decorates", "policy"])]
     kind: Option<String>,
     /// API group of the kind: a DNS name that you own, such as example.com.
-    #[arg(long, required_unless_present = "decorates")]
+    #[arg(long, required_unless_present_any = ["decorates", "policy"])]
     group: Option<String>,
     /// Kind of Kubernetes or of another controller that the guest decorates, instead of a kind of
     /// its own: apps/v1/StatefulSet, for example.
     #[arg(long, value_name = "APIVERSION/KIND", conflicts_with_all = ["kind", "group"])]
     decorates: Option<String>,
+    /// Create a policy, which reviews requests, instead of a guest that reconciles a kind.
+    #[arg(long, conflicts_with_all = ["kind", "group", "decorates", "cluster_scoped", "plural"])]
+    policy: bool,
     /// The objects of the kind have no namespace. Known for the kinds of Kubernetes.
     #[arg(long)]
     cluster_scoped: bool,
@@ -54,6 +59,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let plural = arguments.plural.as_deref();
     let names = match &arguments.decorates {
+        _ if arguments.policy => Names::reviewing(&arguments.name, arguments.language)?,
         Some(decorated) => Names::decorating(&arguments.name, decorated, plural)?,
         None => Names::new(
             &arguments.name,
@@ -94,7 +100,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for line in names.first_commands() {
         page.line(format_args!("  {line}"));
     }
-    page.line(format_args!("  innkeeper render {} -f sample.yaml", names.component()));
     page.line("README.md shows how to run the guest on a cluster.");
     out::page(&page)
 }
@@ -157,9 +162,10 @@ mod tests {
     fn files_have_no_placeholder_when_filled() {
         let reconciler = || Names::new("hello", "Hello", "example.com", None).unwrap();
         let decorator = || Names::decorating("hello", "apps/v1/StatefulSet", None).unwrap();
+        let policy = || Names::reviewing("hello", Language::Rust).unwrap();
         for language in [Language::Rust, Language::Python, Language::Javascript, Language::Go] {
             for is_cluster in [false, true] {
-                for names in [reconciler(), decorator()] {
+                for names in [reconciler(), decorator(), policy()] {
                     for (path, text) in names.with(language, is_cluster).files() {
                         let text = text.replace("@sdk@", &published_sdk());
                         // A placeholder is one word between two signs.

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use innkeeper_contract::{Kind, Readiness};
-use innkeeper_core::{Object, readiness};
+use innkeeper_core::object::SecretDigest;
+use innkeeper_core::{Object, ObjectKey, readiness};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -46,32 +47,51 @@ impl InputObject {
         self.text("/apiVersion") == kind.api_version && self.text("/kind") == kind.kind
     }
 
-    /// Decodes the object as the host does, with its readiness.
-    ///
-    /// # Errors
-    /// If the object is malformed.
-    pub(crate) fn decode(&self, kind: &Kind) -> anyhow::Result<(Object, Readiness)> {
-        // Guests see only digests of the values of a Secret.
-        let redact = |_: &innkeeper_core::ObjectKey, _: &str, value: &str| {
-            innkeeper_modules::Digest::of(value.as_bytes()).to_string()[..16].to_owned()
-        };
-        let is_secret = kind.kind == "Secret" && kind.group().is_empty();
+    /// The object with what the API server and kubectl add before it is stored: the namespace
+    /// `default`, and `stringData` of a Secret in `data`.
+    pub(crate) fn stored(&self, kind: &Kind) -> Value {
         let mut value = self.value.clone();
         if kind.is_namespaced() && self.text("/metadata/namespace").is_empty() {
             // As kubectl does.
             value["metadata"]["namespace"] = DEFAULT_NAMESPACE.into();
         }
-        let redact = if is_secret {
+        if is_secret(kind) {
             move_string_data(&mut value);
-            Some(&redact as &innkeeper_core::object::SecretDigest<'_>)
-        } else {
-            None
+        }
+        value
+    }
+
+    /// Namespace and name of the [stored](Self::stored) object.
+    pub(crate) fn stored_key(&self, kind: &Kind) -> ObjectKey {
+        let namespace = match self.text("/metadata/namespace") {
+            _ if !kind.is_namespaced() => "",
+            "" => DEFAULT_NAMESPACE,
+            namespace => namespace,
         };
-        let object = Object::decode(kind, &value.to_string(), redact)
+        ObjectKey::new(namespace, self.text("/metadata/name"))
+    }
+
+    /// Decodes the object as the host does, with its readiness.
+    ///
+    /// # Errors
+    /// If the object is malformed.
+    pub(crate) fn decode(&self, kind: &Kind) -> anyhow::Result<(Object, Readiness)> {
+        let redact = is_secret(kind).then_some(&digest as &SecretDigest<'_>);
+        let object = Object::decode(kind, &self.stored(kind).to_string(), redact)
             .with_context(|| self.place.to_string())?;
         let readiness = readiness::of(kind, &object);
         Ok((object, readiness))
     }
+}
+
+fn is_secret(kind: &Kind) -> bool {
+    kind.kind == "Secret" && kind.group().is_empty()
+}
+
+/// What a guest sees in place of a value of a Secret. It has no key, so that it is the same on each
+/// machine.
+pub(crate) fn digest(_: &ObjectKey, _: &str, value: &str) -> String {
+    innkeeper_modules::Digest::of(value.as_bytes()).to_string()[..16].to_owned()
 }
 
 /// Moves `stringData` of a Secret into `data`, as the API server does. Leaves a malformed one.
@@ -88,6 +108,25 @@ fn move_string_data(secret: &mut Value) {
     data.extend(texts.into_iter().map(|(key, text)| (key, BASE64_STANDARD.encode(text).into())));
     secret.insert("data".to_owned(), data.into());
     secret.remove("stringData");
+}
+
+/// The files of a folder that may have objects, in order; not those of folders within it.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub(crate) fn files_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let unreadable = || format!("cannot read {}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(unreadable)? {
+        files.push(entry.with_context(unreadable)?.path());
+    }
+    let is_known = |file: &PathBuf| {
+        file.extension()
+            .is_some_and(|one| ["yaml", "yml", "json"].iter().any(|known| one == *known))
+    };
+    files.retain(is_known);
+    files.sort();
+    Ok(files)
 }
 
 /// Parses the objects of the command itself; `what` names them in errors.

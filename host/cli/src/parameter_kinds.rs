@@ -50,14 +50,11 @@ impl ParameterArguments {
             Some(of_module) => of_module,
             None => (self.read()?, "--parameters".to_owned()),
         };
-        parameters::check(guest.described(), &parameters).with_context(|| place.clone())?;
         let mut definitions = Vec::new();
         for file in &self.definitions {
             definitions.extend(objects::read(file)?.into_iter().map(|object| object.value));
         }
-        let resolved = with_parameters(guest, &parameters, &definitions);
-        let guest =
-            resolved.with_context(|| format!("{place}: cannot use the kinds that they name"))?;
+        let guest = checked(guest, &parameters, &place, &definitions)?;
         Ok((parameters, guest))
     }
 
@@ -80,6 +77,24 @@ impl ParameterArguments {
         }
         Ok(value)
     }
+}
+
+/// A guest with the kinds that parameters name, once they are checked against its schema. `place`
+/// is their location.
+///
+/// # Errors
+/// If the parameters do not fit the guest, or a kind is not known.
+pub(crate) fn checked(
+    guest: &Guest,
+    parameters: &Value,
+    place: &str,
+    definitions: &[Value],
+) -> anyhow::Result<Guest> {
+    parameters::check(guest.described(), parameters)
+        .and_then(|()| parameters::ask(guest, parameters))
+        .with_context(|| place.to_owned())?;
+    with_parameters(guest, parameters, definitions)
+        .with_context(|| format!("{place}: cannot use the kinds that they name"))
 }
 
 /// A guest with the kinds that parameters name. They fit its schema.
@@ -110,7 +125,8 @@ pub(crate) fn with_parameters(
     Ok(guest.with_manifest(Arc::new(resolved)))
 }
 
-fn find(name: &KindName, definitions: &[Value]) -> Option<Kind> {
+/// The kind of this name: one of Kubernetes' own, or of one of the definitions.
+pub(crate) fn find(name: &KindName, definitions: &[Value]) -> Option<Kind> {
     let group = name.api_version.split_once('/').map_or("", |(group, _)| group);
     let make = |plural: &str, is_namespaced: bool| Kind {
         api_version: name.api_version.clone(),

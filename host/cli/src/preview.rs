@@ -1,6 +1,8 @@
 //! What the preview of a revision found.
 
-use innkeeper_modules::module::{CandidateStatus, ExampleStatus, ModuleStatus};
+use innkeeper_modules::module::{
+    CandidateStatus, ExampleStatus, ModuleStatus, PolicyPreviewStatus,
+};
 
 use innkeeper_core::counted;
 
@@ -16,6 +18,7 @@ pub(crate) struct PreviewedChanges {
     deletes: u32,
     failures: u32,
     examples: Vec<ExampleStatus>,
+    policy: Option<PolicyPreviewStatus>,
 }
 
 impl PreviewedChanges {
@@ -29,6 +32,7 @@ impl PreviewedChanges {
             deletes: candidate.deletes.unwrap_or_default(),
             failures: candidate.failures.unwrap_or_default(),
             examples: candidate.examples.clone(),
+            policy: candidate.policy.clone(),
         })
     }
 
@@ -45,21 +49,47 @@ impl PreviewedChanges {
             deletes: preview.deletes,
             failures: preview.failures,
             examples: preview.examples.clone(),
+            policy: preview.policy.clone(),
         })
     }
 
     /// Adds the counts and examples to a page, indented. The preview of the active revision is of
     /// the time before its activation.
     pub(crate) fn add_to(&self, page: &mut Page, is_active: bool) {
-        let Self { primaries, previewed, creates, changes, deletes, failures, examples } = self;
+        let Self { primaries, previewed, creates, changes, deletes, failures, examples, policy } =
+            self;
         let before = if is_active { " before its activation" } else { "" };
-        let primaries = counted(*primaries, "primary", "primaries");
-        page.line(format_args!(
-            "  preview{before} for {previewed} of {primaries}: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
-        ));
+        // Of a guest that only reviews, the counts of primaries say nothing.
+        if *primaries > 0 || policy.is_none() {
+            let primaries = counted(*primaries, "primary", "primaries");
+            page.line(format_args!(
+                "  preview{before} for {previewed} of {primaries}: {creates} to create, {changes} to change, {deletes} to delete, {failures} failing"
+            ));
+        }
         for example in examples {
             let (action, fields) = (example.action.to_lowercase(), example.fields.join(" "));
             page.line(format_args!("  {action:8} {} {fields}", example.object));
         }
+        if let Some(policy) = policy {
+            add_policy(page, policy, before);
+        }
+    }
+}
+
+/// Adds what a policy decides otherwise to a page, indented.
+pub(crate) fn add_policy(page: &mut Page, preview: &PolicyPreviewStatus, before: &str) {
+    let PolicyPreviewStatus { objects, reviewed, requests, .. } = preview;
+    let objects = counted(*objects, "existing object", "existing objects");
+    let requests = counted(*requests, "recent request", "recent requests");
+    page.line(format_args!(
+        "  reviews{before} of {reviewed} of {objects} and {requests}: {} newly denied, {} newly allowed, {} changed otherwise, {} newly failing",
+        preview.newly_denied, preview.newly_allowed, preview.newly_changed, preview.newly_failing
+    ));
+    for example in &preview.examples {
+        let (decision, details) = (example.decision.to_lowercase(), example.details.join("; "));
+        page.line(format_args!("  {decision:8} {} {details}", example.object));
+    }
+    for left_out in &preview.left_out {
+        page.line(format_args!("  left out {left_out}"));
     }
 }

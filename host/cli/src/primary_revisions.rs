@@ -5,6 +5,7 @@
 
 mod read;
 mod revision;
+mod unreadable;
 
 use innkeeper_cluster::{ApiError, Cluster};
 use innkeeper_contract::Kind;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use crate::kube::KubeArguments;
 
 pub(crate) use revision::{Change, StoredRevision};
+pub(crate) use unreadable::Unreadable;
 
 /// The arguments that choose a primary.
 #[derive(clap::Args)]
@@ -75,9 +77,22 @@ pub(crate) struct RevisionList {
     pub(crate) revisions: Vec<StoredRevision>,
     /// Revisions of an earlier primary with the same kind and name.
     pub(crate) foreign: Vec<StoredRevision>,
+    /// ControllerRevisions of the namespace that cannot be read.
+    pub(crate) unreadable: Unreadable,
 }
 
 impl RevisionList {
+    /// The API version in which the fields of a revision are, if it is another one than that of
+    /// the primary: there they may mean something else.
+    pub(crate) fn other_version<'a>(&self, revision: &'a StoredRevision) -> Option<&'a str> {
+        revision.other_version(&self.kind.api_version)
+    }
+
+    /// The line about ControllerRevisions that cannot be read, if there are any.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.unreadable.note(self.key.namespace())
+    }
+
     /// The primary for a message.
     pub(crate) fn title(&self) -> String {
         format!("{} {}", self.kind.kind, self.key)

@@ -16,6 +16,7 @@ use crate::component::{self, Opened};
 use crate::definitions;
 use crate::kube::KubeArguments;
 use crate::out::{self, Page};
+use crate::policy_consent;
 use crate::preview::PreviewedChanges;
 
 /// How often the command reads the Module.
@@ -114,6 +115,7 @@ pub(crate) async fn expect_module(client: &ApiClient, name: &str) -> anyhow::Res
 pub(crate) async fn put(client: &ApiClient, name: &str, opened: &Opened) -> anyhow::Result<Pushed> {
     // Before the writes: no ConfigMap should be left that no Module uses.
     let module = expect_module(client, name).await?;
+    policy_consent::print_mismatch(&module, opened);
     let allowed = module.pointer("/spec/allowedCRDGroups").and_then(Value::as_array);
     let allowed: Vec<String> =
         allowed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -207,7 +209,6 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
     if status.observed_generation < Some(pushed.generation) {
         return PushOutcome::NotObserved;
     }
-    let text = |reason: &str, message: &str| format!("{reason}: {message}");
     let condition =
         |type_: &str| status.conditions.iter().find(|condition| condition.type_ == type_);
     // The candidate may still be a guest that was pushed before.
@@ -220,10 +221,8 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
         }
         if candidate.state == REJECTED {
             let (reason, message) = (candidate.reason.as_deref(), candidate.message.as_deref());
-            return PushOutcome::Rejected(text(
-                reason.unwrap_or(REJECTED),
-                message.unwrap_or_default(),
-            ));
+            let reason = reason.unwrap_or(REJECTED);
+            return PushOutcome::Rejected(rejection(reason, message.unwrap_or_default()));
         }
         return PushOutcome::InProgress(candidate.state);
     }
@@ -232,14 +231,23 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
         return PushOutcome::Active(preview.map(Box::new));
     }
     if let Some(rejected) = status.rejected.iter().find(|one| one.digest == pushed.digest) {
-        return PushOutcome::Rejected(text(&rejected.reason, &rejected.message));
+        return PushOutcome::Rejected(rejection(&rejected.reason, &rejected.message));
     }
     match condition("Loaded") {
         Some(loaded) if loaded.status == "False" => {
-            PushOutcome::Rejected(text(&loaded.reason, &loaded.message))
+            PushOutcome::Rejected(rejection(&loaded.reason, &loaded.message))
         }
-        Some(loaded) => PushOutcome::InProgress(text(&loaded.reason, &loaded.message)),
+        Some(loaded) => PushOutcome::InProgress(format!("{}: {}", loaded.reason, loaded.message)),
         None => PushOutcome::NotObserved,
+    }
+}
+
+/// The reason and the message of a rejection, without the word that the outcome says already.
+fn rejection(reason: &str, message: &str) -> String {
+    match (reason, message) {
+        (reason, "") => reason.to_owned(),
+        (REJECTED, message) => message.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
     }
 }
 
@@ -317,6 +325,23 @@ mod tests {
         );
         let PushOutcome::Held(candidate) = of(&mine, "Held") else { panic!("it is held") };
         assert_eq!(candidate.reason.as_deref(), Some("WouldDelete"));
+    }
+
+    #[test]
+    fn outcome_says_once_that_a_user_has_rejected_the_revision() {
+        let (mine, other) = ("a".repeat(64), "b".repeat(64));
+        let rejected = |message: &str| json!({"digest": mine, "state": "Rejected", "reason": "Rejected", "message": message});
+        let refused = |why: &str| PushOutcome::Rejected(why.into());
+        let of =
+            |candidate: Value| outcome(json!({"observedGeneration": 3, "candidate": candidate}));
+        assert_eq!(of(rejected("a user has rejected it")), refused("a user has rejected it"));
+        assert_eq!(of(rejected("")), refused("Rejected"));
+        assert_eq!(of(json!({"digest": mine, "state": "Rejected"})), refused("Rejected"));
+        assert_eq!(
+            outcome(json!({"observedGeneration": 3, "digest": other,
+                "rejected": [rejected("a user has rejected it")]})),
+            refused("a user has rejected it")
+        );
     }
 
     #[test]

@@ -4,6 +4,9 @@
 //! The YAML contains names from the guest. So a serialiser writes it, and [`Yaml`] reads it again
 //! before the command prints it.
 
+mod policy;
+mod rule;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -15,6 +18,7 @@ use innkeeper_modules::account_annotation::ALLOWED_MODULES_ANNOTATION;
 use innkeeper_modules::module;
 use serde_json::{Map, Value, json};
 
+use self::rule::{Rule, RuleScope};
 use crate::component;
 use crate::document::{Document, Yaml};
 use crate::inspect::crd_name;
@@ -112,7 +116,7 @@ fn note_kind_parameters(manifest: &Manifest) {
 /// would be for another kind, or would apply outside the namespaces of `--namespace`.
 fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
     let owned = manifest.owned.iter().map(|owned| &owned.kind);
-    for kind in [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads) {
+    for kind in manifest.primary.iter().chain(owned).chain(&manifest.reads) {
         for known in innkeeper_simulator::builtin_kinds(kind.group()) {
             let is_same = (&known.kind, &known.plural, known.namespaced)
                 == (&kind.kind, &kind.plural, kind.is_namespaced());
@@ -134,9 +138,10 @@ fn check_builtin(manifest: &Manifest) -> anyhow::Result<()> {
 /// Refuses a guest that declares cluster-scoped kinds: no Role can grant them.
 fn check_namespaced(manifest: &Manifest) -> anyhow::Result<()> {
     let owned = manifest.owned.iter().map(|owned| &owned.kind);
-    let kinds = [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads);
-    let cluster_scoped: BTreeSet<String> =
+    let kinds = manifest.primary.iter().chain(owned).chain(&manifest.reads);
+    let mut cluster_scoped: BTreeSet<String> =
         kinds.filter(|kind| !kind.is_namespaced()).map(ToString::to_string).collect();
+    cluster_scoped.extend(manifest.policy.iter().flat_map(policy::cluster_scoped));
     if cluster_scoped.is_empty() {
         return Ok(());
     }
@@ -182,43 +187,26 @@ struct Grant {
     crds: bool,
 }
 
-/// One rule of a role.
-#[derive(Clone)]
-struct Rule {
-    why: String,
-    group: String,
-    resource: String,
-    names: Vec<String>,
-    verbs: &'static [&'static str],
-    scope: RuleScope,
-}
-
-/// Where a rule is granted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RuleScope {
-    /// In the whole cluster.
-    Cluster,
-    /// In the namespaces of the primaries.
-    Namespaces,
-    /// In `default`, where Events about cluster-scoped objects lie.
-    Default,
-}
-
 const READ: &[&str] = &["get", "list", "watch"];
 const MERGE: &[&str] = &["get", "list", "watch", "patch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
 /// The minimal rules of a module, with those to install its definitions if `crds`.
 fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
-    let mut rules = rules_of_primaries(manifest);
+    let primary = manifest.primary.as_ref();
+    let mut rules: Vec<Rule> =
+        primary.into_iter().flat_map(|primary| rules_of_primaries(manifest, primary)).collect();
     rules.extend(manifest.owned.iter().map(rule_of_owned));
-    let primary = &manifest.primary;
-    let known =
-        |kind: &Kind| kind == primary || manifest.owned.iter().any(|owned| owned.kind == *kind);
+    let known = |kind: &Kind| {
+        Some(kind) == primary || manifest.owned.iter().any(|owned| owned.kind == *kind)
+    };
     for read in manifest.reads.iter().filter(|read| !known(read)) {
         rules.push(Rule::new(format!("The guest reads {}.", read.kind), read, "", READ));
     }
-    rules.push(rule_of_events(primary));
+    if let Some(policy) = &manifest.policy {
+        rules.extend(policy::rules_of_policy(manifest, policy));
+    }
+    rules.extend(primary.map(rule_of_events));
     if crds && !manifest.crds.is_empty() {
         rules.push(Rule {
             why: "To install the definitions that the guest describes, and no others.".into(),
@@ -235,8 +223,7 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
 }
 
 /// To watch the primaries, and to write their status and metadata.
-fn rules_of_primaries(manifest: &Manifest) -> Vec<Rule> {
-    let primary = &manifest.primary;
+fn rules_of_primaries(manifest: &Manifest, primary: &Kind) -> Vec<Rule> {
     let why = format!("The primaries: to watch {}.", primary.plural);
     let mut rules = vec![Rule::new(why, primary, "", READ)];
     if !control::decorates(manifest) {
@@ -304,7 +291,7 @@ fn stored(manifest: &Manifest, definition: &serde_json::Value) -> Option<Rule> {
     let text = |pointer: &str| definition.pointer(pointer).and_then(serde_json::Value::as_str);
     let (group, plural) = (text("/spec/group")?, text("/spec/names/plural")?);
     let owned = manifest.owned.iter().map(|owned| &owned.kind);
-    let mut declared = owned.chain(&manifest.reads).chain([&manifest.primary]);
+    let mut declared = owned.chain(&manifest.reads).chain(&manifest.primary);
     if declared.any(|kind| kind.group() == group && kind.plural == plural) {
         return None;
     }
@@ -320,32 +307,6 @@ fn stored(manifest: &Manifest, definition: &serde_json::Value) -> Option<Rule> {
             RuleScope::Namespaces
         },
     })
-}
-
-impl Rule {
-    /// A rule for a kind, or for a subresource of it (`/status`).
-    fn new(why: String, kind: &Kind, subresource: &str, verbs: &'static [&'static str]) -> Self {
-        Self {
-            why,
-            group: kind.group().to_owned(),
-            resource: format!("{}{subresource}", kind.plural),
-            names: Vec::new(),
-            verbs,
-            scope: if kind.is_namespaced() { RuleScope::Namespaces } else { RuleScope::Cluster },
-        }
-    }
-
-    /// As a member of `rules`.
-    fn object(&self) -> Map<String, Value> {
-        let mut object = Map::new();
-        object.insert("apiGroups".to_owned(), json!([self.group]));
-        object.insert("resources".to_owned(), json!([self.resource]));
-        if !self.names.is_empty() {
-            object.insert("resourceNames".to_owned(), json!(self.names));
-        }
-        object.insert("verbs".to_owned(), json!(self.verbs));
-        object
-    }
 }
 
 impl Grant {
@@ -429,6 +390,11 @@ fn print(manifest: &Manifest, grant: &Grant) -> anyhow::Result<Document> {
     if !grant.crds && !manifest.crds.is_empty() {
         yaml.comment(
             "An administrator installs the definitions: `innkeeper inspect GUEST.wasm --crds | kubectl apply --server-side -f -`",
+        );
+    }
+    if manifest.policy.as_ref().is_some_and(policy::has_wildcards) {
+        yaml.comment(
+            "The policy names resources by `*`; nothing is printed for those. To review existing objects, grant list and watch on them; a policy that changes objects needs patch too.",
         );
     }
     yaml.document(&grant.service_account())?;

@@ -3,7 +3,6 @@
 mod admission;
 mod answer;
 mod files_view;
-mod module;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,8 +20,8 @@ use jiff::Timestamp;
 use self::admission::Admission;
 use self::answer::Answer;
 use self::files_view::FilesView;
-use self::module::GivenModule;
 use crate::document::Document;
+use crate::given_module::{self, GivenModule};
 use crate::objects::{self, InputObject};
 use crate::parameter_kinds::ParameterArguments;
 use crate::{component, golden, out};
@@ -79,33 +78,39 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for file in &arguments.objects {
         given.extend(objects::read(file)?);
     }
-    let module = module::take(&mut given, &arguments.file)?;
+    let module = given_module::take(&mut given, &arguments.file)?;
     let of_module = module.as_ref().and_then(GivenModule::parameters);
     let (parameters, guest) = arguments.parameters.resolve_or(of_module, &opened.guest)?;
     let guest = module.as_ref().map_or(guest.clone(), |module| guest.with_limits(module.limits()));
     let manifest = guest.manifest();
+    let Some(kind) = &manifest.primary else {
+        bail!(
+            "the guest {} has no primary: it is a policy; run `innkeeper review` with it",
+            manifest.name
+        )
+    };
     let now = arguments.now.unwrap_or_else(Timestamp::now);
-    let primary = choose(&given, &manifest.primary, arguments.primary.as_deref())?;
+    let primary = choose(&given, kind, arguments.primary.as_deref())?;
     if arguments.deleting && given[primary].text(DELETION).is_empty() {
         given[primary].value["metadata"]["deletionTimestamp"] = seconds(now).into();
     }
-    let admission = Admission::of(manifest, &mut given[primary], now)?;
+    let admission = Admission::of(manifest, kind, &mut given[primary], now)?;
     let grants = module.as_ref().map_or_else(Grants::default, GivenModule::grants);
     let mut view =
-        FilesView::new(manifest, primary, &given, &arguments.unserved, &parameters, now)?
+        FilesView::new(manifest, (kind, primary), &given, &arguments.unserved, &parameters, now)?
             .hiding(grants.value_sources);
     if view.primary().is_terminating() && manifest.finalizer.is_none() {
         bail!(
             "{} has no finalizer, so the host does not run it for a {} that is being deleted: Kubernetes deletes the objects that it owns (`Describe::finalizes` of the SDK adds a finalizer)",
             manifest.name,
-            manifest.primary.kind
+            kind.kind
         );
     }
     let primary = view.primary().clone();
     if let Some(module) = &module {
         module.warn_unless_selected(&primary);
     }
-    let object_ref = ObjectRef::new(Arc::new(manifest.primary.clone()), primary.key.clone());
+    let object_ref = ObjectRef::new(Arc::new(kind.clone()), primary.key.clone());
     let name = module.as_ref().map_or(&manifest.name, |module| &module.name);
     let owner =
         Primary::new(name, object_ref, &primary.uid).decorating(control::decorates(manifest));
@@ -133,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     // The golden file may expect a failure.
     if let Some(golden) = &arguments.golden {
-        return golden::compare(golden, document.text(), arguments.update);
+        return golden::compare(golden, "desired state", document.text(), arguments.update);
     }
     out::document(&document)?;
     match answer.failure {

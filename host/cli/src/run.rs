@@ -7,25 +7,28 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use innkeeper_cluster::{
-    Backoff, Cluster, Env, Fence, HostKeyError, Kube, LeaderElector, LeaseConfig, SecretKey,
-    Settings, host_key, lease,
+    Backoff, Cluster, Env, Fence, HostKeyError, Kube, LeaseConfig, SecretKey, host_key, lease,
 };
 use innkeeper_core::host_objects::is_namespace_of;
 use innkeeper_operator::operator::WORKERS_DEFAULT;
-use innkeeper_operator::{Bounds, Execution, HostNamespaces, HostPod, ModulesLocation, Operator};
+use innkeeper_operator::{
+    Bounds, Execution, HostNamespaces, HostPod, ModulesLocation, ReplicaPolicies,
+};
 use innkeeper_sandbox::{
     CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Engine, GUESTS_DEFAULT, forbid_tracing,
 };
 use tokio::sync::{Notify, watch};
 
+use crate::admission::{Admission, AdmissionArguments, Health};
 use crate::component::compile;
 use crate::kube::KubeArguments;
 use crate::lead::{self, Shutdown};
 use crate::logs::{self, LogFormat};
 use crate::metrics_access::{ApiReviewer, Guard};
+use crate::operators::{Connections, LeaseClaim, Operators};
 use crate::rbac::is_name;
 use crate::renamed;
-use crate::serve::{self, SharedHostState};
+use crate::serve;
 
 /// The first wait before the host retries a request; doubles up to [`RETRY_MAX`].
 const RETRY_MIN: Duration = Duration::from_millis(500);
@@ -74,6 +77,8 @@ pub(crate) struct Arguments {
         env = "INNKEEPER_METRICS_AUDIENCE"
     )]
     metrics_audience: Option<String>,
+    #[command(flatten)]
+    admission: AdmissionArguments,
     /// Namespace of the host itself.
     #[arg(
         long,
@@ -180,21 +185,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let from = modules_location(arguments)?;
-    let Shutdown { stop, force } = shutdown_by_signals();
+    let shutdown = shutdown_by_signals();
+    let stop = &shutdown.stop;
     // Fails for an unusable folder before the host waits for the API server.
     let cache = arguments.cache_dir.as_deref().map(CacheFolder::open).transpose()?;
-    let env = Env::real();
     let kube = Kube { instance: Some(instance()), ..arguments.kube.kube() };
-    let connect = async |settings, secrets, fence| {
-        Cluster::open(&kube, env.clone(), settings, secrets, fence).await
-    };
-    let open = Fence::open(&env);
-    let cluster = connect(Settings::default(), SecretKey::new(&random()?), open.clone()).await?;
+    let connections = Connections { kube, env: Env::real() };
+    let open = Fence::open(&connections.env);
+    let cluster = connections.open(SecretKey::new(&random()?), open.clone()).await?;
     let listener = serve::bind(arguments.bind).await?;
+    let admission = Admission::bind(&arguments.admission, &from).await?;
     // The host serves its health also while it waits for the API server.
-    let state = SharedHostState::<Operator>::default();
+    let health = Health::default();
     let guard = metrics_guard(arguments, &cluster);
-    let serving = tokio::spawn(serve::serve(listener, state.clone(), guard, stop.clone()));
+    let serving = tokio::spawn(serve::serve(listener, health.clone(), guard, stop.clone()));
     // A developer's host runs alone and may have no namespace.
     let key = if matches!(from, ModulesLocation::Directory(_)) {
         None
@@ -207,33 +211,46 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         key
     };
     let engine = engine(arguments, cache, key.as_ref())?;
-    let bounds = Bounds { workers: arguments.max_concurrent_reconciles };
-    let operator = |cluster| {
-        let (engine, from) = (engine.clone(), from.clone());
-        Operator::new(cluster, engine, from, bounds, Execution::Threads, &instance())
+    let policies = ReplicaPolicies::new(connections.env.clone(), &engine, Execution::Threads)?;
+    let identity = identity()?;
+    let settings = admission.as_ref().map(|admission| admission.settings().clone());
+    let reviewing = match admission.zip(key.clone()) {
+        None => None,
+        Some((admission, key)) => {
+            // A standby reviews too, so the fence of this connection is always open.
+            let cluster = connections.open(key, open).await?;
+            let replica = (&*identity, &policies);
+            let (running, reviewing) = admission.start(cluster, engine.clone(), replica, stop);
+            health.set_reviewing(reviewing);
+            Some(running)
+        }
     };
+    let bounds = Bounds { workers: arguments.max_concurrent_reconciles };
+    let operators =
+        Operators { engine, from, bounds, policies, admission: settings, instance: instance() };
     log_start(arguments);
-    let shutdown = Shutdown { stop, force };
     match key {
         Some(key) if arguments.leader_elect => {
-            let terms = LeaseConfig { duration: arguments.lease_duration };
-            let electing = connect(terms.settings(), SecretKey::new(&random()?), open).await?;
-            let at = (&*arguments.namespace, &*arguments.lease);
-            let candidate = LeaderElector::new(&electing, at, &identity()?, terms);
-            // New connections for each term: none outlives the Lease.
-            let start = async |fence: Fence| {
-                let cluster = connect(Settings::default(), key.clone(), fence).await?;
-                Ok(operator(cluster)?)
+            let claim = LeaseClaim {
+                namespace: &arguments.namespace,
+                name: &arguments.lease,
+                identity: &identity,
+                terms: LeaseConfig { duration: arguments.lease_duration },
+                secrets: SecretKey::new(&random()?),
             };
-            lead::lead(candidate, &state, shutdown, start).await?;
+            operators.elect(&connections, key, claim, &health.state, shutdown.clone()).await?;
         }
         alone => {
             let cluster = match alone {
                 Some(key) => cluster.with_secret_key(key),
                 None => cluster,
             };
-            lead::run(&operator(cluster)?, &state, shutdown, std::future::pending()).await?;
+            let (operator, never) = (operators.make(cluster)?, std::future::pending());
+            lead::run(&operator, &health.state, shutdown.clone(), never).await?;
         }
+    }
+    if let Some(reviewing) = reviewing {
+        reviewing.end(&shutdown.force).await?;
     }
     let _ = tokio::time::timeout(Duration::from_secs(1), serving).await;
     tracing::info!("host stopped");

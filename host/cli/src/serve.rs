@@ -17,8 +17,9 @@ use crate::metrics_access::{Guard, Reviewer};
 
 /// The source of health and metrics.
 pub(crate) trait HealthSource: Clone + Send + Sync + 'static {
-    /// Whether the host is ready: a Service sends requests to ready hosts only.
-    fn is_ready(&self) -> bool;
+    /// Why the host is not ready, in a few words; `None` if it is. A Service sends requests to
+    /// ready hosts only.
+    fn unready(&self) -> Option<String>;
     /// Metrics in Prometheus' text format.
     fn metrics(&self) -> String;
     /// The part that hangs until the process restarts; `None` if no part does.
@@ -26,8 +27,9 @@ pub(crate) trait HealthSource: Clone + Send + Sync + 'static {
 }
 
 impl HealthSource for innkeeper_operator::Operator {
-    fn is_ready(&self) -> bool {
-        Self::is_ready(self)
+    fn unready(&self) -> Option<String> {
+        (!self.is_ready())
+            .then(|| "the host has not read all Modules and the kinds that they read".to_owned())
     }
 
     fn metrics(&self) -> String {
@@ -53,6 +55,12 @@ pub(crate) enum HostState<T> {
 }
 
 impl<T> SharedHostState<T> {
+    /// Whether this host is the leader.
+    pub(crate) fn is_leading(&self) -> bool {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(&*state, HostState::Leading(_))
+    }
+
     /// Replaces the state.
     pub(crate) fn set(&self, state: HostState<T>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
@@ -72,11 +80,11 @@ impl<T> Default for SharedHostState<T> {
 }
 
 impl<T: HealthSource> HealthSource for SharedHostState<T> {
-    fn is_ready(&self) -> bool {
+    fn unready(&self) -> Option<String> {
         match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            HostState::Starting => false,
-            HostState::Standby => true,
-            HostState::Leading(source) => source.is_ready(),
+            HostState::Starting => Some("the host waits for the API server".to_owned()),
+            HostState::Standby => None,
+            HostState::Leading(source) => source.unready(),
         }
     }
 
@@ -149,13 +157,9 @@ async fn alive<T: HealthSource>(State(source): State<T>) -> impl IntoResponse {
 }
 
 async fn ready<T: HealthSource>(State(source): State<T>) -> impl IntoResponse {
-    if source.is_ready() {
-        (StatusCode::OK, "ok\n")
-    } else {
-        (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "not ready: the host has not read all Modules and the kinds that they read\n",
-        )
+    match source.unready() {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
     }
 }
 
@@ -192,8 +196,8 @@ mod tests {
     const OPEN: Option<Guard<Nobody>> = None;
 
     impl HealthSource for Fake {
-        fn is_ready(&self) -> bool {
-            self.ready
+        fn unready(&self) -> Option<String> {
+            (!self.ready).then(|| "it waits".to_owned())
         }
 
         fn metrics(&self) -> String {
@@ -217,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn server_answers_with_health_and_metrics_until_it_stops() {
-        for (is_ready, expected) in [(true, "200 ok\n"), (false, "503 not ready")] {
+        for (is_ready, expected) in [(true, "200 ok\n"), (false, "503 not ready: it waits\n")] {
             let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
             let address = listener.local_addr().unwrap();
             let (stop, stopped) = watch::channel(false);
@@ -263,12 +267,12 @@ mod tests {
     #[test]
     fn standby_is_ready_and_leader_is_ready_when_its_operator_is() {
         let state = SharedHostState::default();
-        assert!(!state.is_ready());
+        assert!(state.unready().unwrap().contains("waits for the API server"));
         state.set(HostState::Standby);
-        assert!(state.is_ready());
+        assert_eq!(state.unready(), None);
         assert!(state.metrics().ends_with("\ninnkeeper_leader_election_master_status 0\n"));
         state.set(HostState::Leading(Fake { ready: false, hangs: false }));
-        assert!(!state.is_ready());
+        assert_eq!(state.unready().as_deref(), Some("it waits"));
         assert!(
             state
                 .metrics()

@@ -126,11 +126,14 @@ impl TestModules {
             let manifest = opened.guest.manifest();
             let name = &manifest.name;
             let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
-            let module = json!({
+            let mut module = json!({
                 "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name},
                 "spec": {"source": {"file": file.canonicalize()?}, "serviceAccountName": name,
                     "allowedCRDGroups": groups.collect::<Vec<_>>()},
             });
+            if manifest.policy.is_some() {
+                module["spec"]["policy"] = json!({});
+            }
             all.add(module, manifest);
         }
         let default = arguments.dir.join(MODULES);
@@ -156,17 +159,7 @@ impl TestModules {
         cache: &CodeCache,
         definitions: &[Value],
     ) -> anyhow::Result<()> {
-        let unreadable = || format!("--modules: cannot read {}", folder.display());
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(folder).with_context(unreadable)? {
-            files.push(entry.with_context(unreadable)?.path());
-        }
-        files.sort();
-        let is_manifest = |file: &&PathBuf| {
-            file.extension()
-                .is_some_and(|one| ["yaml", "yml", "json"].iter().any(|known| one == *known))
-        };
-        for file in files.iter().filter(is_manifest) {
+        for file in &objects::files_of(folder).context("--modules")? {
             for object in objects::read(file)? {
                 if object.text("/kind") != "Module" {
                     continue;
@@ -227,6 +220,10 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
         setup.modules = Modules::Given(given.modules.clone());
         setup.objects.clone_from(&given.rights);
         setup.objects.extend(suite.manifests.iter().cloned());
+        let namespace = suite.namespace.clone().unwrap_or_else(|| format!("test-{}", case.name));
+        // A policy under test does not review the namespace of the case.
+        setup.objects.push(json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": namespace}}));
         let outcome = innkeeper_lab::block_on(async {
             // The clock of the lab: it starts now, too.
             clock.set(Env::scripted(setup.seed, setup.start));
@@ -239,8 +236,6 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
                 let failure = Failure { details, ..Failure::new("setup", message) };
                 return Ok(Outcome::failed(&case.name, failure));
             }
-            let namespace =
-                suite.namespace.clone().unwrap_or_else(|| format!("test-{}", case.name));
             let player = Player::new(&backend, namespace, suite.timeout, arguments.update);
             let outcome = player.play(case).await;
             if let Backend::Lab(lab) = backend {

@@ -63,6 +63,9 @@ async fn answer(
 ) -> anyhow::Result<Page> {
     let undo = Undo::plan(client, named, arguments.to_revision).await?;
     let mut page = undo.difference()?;
+    if let Some(note) = undo.all.note() {
+        page.line(note);
+    }
     if arguments.dry_run {
         page.line(undo.send(client, DryRun::Yes).await?);
     } else if arguments.to_revision.is_some() {
@@ -98,6 +101,15 @@ impl Undo {
             Some(number) => of_number(&all, number)?.clone(),
             None => newest_other(&all)?.clone(),
         };
+        if let Some(version) = all.other_version(&revision) {
+            bail!(
+                "undo does not write revision {} ({}): it has fields of {version}, and the primary is of {}, where the same fields may mean something else; look at it with `{}`, and edit the primary",
+                revision.number,
+                revision.name,
+                all.kind.api_version,
+                shown_by(&all, &revision)?
+            );
+        }
         let change = revision.change_of(&all.primary);
         Ok(Self { all, revision, change })
     }
@@ -172,6 +184,16 @@ impl Undo {
     }
 }
 
+/// The command line that shows a revision.
+///
+/// # Errors
+/// If an argument has a NUL character.
+fn shown_by(all: &RevisionList, revision: &StoredRevision) -> anyhow::Result<String> {
+    let namespace = all.key.namespace();
+    let kubectl = ["kubectl", "get", "controllerrevision", &revision.name];
+    Ok(shlex::try_join(kubectl.into_iter().chain(["-n", namespace, "-o", "yaml"]))?)
+}
+
 /// The revision with a number.
 fn of_number(all: &RevisionList, number: i64) -> anyhow::Result<&StoredRevision> {
     let has_number = |revision: &&StoredRevision| revision.number == number;
@@ -200,12 +222,19 @@ fn of_number(all: &RevisionList, number: i64) -> anyhow::Result<&StoredRevision>
     bail!("{} has no revision {number}; stored revisions: {stored}", all.title())
 }
 
-/// The newest revision that differs from the present primary.
+/// The newest revision that differs from the present primary, and that undo can write.
 fn newest_other(all: &RevisionList) -> anyhow::Result<&StoredRevision> {
-    let is_other =
-        |revision: &&StoredRevision| !revision.change_of(&all.primary).operations.is_empty();
+    let is_other = |revision: &&StoredRevision| {
+        all.other_version(revision).is_none()
+            && !revision.change_of(&all.primary).operations.is_empty()
+    };
     all.revisions.iter().find(is_other).with_context(|| {
-        format!("{} has no stored revision that differs from its present state", all.title())
+        let of_other_version = all.revisions.iter().any(|one| all.other_version(one).is_some());
+        let version = if of_other_version { &*format!(" of {}", all.kind.api_version) } else { "" };
+        format!(
+            "{} has no stored revision{version} that differs from its present state",
+            all.title()
+        )
     })
 }
 

@@ -106,6 +106,22 @@ impl BlockedModule {
             format!("Module {}", self.name)
         }
     }
+
+    /// The message about a Module that still exists at the timeout.
+    fn blocked(&self) -> String {
+        let Self { name, message, .. } = self;
+        let message = if message.is_empty() { "no host has reported its state" } else { message };
+        format!("innkeeper: Module {name}: {message}")
+    }
+}
+
+/// The error if Modules still exist after a time.
+fn late(modules: usize, time: Duration) -> String {
+    format!(
+        "{} after {} s: a Module with the finalizer {FINALIZER} waits for the host; start the host, or remove that finalizer from the Module to leave its primaries as they are",
+        counted_len(modules, "Module still exists", "Modules still exist"),
+        time.as_secs()
+    )
 }
 
 /// The Modules that still exist, by name.
@@ -136,15 +152,42 @@ async fn until_gone(
         }
         if env.instant().duration_since(began) > time {
             for module in now.values() {
-                out::eprint(&format!("innkeeper: Module {}: {}", module.name, module.message));
+                out::eprint(&module.blocked());
             }
-            bail!(
-                "{} after {} s: a Module with the finalizer {FINALIZER} waits for the host; start the host, or remove that finalizer from the Module to leave its primaries as they are",
-                counted_len(now.len(), "Module still exists", "Modules still exist"),
-                time.as_secs()
-            );
+            bail!("{}", late(now.len(), time));
         }
         previous = now;
         env.sleep(POLL_PERIOD).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn module(name: &str, finalizers: &[&str], conditions: &Value) -> BlockedModule {
+        BlockedModule::of(&json!({"metadata": {"name": name, "uid": "u", "finalizers": finalizers},
+            "status": {"conditions": conditions}}))
+    }
+
+    #[test]
+    fn module_that_stays_is_shown_with_the_message_of_its_host_or_without_one() {
+        let ready = json!([{"type": "Loaded", "message": "loaded"},
+            {"type": "Ready", "message": "3 primaries have the finalizer"}]);
+        let blocked = module("web", &[FINALIZER], &ready);
+        assert_eq!(blocked.blocked(), "innkeeper: Module web: 3 primaries have the finalizer");
+        let silent = module("new", &[], &json!([]));
+        assert_eq!(silent.blocked(), "innkeeper: Module new: no host has reported its state");
+        assert_eq!(silent.describe(), "Module new");
+        assert!(blocked.describe().starts_with("Module web, whose finalizer the host removes"));
+    }
+
+    #[test]
+    fn error_at_the_timeout_counts_one_module_in_the_singular() {
+        let time = Duration::from_mins(5);
+        assert!(late(1, time).starts_with("1 Module still exists after 300 s: a Module with"));
+        assert!(late(2, time).starts_with("2 Modules still exist after 300 s: a Module with"));
     }
 }

@@ -40,8 +40,8 @@ mod tests {
     struct Fake(Arc<AtomicU32>, fn(u32) -> bool);
 
     impl HealthSource for Fake {
-        fn is_ready(&self) -> bool {
-            true
+        fn unready(&self) -> Option<String> {
+            None
         }
 
         fn metrics(&self) -> String {

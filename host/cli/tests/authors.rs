@@ -2,17 +2,27 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+// Each test file uses a part of it.
+#[allow(dead_code)]
 mod author;
 mod support;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use expect_test::{expect, expect_file};
+use rustix::process::{Pid, Signal, kill_process};
 
-use author::{commands, root, shell, shell_output};
+use author::{commands, root, shell, shell_command, shell_output};
 use support::{Files, component, done, failed, innkeeper, text};
+
+/// Bound on a build, on a machine that is busy.
+const BUILD: Duration = Duration::from_mins(5);
 
 /// The files under a folder, in order.
 fn tree(folder: &Path) -> Vec<String> {
@@ -151,11 +161,11 @@ fn new_guest_passes_its_tests_builds_and_renders_by_the_commands_of_the_page() {
 
     shell(&folder, &changing[1]);
     shell(&folder, "cargo test");
-    stale_definition_is_named_by_build_and_render(&folder);
+    stale_definition_is_named_by_build_dev_and_render(&folder);
 }
 
 /// A field of the types that `crd.json` lacks, which the API server would drop.
-fn stale_definition_is_named_by_build_and_render(folder: &Path) {
+fn stale_definition_is_named_by_build_dev_and_render(folder: &Path) {
     let library = folder.join("src/lib.rs");
     let source = fs::read_to_string(&library).unwrap();
     let field = "    pub text: String,\n";
@@ -166,13 +176,42 @@ fn stale_definition_is_named_by_build_and_render(folder: &Path) {
     fs::write(folder.join("times.yaml"), format!("{sample}  times: 2\n")).unwrap();
 
     let (_, built) = shell_output(folder, "innkeeper build");
+    let developed = first_errors_of_dev(folder);
     let render = "innkeeper render target/components/hello.wasm -f times.yaml";
     let (_, rendered) = shell_output(folder, render);
 
     let stale = "warning: the definition of Hello differs from the guest's types: spec.times is missing; the API server drops a field that its definition lacks: write crd.json again from the types (`UPDATE_EXPECT=1 cargo test`, if a test compares the two), and build again";
     assert!(built.contains(stale), "{built}");
+    assert!(developed.contains(stale), "{developed}");
     let dropped = "warning: times.yaml, document 1: unknown field \"spec.times\", which the API server would drop";
     assert!(rendered.contains(dropped), "{rendered}");
+}
+
+/// Runs `innkeeper dev` for a Module in a folder until the component is there. Returns its errors.
+fn first_errors_of_dev(folder: &Path) -> String {
+    let modules = folder.join("modules");
+    fs::create_dir(&modules).unwrap();
+    let module = "apiVersion: innkeeper.dev/v1alpha1\nkind: Module\nmetadata: {name: hello}\nspec: {source: {file: hello.wasm}}\n";
+    fs::write(modules.join("hello.yaml"), module).unwrap();
+    let mut dev = shell_command(folder, "exec innkeeper dev --module hello --modules modules");
+    let mut dev = dev.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(dev.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let (sent, written) = mpsc::channel();
+    let reading = thread::spawn(move || {
+        for line in lines.filter(|line| line.contains(" is written; ")) {
+            let _ = sent.send(line);
+        }
+    });
+    let result = written.recv_timeout(BUILD);
+    // It may have ended with an error, which is among what it printed.
+    let _ = kill_process(Pid::from_child(&dev), Signal::INT);
+    let mut printed = String::new();
+    dev.stderr.take().unwrap().read_to_string(&mut printed).unwrap();
+    let status = dev.wait().unwrap();
+    reading.join().unwrap();
+    assert!(result.is_ok() && status.success(), "{result:?}, {status}: {printed}");
+    assert!(modules.join("hello.wasm").is_file());
+    printed
 }
 
 const STACK: &str = "\

@@ -6,14 +6,16 @@
 #[allow(dead_code)]
 mod support;
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::time::SystemTime;
 
 use expect_test::expect;
+use innkeeper_tiny_guests::Tiny;
 
-use support::{component, text};
+use support::{Files, component, text};
 
 /// Runs `innkeeper inspect` on a guest, with compiled code in a folder.
 fn inspect(cache: &Path) -> Output {
@@ -28,6 +30,70 @@ fn entries(cache: &Path) -> Vec<(PathBuf, u64)> {
     let files = fs::read_dir(cache.join("commands")).unwrap().map(|entry| entry.unwrap());
     let code = files.filter(|file| file.path().extension().is_some_and(|end| end == "code"));
     code.map(|file| (file.path(), file.metadata().unwrap().ino())).collect()
+}
+
+/// Whether a command has used the code of an entry since [`unused`]: a use sets its time.
+fn is_used(entry: &Path) -> bool {
+    fs::metadata(entry).unwrap().modified().unwrap() != SystemTime::UNIX_EPOCH
+}
+
+/// Sets the time of an entry so that [`is_used`] finds its next use.
+fn unused(entry: &Path) {
+    File::open(entry).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+}
+
+/// A command that loads a guest: its arguments, and the status and a part of the error with which
+/// it ends.
+type Loads<'a> = (&'a [&'a str], i32, &'a str);
+
+/// Runs a command with compiled code in a folder.
+fn load(cache: &Path, (arguments, status, error): Loads<'_>) {
+    let mut command = support::command();
+    let output = command.args(arguments).env("INNKEEPER_CACHE_DIR", cache).output().unwrap();
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {stderr}");
+    assert!(stderr.contains(error), "{arguments:?}: {stderr}");
+}
+
+#[test]
+fn guest_is_compiled_by_the_first_command_and_not_by_the_others() {
+    let files = Files::new();
+    let guest = files.write("guest.wasm", Tiny::default().component());
+    let primary = "apiVersion: example.com/v1\nkind: Tiny\nmetadata: {name: one, namespace: web}\n";
+    let primary = files.write("primary.yaml", primary);
+    // No API server listens there: `push` loads the guest before it connects.
+    let kubeconfig = files.write(
+        "kubeconfig",
+        "{apiVersion: v1, kind: Config, current-context: c, users: [{name: u, user: {}}],
+        contexts: [{name: c, context: {cluster: c, user: u}}],
+        clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}",
+    );
+    let push = ["push", &guest, "--module", "tiny", "--kubeconfig", &kubeconfig];
+    let commands: [Loads<'_>; 4] = [
+        (&["inspect", &guest], 0, ""),
+        (&["render", &guest, "-f", &primary], 0, ""),
+        (&["rbac", &guest, "--module", "tiny"], 0, ""),
+        (&push, 1, "the API server is unavailable"),
+    ];
+    let mut caches = Vec::new();
+    for (index, command) in commands.into_iter().enumerate() {
+        let cache = files.0.path().join(format!("code-{index}"));
+        load(&cache, command);
+        assert_eq!(entries(&cache).len(), 1, "{command:?} kept no code");
+        caches.push((cache, command));
+    }
+
+    // The code that `inspect` kept is used by all, and that of the others by `inspect`.
+    let inspect = commands[0];
+    for (cache, command) in &caches {
+        for (cache, command) in [(&caches[0].0, *command), (cache, inspect)] {
+            let compiled = entries(cache);
+            unused(&compiled[0].0);
+            load(cache, command);
+            assert!(is_used(&compiled[0].0), "{command:?} compiled the guest again");
+            assert_eq!(entries(cache), compiled, "{command:?} compiled the guest again");
+        }
+    }
 }
 
 #[test]
@@ -89,9 +155,11 @@ fn test_compiles_a_guest_once_for_virtual_time() {
 
     test(&cache);
     let compiled = entries(&cache);
+    assert_eq!(compiled.len(), 1, "{compiled:?}");
+    unused(&compiled[0].0);
     test(&cache);
 
-    assert_eq!(compiled.len(), 1, "{compiled:?}");
+    assert!(is_used(&compiled[0].0), "the second command compiled the guest again");
     assert_eq!(entries(&cache), compiled, "the second command compiled the guest again");
     // The code of other commands is interrupted by the clock, and not by a count of instructions.
     assert!(inspect(&cache).status.success());

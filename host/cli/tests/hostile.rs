@@ -284,3 +284,38 @@ fn render_takes_a_definition_of_any_depth_and_with_any_names() {
     assert_eq!(status, Some(1));
     assert!(stderr.contains("the API server would refuse this Tiny: "), "{stderr}");
 }
+
+#[test]
+fn hostile_policy_cannot_write_escapes() {
+    let files = Files::new();
+    let manifest = json!({"name": "tiny", "policy": {"kind": "Validate", "rules": [
+        {"groups": [""], "resources": ["configmaps"], "operations": ["CREATE"]}]}});
+    let verdict = |reason: &str| {
+        json!({"allowed": false, "reason": reason, "message": format!("{TERMINAL}\n{TERMINAL}"),
+        "code": 99_999_999, "warnings": [TERMINAL, "x".repeat(1 << 20)],
+        "causes": [{"field": TERMINAL, "message": TERMINAL, "reason": TERMINAL}],
+        "auditAnnotations": {TERMINAL: TERMINAL, "key": TERMINAL}})
+        .to_string()
+    };
+    let policies = [
+        Tiny::policy(&verdict(TERMINAL)),
+        Tiny::policy(&verdict("Invalid")),
+        Tiny::policy("{}").decision(1, &format!("{TERMINAL}\n{TERMINAL}")),
+    ];
+    let objects =
+        files.write("objects.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n");
+    for policy in policies {
+        let policy = guest(&files, &policy.manifest(&manifest.to_string()));
+        for format in ["text", "json"] {
+            let output = innkeeper(&["review", &policy, "-f", &objects, "-o", format]);
+            assert!(matches!(output.status.code(), Some(1 | 3)), "{output:?}");
+            let shown = is_harmless(&output.stdout);
+            assert!(shown.len() < 64 << 10, "{} bytes", shown.len());
+            if format == "text" {
+                let forged = |line: &str| !line.starts_with("  ") && !line.starts_with("CREATE ");
+                assert!(!shown.lines().any(forged), "{shown}");
+            }
+            is_harmless(&output.stderr);
+        }
+    }
+}

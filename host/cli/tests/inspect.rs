@@ -5,7 +5,8 @@
 mod support;
 
 use expect_test::expect;
-use serde_json::Value;
+use innkeeper_tiny_guests::{ALLOWED, Tiny};
+use serde_json::{Value, json};
 
 use support::{Files, component, done, failed, innkeeper, text};
 
@@ -43,6 +44,40 @@ fn inspect_prints_json_when_asked_to() {
     assert_eq!(json["manifest"]["primary"]["plural"], "podroutes");
     assert_eq!(json["contract"], "innkeeper:guest@0.1.0");
     assert_eq!(json["digest"].as_str().unwrap().len(), "sha256:".len() + 64);
+}
+
+#[test]
+fn inspect_of_a_policy_prints_what_it_reviews() {
+    let manifest = json!({
+        "name": "labels", "version": "1.0.0",
+        "policy": {
+            "kind": "Mutate", "reinvocation": true,
+            "rules": [
+                {"groups": ["", "apps"], "resources": ["pods", "deployments/scale"],
+                    "operations": ["CREATE", "UPDATE"]},
+                {"groups": ["example.com"], "versions": ["v1"], "resources": ["*"],
+                    "operations": ["DELETE"], "scope": "Cluster"},
+            ],
+            "matchConditions": [{"name": "small", "expression": "a\n\u{1b}[31m"}],
+        },
+        "reads": [{"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}],
+    });
+    let files = Files::new();
+    let guest = Tiny::policy(ALLOWED).manifest(&manifest.to_string()).component();
+    let guest = files.write("labels.wasm", guest);
+    let mut lines: Vec<String> = done(&["inspect", &guest]).lines().map(str::to_owned).collect();
+    lines.drain(1..3);
+    expect![[r#"
+        labels 1.0.0
+          ConfigMaps  1
+          contract    innkeeper:guest@0.1.0
+          reads       v1 ConfigMap (configmaps)
+          policy      mutates, again after other policies
+          rules       CREATE, UPDATE of pods, deployments/scale in the core group, apps
+                      DELETE of * in example.com (v1), cluster-scoped objects only
+          conditions  small: a\n\u{1b}[31m
+          parameters  none"#]]
+    .assert_eq(&lines.join("\n"));
 }
 
 /// How far a size in the README may be from that of the component, in percent: a compiler of

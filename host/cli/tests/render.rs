@@ -6,8 +6,8 @@
 #[allow(dead_code)]
 mod support;
 
-use expect_test::expect;
-use innkeeper_tiny_guests::Tiny;
+use expect_test::{Expect, expect};
+use innkeeper_tiny_guests::{ALLOWED, ECHO, Tiny};
 use serde_json::{Value, json};
 
 use support::{Files, component, done, failed, innkeeper, text};
@@ -230,4 +230,150 @@ spec: {{reads: [{{secret: true, namespace: central, name: pull}}]}}
     let value_source = json!({"password": "value source", "user": "value source"});
     assert_eq!(seen(&["-f", &module]), value_source);
     assert_eq!(seen(&[])["user"].as_str().unwrap().len(), 16);
+}
+
+/// Renders an example of Metacontroller with a primary that its definition refuses: the error.
+fn refusal_of(example: &str, (api_version, kind): (&str, &str), spec: &Value) -> String {
+    let files = Files::new();
+    let primary = json!({"apiVersion": api_version, "kind": kind,
+        "metadata": {"name": "one", "namespace": "web"}, "spec": spec});
+    let primary = files.write("primary.yaml", primary.to_string());
+    let output = innkeeper(&["render", &component(example), "-f", &primary]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    text(&output.stderr)
+}
+
+#[test]
+fn definitions_of_the_examples_refuse_what_their_readme_says() {
+    let template = json!({"spec": {"containers": [{"name": "main", "image": "busybox"}]}});
+    let completions = json!({"completions": "three", "template": template});
+    let completions = refusal_of("indexed-job", ("ctl.enisoc.com/v1", "IndexedJob"), &completions);
+    assert!(
+        completions.contains("the API server would refuse")
+            && completions.contains("spec.completions"),
+        "{completions}"
+    );
+
+    let template = refusal_of("daemon-job", ("ctl.example.com/v1", "DaemonJob"), &json!({}));
+    assert!(
+        template.contains("the API server would refuse") && template.contains("spec.template"),
+        "{template}"
+    );
+
+    let selector = json!({"matchExpressions": [{"key": "team", "operator": "Some"}]});
+    let spec = json!({"labelSelector": selector});
+    let list = ("examples.metacontroller.io/v1alpha1", "NamespaceList");
+    let selector = refusal_of("namespace-list", list, &spec);
+    assert!(
+        selector.contains("the API server would refuse") && selector.contains("operator"),
+        "{selector}"
+    );
+}
+
+#[test]
+fn guest_with_structs_of_k8s_openapi_runs_as_a_component() {
+    let files = Files::new();
+    let primary = files.write(
+        "primary.yaml",
+        "\
+apiVersion: example.com/v1
+kind: Web
+metadata: {name: shop, namespace: web}
+spec: {image: nginx:1, replicas: 2}
+",
+    );
+    let rendered = done(&["render", &component("typed"), "-f", &primary]);
+    for line in ["kind: Deployment\n", "kind: Service\n", "  replicas: 2\n", "image: nginx:1\n"] {
+        assert!(rendered.contains(line), "no {line:?} in:\n{rendered}");
+    }
+}
+
+/// A guest with a definition that writes the first three letters of `spec.echo` to a ConfigMap;
+/// `@@@` stays there if it sees no such member.
+fn guest_with_definition(files: &Files, echo: &Value) -> String {
+    let kind = json!({"apiVersion": "example.com/v1", "kind": "Site", "plural": "sites"});
+    let spec = json!({"type": "object", "properties": {"echo": echo, "size": {"type": "integer"}},
+        "x-kubernetes-validations": [{"rule": "!has(self.size) || self.size != 13",
+            "message": "13 is no size"}]});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition", "metadata": {"name": "sites.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Site", "plural": "sites", "singular": "site", "listKind": "SiteList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+                "openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}}]}});
+    let manifest = json!({"name": "tiny", "version": "1.0.0", "primary": kind, "crds": [definition],
+        "owned": [{"kind": {"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}}]});
+    let desired = json!({"objects": [{"object": {"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "copy"}, "data": {"echo": ECHO}}}]});
+    let tiny = Tiny::default().manifest(&manifest.to_string()).outcome(0, &desired.to_string());
+    files.write("guest.wasm", tiny.echoing().component())
+}
+
+/// What the guest saw of `spec.echo`, and the errors.
+fn echoed(files: &Files, guest: &str, spec: &str) -> (String, String) {
+    let primary = files.write("site.yaml", format!("{PRIMARY}spec: {spec}\n"));
+    let output = innkeeper(&["render", guest, "-f", &primary, "-o", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let echo = answer["objects"][0]["object"]["data"]["echo"].as_str().unwrap();
+    (echo.to_owned(), text(&output.stderr))
+}
+
+#[test]
+fn guest_of_render_sees_the_defaults_of_its_definition() {
+    let files = Files::new();
+    let guest = guest_with_definition(&files, &json!({"type": "string", "default": "set"}));
+    assert_eq!(echoed(&files, &guest, "{}"), ("set".to_owned(), String::new()));
+    assert_eq!(echoed(&files, &guest, "{echo: own}"), ("own".to_owned(), String::new()));
+    // null is no value of a text, so the server sets the default there too.
+    assert_eq!(echoed(&files, &guest, "{echo: null}"), ("set".to_owned(), String::new()));
+}
+
+#[test]
+fn guest_of_render_sees_no_field_that_its_definition_lacks() {
+    let files = Files::new();
+    let guest = guest_with_definition(&files, &json!({"type": "string"}));
+    let (seen, error) = echoed(&files, &guest, "{colour: {echo: red}}");
+    assert_eq!(seen, ECHO);
+    let dropped = "document 1: unknown field \"spec.colour\", which the API server would drop\n";
+    assert!(error.starts_with("warning: ") && error.ends_with(dropped), "{error}");
+}
+
+#[test]
+fn render_fails_when_a_rule_of_the_definition_refuses_the_primary() {
+    let files = Files::new();
+    let guest = guest_with_definition(&files, &json!({"type": "string", "enum": ["own", "set"]}));
+    let folder = files.0.path().to_str().unwrap().to_owned();
+    let refused = |spec: &str, expected: &Expect| {
+        let primary = files.write("site.yaml", format!("{PRIMARY}spec: {spec}\n"));
+        failed(&["render", &guest, "-f", &primary], 1, &[(&folder, "DIR")], expected);
+    };
+    refused(
+        "{size: 13}",
+        &expect![[r#"
+        innkeeper: DIR/site.yaml, document 1: the API server would refuse this Site: Site.example.com "one" is invalid: spec: Invalid value: 13 is no size
+    "#]],
+    );
+    refused(
+        "{echo: other}",
+        &expect![[r#"
+        innkeeper: DIR/site.yaml, document 1: the API server would refuse this Site: Site.example.com "one" is invalid: [spec.echo: Unsupported value: "other": supported values: "own", "set", <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]
+    "#]],
+    );
+    assert_eq!(echoed(&files, &guest, "{size: 12, echo: own}").0, "own");
+}
+
+#[test]
+fn render_of_a_policy_says_that_it_has_no_primary() {
+    let files = Files::new();
+    let guest = files.write("policy.wasm", Tiny::policy(ALLOWED).component());
+    let primary = files.write("primary.yaml", PRIMARY);
+    failed(
+        &["render", &guest, "-f", &primary],
+        1,
+        &[],
+        &expect![[r#"
+            innkeeper: the guest tiny has no primary: it is a policy; run `innkeeper review` with it
+        "#]],
+    );
 }

@@ -58,7 +58,50 @@ fn scenarios_of_the_examples_of_metacontroller_hold() {
 
 #[test]
 fn scenario_of_the_guest_in_go_holds() {
-    hold("examples/cron-go", 1);
+    hold("examples/cron-go", 2);
+}
+
+#[test]
+fn scenarios_of_the_policy_for_labels_hold() {
+    hold("policies/required-labels", 2);
+}
+
+#[test]
+fn scenarios_of_the_policy_for_registries_hold() {
+    hold("policies/allowed-registries", 2);
+}
+
+#[test]
+fn scenarios_of_the_policy_for_defaults_hold() {
+    hold("policies/pod-defaults", 2);
+}
+
+#[test]
+fn scenarios_of_the_policy_for_deletions_hold() {
+    hold("policies/deletion-guard", 3);
+}
+
+#[test]
+fn scenarios_of_the_policies_built_with_kubewarden_s_sdk_hold() {
+    hold("kubewarden", 2);
+}
+
+#[test]
+fn policy_that_admits_what_a_case_denies_fails_it_with_the_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = folder.path().join("labels");
+    std::fs::create_dir(&case).unwrap();
+    let denied = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  labels: {team: shop}\n  annotations: {innkeeper.dev/denied: the label team is missing}\nspec:\n  ports: [{port: 80}]\n";
+    std::fs::write(case.join("00-denied.yaml"), denied).unwrap();
+    let modules = root().join("guests/policies/required-labels/tests/scenarios/modules");
+    let (ok, out, _) =
+        run(&[folder.path().to_str().unwrap(), "--modules", modules.to_str().unwrap()]);
+    assert!(!ok);
+    assert!(out.starts_with("FAIL  labels, step 00-denied\n"), "{out}");
+    let message = "00-denied.yaml, document 1: Service web is admitted and must be denied\nexpected: the label team is missing\nfound:    admitted\n";
+    assert!(out.contains(message), "{out}");
+    // The policy reviews, so its Module has no problem.
+    assert!(!out.contains("Modules with problems"), "{out}");
 }
 
 const PODROUTE: &str = "apiVersion: quay.io/v1alpha1\nkind: Podroute\nmetadata:\n  name: site\nspec:\n  image: example.com/app:1\n  replicas: 2\n";

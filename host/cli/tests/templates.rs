@@ -13,8 +13,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use author::{commands, root, shell};
-use support::{Files, done, text};
+use author::{commands, root, shell, tools};
+use support::{Files, done, innkeeper, text};
 
 /// A new guest `hello` in a folder.
 fn new(files: &Files, arguments: &[&str]) -> PathBuf {
@@ -57,6 +57,62 @@ fn crate_that_decorates_a_kind_passes_its_tests_builds_and_merges_a_label() {
 }
 
 #[test]
+fn policy_passes_its_tests_builds_reviews_and_denies_by_the_commands_that_new_prints() {
+    let files = Files::new();
+    let folder = files.0.path().join("hello");
+    let (path, sdk) = (folder.to_str().unwrap(), root());
+    let printed =
+        done(&["new", "hello", "--policy", "--path", path, "--sdk", sdk.to_str().unwrap()]);
+    let printed: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let lines = offline(&folder);
+    assert_eq!(printed[0], format!("cd {path}"));
+    assert_eq!(printed[1..], lines[..4]);
+    let module = fs::read_to_string(folder.join("module.yaml")).unwrap();
+    assert!(!module.contains("allowedCRDGroups") && module.contains("mode: Warn"), "{module}");
+    // The versions of dependencies that are compiled already.
+    fs::copy(root().join("guests/Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    shell(&folder, "cargo fmt --check");
+
+    let outputs = lines.iter().map(|line| shell(&folder, line)).collect::<Vec<_>>();
+
+    assert!(outputs[1].contains("  policy      validates\n"), "{}", outputs[1]);
+    assert_eq!(outputs[2], "CREATE Deployment default/web: allowed\n");
+    assert!(outputs[3].ends_with("1 passed, 0 failed\n"), "{}", outputs[3]);
+    assert!(outputs[4].ends_with("sample.golden.txt created\n"), "{}", outputs[4]);
+    assert_eq!(outputs[5], "");
+    let component = folder.join("target/components/hello.wasm");
+    let denied = folder.join("tests/scenarios/replicas/01-denied.yaml");
+    let module = folder.join("tests/scenarios/modules/module.yaml");
+    let files = [&component, &module, &denied].map(|file| file.to_str().unwrap());
+    let output = innkeeper(&["review", files[0], "-f", files[1], "-f", files[2]]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let shown = text(&output.stdout);
+    assert!(shown.contains("spec.replicas: is 4, at most 3 are allowed"), "{shown}");
+    let rights = done(&["rbac", files[0], "--module", "hello"]);
+    assert!(rights.contains("innkeeper.dev/allowed-modules: hello"), "{rights}");
+}
+
+#[test]
+fn policy_in_another_language_or_with_a_kind_is_refused_with_the_reason() {
+    let files = Files::new();
+    let path = files.0.path().join("hello");
+    let new = |more: &[&str]| {
+        let given = ["new", "hello", "--policy", "--path", path.to_str().unwrap()];
+        innkeeper(&[&given[..], more].concat())
+    };
+    let output = new(&["--language", "python"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(
+        text(&output.stderr),
+        "innkeeper: --policy: a policy is written in Rust, since the SDK for Python does not export the interface of policies yet; leave --language out\n"
+    );
+    let output = new(&["--kind", "Hello", "--group", "example.com"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("'--policy' cannot be used with"), "{output:?}");
+    assert!(!path.exists());
+}
+
+#[test]
 fn crate_of_a_cluster_scoped_kind_passes_its_tests_builds_and_renders() {
     let files = Files::new();
     let kind = ["--kind", "Hello", "--group", "example.com", "--cluster-scoped"];
@@ -69,15 +125,6 @@ fn crate_of_a_cluster_scoped_kind_passes_its_tests_builds_and_renders() {
     let files = Files::new();
     let library = fs::read_to_string(new(&files, &decorated).join("src/lib.rs")).unwrap();
     assert!(library.contains("\"namespaces\", Cluster);"), "{library}");
-}
-
-/// The folder with the tools of a language, which `cargo xtask guests` has installed.
-fn tools(program: &str) -> PathBuf {
-    let all = innkeeper_toolchain::cache_folder().unwrap().join("languages");
-    let folders = fs::read_dir(&all).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let mut complete = folders.filter(|one| one.join("complete").is_file());
-    let found = complete.find(|one| one.join(program).exists());
-    found.ok_or(format!("no {program} in {}; run `cargo xtask guests`", all.display())).unwrap()
 }
 
 const KINDS: [&[&str]; 4] = [

@@ -89,6 +89,12 @@ impl ApiClient {
         self.secrets.digest_text(purpose, text)
     }
 
+    /// The digest in place of one value of a Secret, as caches and reads have it, see
+    /// [`SecretKey::digest`].
+    pub fn digest_value(&self, secret: &ObjectKey, name: &str, value: &str) -> String {
+        self.secrets.digest(secret, name, value)
+    }
+
     /// Sends a request unchanged, and gives the status and the body of the response, also of an
     /// error: for tools that take any object.
     ///

@@ -5,6 +5,7 @@
 //! authority on the kind behind a path.
 
 mod find;
+mod listable;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,7 @@ use http_body_util::{BodyExt as _, Limited};
 use innkeeper_contract::{Kind, Scope};
 use kube::client::Body;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use crate::error::{Guard, RequestContext};
@@ -51,6 +53,8 @@ struct Resource {
     /// The group of its objects, if it differs from the group of the path.
     #[serde(default)]
     group: String,
+    #[serde(default)]
+    verbs: Vec<String>,
 }
 
 /// The resources of one group and version.
@@ -166,6 +170,16 @@ impl Discovery {
             resources: Option<Vec<Resource>>,
         }
         let path = group_path(kind);
+        let read: Option<Resources> = self.read_path(&path, kind).await?;
+        Ok(read.map(|read| read.resources.unwrap_or_default()))
+    }
+
+    /// Reads the document at a path of discovery; `None` if the server has none there.
+    async fn read_path<D: DeserializeOwned>(
+        &self,
+        path: &str,
+        kind: &Kind,
+    ) -> Result<Option<D>, ApiError> {
         let asked = RequestContext {
             identity: &Identity::Host,
             verb: "get",
@@ -180,7 +194,7 @@ impl Discovery {
         };
         let request = Request::builder()
             .method(Method::GET)
-            .uri(&path)
+            .uri(path)
             .header(header::ACCEPT, "application/json")
             .body(Body::empty())
             .map_err(|error| other(0, error.to_string()))?;
@@ -196,11 +210,9 @@ impl Discovery {
                     .to_owned(),
             )),
             status if !status.is_success() => Err(asked.refused(status.as_u16(), &bytes)),
-            _ => {
-                let read: Resources = serde_json::from_slice(&bytes)
-                    .map_err(|error| other(0, format!("the answer cannot be read: {error}")))?;
-                Ok(Some(read.resources.unwrap_or_default()))
-            }
+            _ => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| other(0, format!("the answer cannot be read: {error}"))),
         }
     }
 }

@@ -41,14 +41,28 @@ pub fn is_builtin(kind: &Kind) -> bool {
     BUILTIN_GROUPS.binary_search(&kind.group()).is_ok()
 }
 
-/// Whether a module decorates its primaries, so that it writes no status.
+/// Whether a module decorates its primaries, so that it writes no status; also true without a
+/// primary.
 pub fn decorates(manifest: &Manifest) -> bool {
-    manifest.decorates || is_builtin(&manifest.primary)
+    manifest.decorates || manifest.primary.as_ref().is_none_or(is_builtin)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn guest_decorates_builtin_primaries_and_has_no_status_without_a_primary() {
+        let manifest = |primary: Option<Kind>| {
+            let text = serde_json::json!({"name": "g", "primary": primary});
+            serde_json::from_value::<Manifest>(text).unwrap()
+        };
+        let deployment = Kind::namespaced("apps/v1", "Deployment", "deployments");
+        let web = Kind::namespaced("example.com/v1", "Web", "webs");
+        assert!(decorates(&manifest(Some(deployment))));
+        assert!(!decorates(&manifest(Some(web))));
+        assert!(decorates(&manifest(None)));
+    }
 
     #[test]
     fn builtin_groups_are_sorted_and_exclude_custom_resources() {

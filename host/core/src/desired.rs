@@ -64,7 +64,7 @@ impl DesiredState {
             return Err(InvalidDesired::MalformedStatus {
                 problem: format!(
                     "the guest decorates {}, so it may not set its status and conditions",
-                    manifest.primary
+                    primary.object_ref.kind
                 ),
             });
         }

@@ -9,19 +9,45 @@ use crate::fieldset::Element;
 /// Members that identify an item of a list; the first one that the items have is used.
 const KEYS: [&str; 4] = ["name", "key", "type", "ip"];
 
+/// The value of a field that an object does not have.
+static NONE: Value = Value::Null;
+
+/// A field in which two objects differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldChange<'v> {
+    /// Its path, as in `.spec.containers[name="a"].image`, as deep as both objects have a value.
+    pub path: String,
+    /// Its value before; `Value::Null` if there is none.
+    pub before: &'v Value,
+    /// Its value afterwards; `Value::Null` if there is none.
+    pub after: &'v Value,
+}
+
 /// Lists the fields in which two objects differ, as in `.spec.containers[name="a"].image`, in
 /// order, at most `max`. Each path is as deep as both objects have a value.
 ///
 /// It omits the host's own annotations.
 pub fn changed_fields(before: &Value, after: &Value, max: usize) -> Vec<String> {
-    let mut paths = Vec::new();
-    walk(before, after, &mut String::new(), &mut paths);
-    paths.retain(|path: &String| !path.starts_with(r#".metadata.annotations["innkeeper.dev/"#));
-    paths.truncate(max);
-    paths
+    changed_values(before, after, max).into_iter().map(|change| change.path).collect()
 }
 
-fn walk(before: &Value, after: &Value, path: &mut String, paths: &mut Vec<String>) {
+/// Lists the fields of [`changed_fields`] with their values.
+pub fn changed_values<'v>(before: &'v Value, after: &'v Value, max: usize) -> Vec<FieldChange<'v>> {
+    let mut changes = Vec::new();
+    walk(before, after, &mut String::new(), &mut changes);
+    changes.retain(|change: &FieldChange<'_>| {
+        !change.path.starts_with(r#".metadata.annotations["innkeeper.dev/"#)
+    });
+    changes.truncate(max);
+    changes
+}
+
+fn walk<'v>(
+    before: &'v Value,
+    after: &'v Value,
+    path: &mut String,
+    changes: &mut Vec<FieldChange<'v>>,
+) {
     if before == after {
         return;
     }
@@ -34,7 +60,7 @@ fn walk(before: &Value, after: &Value, path: &mut String, paths: &mut Vec<String
             for name in names {
                 path.push_str(&Element::Field(name.as_str().into()).to_string());
                 let (old, new) = (old.get(name), new.get(name));
-                walk(old.unwrap_or(&Value::Null), new.unwrap_or(&Value::Null), path, paths);
+                walk(old.unwrap_or(&NONE), new.unwrap_or(&NONE), path, changes);
                 path.truncate(length);
             }
         }
@@ -42,25 +68,24 @@ fn walk(before: &Value, after: &Value, path: &mut String, paths: &mut Vec<String
             let mut keys: Vec<(&str, &str)> = old.iter().chain(new).filter_map(key).collect();
             keys.sort_unstable();
             keys.dedup();
+            let known = changes.len();
             for (member, value) in keys {
-                let find = |items: &[Value]| {
-                    items.iter().find(|item| key(item) == Some((member, value))).cloned()
+                let find = |items: &'v [Value]| {
+                    items.iter().find(|item| key(item) == Some((member, value))).unwrap_or(&NONE)
                 };
                 let _ = write!(path, "[{member}={value:?}]");
-                walk(
-                    &find(old).unwrap_or(Value::Null),
-                    &find(new).unwrap_or(Value::Null),
-                    path,
-                    paths,
-                );
+                walk(find(old), find(new), path, changes);
                 path.truncate(length);
             }
             // The items are the same in another order.
-            if paths.is_empty() || !paths.iter().any(|found| found.starts_with(path.as_str())) {
-                paths.push(path.clone());
+            if changes.len() == known {
+                changes.push(FieldChange { path: path.clone(), before, after });
             }
         }
-        _ => paths.push(if path.is_empty() { ".".to_owned() } else { path.clone() }),
+        _ => {
+            let path = if path.is_empty() { ".".to_owned() } else { path.clone() };
+            changes.push(FieldChange { path, before, after });
+        }
     }
 }
 
@@ -104,6 +129,15 @@ mod tests {
             ]
         );
         assert_eq!(changed_fields(&before, &after, 1), [".spec.replicas"]);
+    }
+
+    #[test]
+    fn changed_field_has_both_values_and_null_for_none() {
+        let (before, after) = (json!({"a": {"b": 1}}), json!({"a": {"b": 2}, "c": [3]}));
+        let changes = changed_values(&before, &after, 10);
+        let changes: Vec<_> =
+            changes.iter().map(|one| (one.path.as_str(), one.before, one.after)).collect();
+        assert_eq!(changes, [(".a.b", &json!(1), &json!(2)), (".c", &Value::Null, &json!([3]))]);
     }
 
     #[test]

@@ -24,6 +24,10 @@ const ROLE: &str = "innkeeper";
 /// and of its binding.
 const ACCOUNT_POLICY: &str = "innkeeper-module-account";
 
+/// The beginning of the names of what the host makes for the policy of a Module: its webhook
+/// configuration, and its record in the namespace of the host. The name of the Module follows.
+pub const POLICY_PREFIX: &str = "innkeeper-policy-";
+
 /// Whether a namespace belongs to Innkeeper itself, in a default installation.
 pub fn is_namespace(name: &str) -> bool {
     matches!(name, HOST_NAMESPACE | MODULES_NAMESPACE)
@@ -43,7 +47,8 @@ fn is_namespace_kind(kind: &Kind) -> bool {
 
 /// Whether an object belongs to Innkeeper itself, in a default installation: it is one of
 /// Innkeeper's namespaces or in one of them, it has, defines or serves a kind of Innkeeper's API
-/// group, it grants the host its permissions, or it decides who may use an account.
+/// group, it grants the host its permissions, it decides who may use an account, or it sends
+/// requests to a policy.
 pub fn is_object(kind: &Kind, key: &ObjectKey) -> bool {
     if is_namespace(key.namespace()) || kind.group() == GROUP {
         return true;
@@ -67,6 +72,10 @@ pub fn is_object(kind: &Kind, key: &ObjectKey) -> bool {
             "admissionregistration.k8s.io",
             "validatingadmissionpolicies" | "validatingadmissionpolicybindings",
         ) => key.name() == ACCOUNT_POLICY,
+        (
+            "admissionregistration.k8s.io",
+            "validatingwebhookconfigurations" | "mutatingwebhookconfigurations",
+        ) => key.name().starts_with(POLICY_PREFIX),
         _ => false,
     }
 }
@@ -125,6 +134,11 @@ mod tests {
             "ValidatingAdmissionPolicy",
             "validatingadmissionpolicies",
         );
+        let [validating, mutating] = ["Validating", "Mutating"].map(|which| {
+            let plural = format!("{}webhookconfigurations", which.to_lowercase());
+            let kind = format!("{which}WebhookConfiguration");
+            Kind::cluster("admissionregistration.k8s.io/v1", kind, plural)
+        });
         for (kind, namespace, name, expected) in [
             (&maps, "innkeeper-modules", "other", true),
             (&maps, "innkeeper-system", "other", true),
@@ -141,6 +155,10 @@ mod tests {
             (&roles, "", "innkeeper-view", false),
             (&policies, "", "innkeeper-module-account", true),
             (&policies, "", "other", false),
+            (&validating, "", "innkeeper-policy-labels", true),
+            (&mutating, "", "innkeeper-policy-defaults", true),
+            (&mutating, "", "injector", false),
+            (&policies, "", "innkeeper-policy-labels", false),
         ] {
             assert_eq!(
                 is_object(kind, &ObjectKey::new(namespace, name)),

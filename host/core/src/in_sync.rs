@@ -26,6 +26,7 @@ mod comparison;
 mod digest;
 mod host_fields;
 mod last_applied;
+mod owner_version;
 
 use serde_json::Value;
 
@@ -40,6 +41,7 @@ pub(crate) use digest::canonical_text;
 pub use digest::{digest, merge_annotation, set_digest, set_merge_digest};
 pub use host_fields::same_but_for_host_fields;
 pub use last_applied::LastApplied;
+pub use owner_version::digest_in_version_of_owner;
 
 /// Whether applying a desired object would change nothing, as far as the object itself shows: its
 /// annotation has the digest of `desired`, and the manager's entry is the one that applying

@@ -4,6 +4,7 @@
 //! random, and no order comes from a hash. So the same code plans in the running host, in
 //! `innkeeper render`, in tests and in replays.
 
+pub mod audit;
 pub mod consent;
 pub mod control;
 pub mod counted;
@@ -37,6 +38,8 @@ pub mod plan;
 pub mod primary_revision;
 pub mod primary_selector;
 pub mod readiness;
+pub mod review;
+pub mod review_scope;
 pub mod run_result;
 pub mod schema;
 pub mod selector;

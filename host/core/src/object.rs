@@ -8,9 +8,11 @@
 mod copied_keys;
 mod decode;
 mod error;
+mod hidden_digests;
 mod managed_fields;
 mod raw_json;
 mod secret;
+mod shown_text;
 mod type_meta;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +25,7 @@ use crate::{Labels, Manager, ObjectKey};
 pub use error::DecodeError;
 pub use managed_fields::{Entry, Operation, OtherManager};
 pub use secret::{SecretDigest, holds_secrets, is_token_type};
+pub use shown_text::{is_hidden_annotation, shown_text};
 
 /// One of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

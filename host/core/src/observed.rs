@@ -1,6 +1,6 @@
 //! The documents that a guest reads, joined from the cached texts of objects without parsing them.
 
-use innkeeper_contract::{Kind, Readiness, Unapplied};
+use innkeeper_contract::{Kind, Readiness, ReadinessState, Unapplied};
 use serde::Serialize;
 
 use crate::Object;
@@ -21,6 +21,9 @@ pub struct Observed<'a> {
     /// The primary is being deleted and has the module's finalizer.
     pub deleting: bool,
 }
+
+/// The member of an object that is ready.
+const READY: &str = r#","readiness":{"state":"Ready"}"#;
 
 /// How many bytes an object takes in addition to its text: its readiness, without the message.
 const ENVELOPE_BYTES: usize = 64;
@@ -86,7 +89,12 @@ fn push_list<'a>(out: &mut String, objects: impl Iterator<Item = (&'a Object, &'
 fn push_object(out: &mut String, object: &Object, readiness: &Readiness) {
     out.push_str(r#"{"object":"#);
     out.push_str(&object.guest_text());
-    push_member(out, "readiness", readiness);
+    if readiness.state == ReadinessState::Ready && readiness.message.is_empty() {
+        // Most objects of a list.
+        out.push_str(READY);
+    } else {
+        push_member(out, "readiness", readiness);
+    }
     out.push('}');
 }
 
@@ -100,7 +108,7 @@ fn push_member(out: &mut String, name: &str, value: &(impl Serialize + ?Sized)) 
 
 #[cfg(test)]
 mod tests {
-    use innkeeper_contract::{ObservedList, ReadinessState, Reference};
+    use innkeeper_contract::{ObservedList, Reference};
     use serde_json::json;
 
     use super::*;
@@ -108,6 +116,14 @@ mod tests {
     fn object(name: &str) -> Object {
         let kind = Kind::namespaced("v1", "Service", "services");
         Object::decode(&kind, &json!({"metadata": {"name": name}}).to_string(), None).unwrap()
+    }
+
+    #[test]
+    fn ready_object_is_written_as_its_type_says() {
+        let ready = Readiness { state: ReadinessState::Ready, message: String::new() };
+        let mut out = String::new();
+        push_member(&mut out, "readiness", &ready);
+        assert_eq!(out, READY);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //! that the primary owns.
 //!
 //! They let a user return to an earlier state, and the host create a missing object of an update
-//! group as it was. The host keeps no other state of them: which of them are genuine shows in
-//! their digests, and which one the objects of a group are on shows in the objects.
+//! group as it was. The host keeps no other state of them: which of them are genuine, and in which
+//! API version of the primary, shows in their digests, and which one the objects of a group are on
+//! shows in the objects.
 
 mod content;
 mod input;
@@ -17,15 +18,17 @@ use std::sync::Arc;
 use innkeeper_contract::{Kind, Manifest, Policy, Reference};
 use serde_json::json;
 
+use crate::ObjectRef;
 use crate::desired::{DesiredObject, DesiredState, InvalidDesired, is_controller_revision};
-use crate::{ObjectKey, ObjectRef};
 use content::Content;
-use stored::{Stored, present_number};
+use stored::Stored;
 
-pub use crate::well_known::{REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION};
+pub use crate::well_known::{
+    REVISION_API_VERSION_ANNOTATION, REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION,
+};
 pub use content::{REVISION_BYTES_MAX, with_revision};
 pub use input::{KeyedDigest, RevisionInput};
-pub use revision::PrimaryRevision;
+pub use revision::{PrimaryRevision, RevisionOfOtherVersion};
 pub use substitutes::{GroupOverLimit, groups_over_limit, substitute};
 
 /// The reason of the Event for fields that the host cannot store.
@@ -42,10 +45,14 @@ pub struct PrimaryRevisions {
     pub desired: Vec<DesiredObject>,
     /// Stored revisions that the host must not delete although they are not desired.
     pub keep: BTreeSet<Reference>,
-    /// Stored revisions beyond the limit of the history. The host has made each as it is.
+    /// Stored revisions beyond the limit of the history, and those whose API version nothing
+    /// proves. The host has made the content of each.
     pub surplus: BTreeSet<ObjectRef>,
-    /// The genuine earlier revisions among the desired ones, newest first.
+    /// The earlier revisions among the desired ones that are in the present API version of the
+    /// primary, newest first.
     pub earlier: Vec<PrimaryRevision>,
+    /// The other earlier revisions among the desired ones, newest first.
+    pub of_other_version: Vec<RevisionOfOtherVersion>,
     /// Why the present state is not stored, for the Event [`REVISION_TOO_LARGE`].
     pub not_stored: Option<String>,
 }
@@ -67,29 +74,40 @@ pub fn of(input: &RevisionInput<'_>) -> PrimaryRevisions {
         let keep = stored.iter().map(|one| one.object_ref.reference()).collect();
         return PrimaryRevisions { keep, ..PrimaryRevisions::default() };
     }
-    let (present, not_stored) = match Content::of(input.primary, &input.history.field_paths) {
-        Ok(content) => (Some(content), None),
-        Err(problem) => (None, Some(problem)),
-    };
-    let mut desired = Vec::new();
-    if let Some(content) = present {
-        let digest = content.digest(input);
-        let name = content::name(input.primary.key.name(), &digest);
-        let number = present_number(&stored, &name);
-        stored.retain(|one| one.object_ref.key.name() != name);
-        desired.push(desired_object(input, &name, number, &content, &digest));
+    let mut revisions = PrimaryRevisions::default();
+    match Content::of(input.primary, &input.history.field_paths) {
+        Ok(content) => {
+            let present = Stored::present(input, content, &stored);
+            // Equal fields of another API version are this revision, which is in the present one.
+            stored.retain(|one| one.object_ref != present.object_ref);
+            revisions.desired.push(desired_object(input, &present, input.api_version()));
+        }
+        Err(problem) => revisions.not_stored = Some(problem),
     }
-    let limit = usize::try_from(input.history.limit).unwrap_or(usize::MAX);
-    let surplus = stored.drain(limit.min(stored.len())..).map(|one| one.object_ref).collect();
-    desired.extend(stored.iter().map(|one| {
-        let name = one.object_ref.key.name();
-        desired_object(input, name, one.number.max(1), &one.content, &one.digest)
-    }));
-    let earlier = stored.into_iter().filter(|one| one.is_signed).map(Stored::revision).collect();
-    PrimaryRevisions { desired, keep: BTreeSet::new(), surplus, earlier, not_stored }
+    let mut room = usize::try_from(input.history.limit).unwrap_or(usize::MAX);
+    for one in stored {
+        let Some(api_version) = one.api_version.clone().filter(|_| room > 0) else {
+            revisions.surplus.insert(one.object_ref);
+            continue;
+        };
+        room -= 1;
+        revisions.desired.push(desired_object(input, &one, &api_version));
+        if api_version == input.api_version() {
+            revisions.earlier.push(one.revision());
+        } else {
+            let name = one.object_ref.key.name().to_owned();
+            revisions.of_other_version.push(RevisionOfOtherVersion { name, api_version });
+        }
+    }
+    revisions
 }
 
 impl PrimaryRevisions {
+    /// Whether there are genuine earlier revisions, in any API version of the primary.
+    pub fn has_earlier(&self) -> bool {
+        !self.earlier.is_empty() || !self.of_other_version.is_empty()
+    }
+
     /// Adds the revisions to what a guest desires.
     ///
     /// # Errors
@@ -103,22 +121,15 @@ impl PrimaryRevisions {
     }
 }
 
-fn desired_object(
-    input: &RevisionInput<'_>,
-    name: &str,
-    number: i64,
-    content: &Content,
-    digest: &str,
-) -> DesiredObject {
-    let namespace = input.primary.key.namespace();
-    let object_ref = ObjectRef::new(input.kind.clone(), ObjectKey::new(namespace, name));
-    let mut body = object_ref.body();
+fn desired_object(input: &RevisionInput<'_>, one: &Stored, api_version: &str) -> DesiredObject {
+    let mut body = one.object_ref.body();
     body["metadata"]["ownerReferences"] = json!([input.owner.owner_reference()]);
     body["metadata"]["annotations"] = json!({
-        REVISION_DIGEST_ANNOTATION: digest,
-        REVISION_FIELD_PATHS_ANNOTATION: content::joined(&content.field_paths),
+        REVISION_API_VERSION_ANNOTATION: api_version,
+        REVISION_DIGEST_ANNOTATION: content::digest_in(input, &one.digest, api_version),
+        REVISION_FIELD_PATHS_ANNOTATION: content::joined(&one.content.field_paths),
     });
-    body["revision"] = number.into();
-    body["data"] = content.data.clone();
-    DesiredObject::of_host(object_ref, body, BTreeSet::from([Policy::Independent]))
+    body["revision"] = one.number.max(1).into();
+    body["data"] = one.content.data.clone();
+    DesiredObject::of_host(one.object_ref.clone(), body, BTreeSet::from([Policy::Independent]))
 }

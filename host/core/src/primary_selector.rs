@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 use crate::{Object, Selector};
 
+pub use document::check_label_requirement;
+
 /// A conjunction of requirements on labels, annotations and fields. Without requirements it selects
 /// every object.
 ///

@@ -26,8 +26,13 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
     if object.is_terminating() {
         return Ok(state(ReadinessState::Terminating, "being deleted"));
     }
-    let generic: SpecAndStatus<NoSpec, GenericStatus<'_>> = serde_json::from_str(&object.text)?;
-    let generic = generic.status.unwrap_or_default();
+    // Many objects have no status, and a search in the text is cheaper than a parse.
+    let generic = if may_have_status(&object.text) {
+        let parts: SpecAndStatus<NoSpec, GenericStatus<'_>> = serde_json::from_str(&object.text)?;
+        parts.status.unwrap_or_default()
+    } else {
+        GenericStatus::default()
+    };
     let conditions = generic.conditions.unwrap_or_default();
     if let Some(observed) = generic.observed_generation
         && object.generation != 0
@@ -61,6 +66,11 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
         }
         _ => by_ready_condition(&conditions),
     })
+}
+
+/// Whether the text of an object can have the member `status`, with or without escapes in its name.
+fn may_have_status(text: &str) -> bool {
+    text.contains("\"status\"") || text.contains("\\u")
 }
 
 fn state(state: ReadinessState, message: impl Into<String>) -> Readiness {

@@ -3,18 +3,24 @@
 use std::time::Duration;
 
 use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_operator::ReplicaPolicies;
 use innkeeper_simulator::{Controllers, Simulator};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::api::{Api, ApiFailure};
 use crate::operator::{Guests, LabError, Modules, RunningOperator};
+use crate::policy_requests;
+use crate::webhook_keeper::WebhookKeeper;
 
 /// The step of virtual time: the operator runs between two steps.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The resolution of timers.
 const SETTLE_TIME: Duration = Duration::from_millis(1);
+
+/// The namespace of the host, unless the cluster has another one.
+const HOST: &str = "innkeeper-system";
 
 /// The namespace of the modules' accounts.
 const MODULES: &str = innkeeper_operator::MODULES_NAMESPACE;
@@ -69,6 +75,8 @@ pub struct Lab {
     simulator: Simulator,
     api: Api,
     running: RunningOperator,
+    /// For Modules that are no objects of the cluster.
+    webhooks: Option<WebhookKeeper>,
     modules: usize,
 }
 
@@ -121,13 +129,23 @@ impl Lab {
                 why: error.to_string(),
             })?;
         }
+        let host_namespace = cluster.host().host_namespace().unwrap_or(HOST).to_owned();
         let running = RunningOperator::start(cluster, guests, &setup.modules)?;
+        policy_requests::answer(&simulator, running.policies());
+        let webhooks = match &setup.modules {
+            Modules::Given(_) => {
+                let (api, policies) = (api.clone(), running.policies());
+                Some(WebhookKeeper::start(running.env(), api, policies, &host_namespace))
+            }
+            // The leader of the host writes them, from its records of the policies.
+            Modules::OfCluster => None,
+        };
         let is_module = |object: &&Value| object["kind"] == "Module";
         let modules = match &setup.modules {
             Modules::Given(modules) => modules.len(),
             Modules::OfCluster => setup.objects.iter().filter(is_module).count(),
         };
-        Ok(Self { simulator, api, running, modules })
+        Ok(Self { simulator, api, running, webhooks, modules })
     }
 
     /// The cluster.
@@ -143,6 +161,16 @@ impl Lab {
     /// The operator.
     pub fn running(&self) -> &RunningOperator {
         &self.running
+    }
+
+    /// The policies with which the operator reviews requests of the cluster.
+    pub fn policies(&self) -> &ReplicaPolicies {
+        self.running.policies()
+    }
+
+    /// Whether the cluster sends requests to the policy of this module.
+    pub fn reviews_with(&self, module: &str) -> bool {
+        self.webhooks.as_ref().is_some_and(|webhooks| webhooks.reaches(module))
     }
 
     /// Advances the virtual time, second by second.
@@ -182,20 +210,28 @@ impl Lab {
         }
     }
 
-    /// Advances the time until all Modules are active, at most for `limit`.
+    /// Advances the time until all Modules are active, and the cluster sends requests to all
+    /// policies, at most for `limit`.
     ///
     /// # Errors
-    /// If one is not active in time: see the log.
+    /// If one is not active in time: see the log. If the cluster refuses the webhook configuration
+    /// of a policy, the error says why.
     pub async fn serves(&self, limit: Duration) -> Result<(), Timeout> {
         let what = match self.modules {
             1 => "the module is active".to_owned(),
             all => format!("{all} modules are active"),
         };
-        self.until(&what, limit, async |_| {
+        let webhooks = self.webhooks.as_ref();
+        let served = self.until(&what, limit, async |_| {
             let operator = self.running.operator();
-            Ok(operator.is_ready() && operator.serving().len() == self.modules)
+            let is_active = operator.is_ready() && operator.serving().len() == self.modules;
+            Ok(is_active && webhooks.is_none_or(WebhookKeeper::reaches_all))
+        });
+        let problem = || webhooks.and_then(WebhookKeeper::problem);
+        served.await.map_err(|timeout| match problem() {
+            Some(problem) => Timeout { what: format!("{}; {problem}", timeout.what), ..timeout },
+            None => timeout,
         })
-        .await
     }
 
     /// Advances the time until nobody has written for a while, at most for `limit`.
@@ -221,6 +257,9 @@ impl Lab {
 
     /// Stops the operator and waits for its end. Returns whether it ended without a panic.
     pub async fn end(self) -> bool {
+        if let Some(webhooks) = self.webhooks {
+            webhooks.end().await;
+        }
         self.running.end().await
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use innkeeper_cluster::{Cluster, Env, Task};
-use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator};
+use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator, ReplicaPolicies};
 use innkeeper_sandbox::{
     CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Compile, Engine, Interruption, Limits,
     LoadError,
@@ -11,12 +11,9 @@ use innkeeper_sandbox::{
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// The number of guests that run at the same time: the operator requires at least two.
+/// The number of guests that run at the same time, and that of reviews: the operator requires at
+/// least two of each.
 const PERMITS: usize = 2;
-
-/// The number of guests that stay warm. Each reserves 4 GiB of addresses, of which a process that
-/// starts hundreds of labs has too few for the default.
-const WARM_GUESTS: u32 = 96;
 
 /// Why a lab cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +109,7 @@ fn engine(cache: CodeCache) -> Result<Engine, LabError> {
         .interruption(Interruption::Fuel)
         .compile(Compile::InProcess)
         .permits(PERMITS)
-        .guests(WARM_GUESTS)
+        .review_permits(PERMITS)
         .cache(cache)
         .build()?;
     Ok(engine)
@@ -131,6 +128,7 @@ pub enum Modules {
 pub struct RunningOperator {
     env: Env,
     operator: Operator,
+    policies: ReplicaPolicies,
     stop: watch::Sender<bool>,
     task: Task<()>,
     _guests: Guests,
@@ -155,13 +153,15 @@ impl RunningOperator {
             Modules::OfCluster => ModulesLocation::Cluster,
         };
         let (engine, bounds) = (guests.engine.clone(), Bounds::default());
-        let operator = Operator::new(cluster, engine, from, bounds, Execution::Inline, "lab")?;
+        let policies = ReplicaPolicies::new(env.clone(), &engine, Execution::Inline)?;
+        let operator = Operator::new(cluster, engine, from, bounds, policies.clone(), "lab")?;
         let (stop, stopped) = watch::channel(false);
         let task = env.spawn("operator", {
             let operator = operator.clone();
             async move { operator.run(stopped).await }
         });
-        Ok(Self { env, operator, stop, task, _guests: guests.clone(), _folder: folder })
+        let guests = guests.clone();
+        Ok(Self { env, operator, policies, stop, task, _guests: guests, _folder: folder })
     }
 
     /// The clock and timers of the operator.
@@ -172,6 +172,11 @@ impl RunningOperator {
     /// The operator.
     pub fn operator(&self) -> &Operator {
         &self.operator
+    }
+
+    /// The policies with which it reviews.
+    pub fn policies(&self) -> &ReplicaPolicies {
+        &self.policies
     }
 
     /// Stops the operator and waits for its end. Returns whether it ended without a panic.

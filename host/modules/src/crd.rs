@@ -68,16 +68,33 @@ fn spec_schema() -> Value {
     spec["properties"]["manageStatus"]["default"] = true.into();
     // The one source that there is in a cluster; `file` is for folders.
     spec["properties"]["source"]["required"] = json!(["configMap"]);
-    spec["properties"]["selector"]["x-kubernetes-map-type"] = "atomic".into();
-    spec["properties"]["selector"]["properties"]["matchExpressions"]["items"]["x-kubernetes-validations"] = json!([{
-        "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
-        "message": "In and NotIn need values, Exists and DoesNotExist must have none"
-    }]);
+    refuse_bad_requirements(&mut spec["properties"]["selector"]);
+    let policy = &mut spec["properties"]["policy"]["properties"];
+    for selector in ["namespaceSelector", "objectSelector"] {
+        refuse_bad_requirements(&mut policy[selector]);
+    }
+    let requirement = &mut policy["overrides"]["items"]["properties"]["namespaces"];
+    requirement["x-kubernetes-validations"] = requirement_rule();
     for set in ["allowedCRDGroups", "namespaces"] {
         spec["properties"][set]["x-kubernetes-list-type"] = "set".into();
     }
     renamed::refuse(&mut spec);
     spec
+}
+
+/// Makes a selector one value for merges, and refuses requirements that no object can be compared
+/// with.
+fn refuse_bad_requirements(selector: &mut Value) {
+    selector["x-kubernetes-map-type"] = "atomic".into();
+    selector["properties"]["matchExpressions"]["items"]["x-kubernetes-validations"] =
+        requirement_rule();
+}
+
+fn requirement_rule() -> Value {
+    json!([{
+        "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",
+        "message": "In and NotIn need values, Exists and DoesNotExist must have none"
+    }])
 }
 
 /// The schema of `status`.
@@ -96,6 +113,7 @@ fn status_schema() -> Value {
 fn columns() -> Value {
     json!([
         column("Kind", "string", ".status.primary.kind", 0, "The kind of the primaries"),
+        column("Policy", "string", ".status.policy.mode", 0, "What a verdict of the policy does"),
         column("Guest", "string", ".status.guest.name", 0, "The guest of the active revision"),
         column("Version", "string", ".status.guest.version", 0, "The version of the guest"),
         column(

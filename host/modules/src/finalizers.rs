@@ -5,7 +5,7 @@
 //! primary) and from the Module (`spec.allowedCRDGroups`). A guest that decorates its primaries
 //! shares their group with the module that controls them, so that group gives it no domain.
 
-use innkeeper_contract::Manifest;
+use innkeeper_contract::{Kind, Manifest};
 use innkeeper_core::control;
 use innkeeper_core::host_names::{self, DOMAIN};
 
@@ -28,7 +28,8 @@ pub(crate) fn check(
         return Ok(());
     }
     let domain = host_names::domain(name);
-    let of_primary = Some(manifest.primary.group()).filter(|_| !control::decorates(manifest));
+    let of_primary = manifest.primary.as_ref().map(Kind::group);
+    let of_primary = of_primary.filter(|_| !control::decorates(manifest));
     let granted = settings.allowed_crd_groups.iter().map(String::as_str);
     let is_own = of_primary
         .into_iter()
@@ -46,7 +47,6 @@ pub(crate) fn check(
 
 #[cfg(test)]
 mod tests {
-    use innkeeper_contract::Kind;
     use innkeeper_sandbox::Limits;
     use serde_json::{Value, json};
 
@@ -104,17 +104,21 @@ mod tests {
         assert!(!may("quay.io/a", |manifest| manifest.decorates = true, &json!([])));
         assert!(may("quay.io/a", |manifest| manifest.decorates = true, &json!(["quay.io"])));
         let ingress = Kind::namespaced("networking.k8s.io/v1", "Ingress", "ingresses");
-        assert!(!may("networking.k8s.io/a", |manifest| manifest.primary = ingress, &json!([])));
+        assert!(!may(
+            "networking.k8s.io/a",
+            |manifest| manifest.primary = Some(ingress),
+            &json!([])
+        ));
         let apps = Kind::namespaced("apps/v1", "Deployment", "deployments");
-        assert!(!may("apps/a", |manifest| manifest.primary = apps, &json!([])));
+        assert!(!may("apps/a", |manifest| manifest.primary = Some(apps), &json!([])));
         let core = Kind::cluster("v1", "Namespace", "namespaces");
-        assert!(!may("kubernetes", |manifest| manifest.primary = core, &json!([])));
+        assert!(!may("kubernetes", |manifest| manifest.primary = Some(core), &json!([])));
     }
 
     #[test]
     fn primary_below_the_hosts_domain_gives_no_finalizer_of_the_host() {
         let stack = Kind::namespaced("example.innkeeper.dev/v1", "Stack", "stacks");
-        let named = |name| may(name, |manifest| manifest.primary = stack.clone(), &json!([]));
+        let named = |name| may(name, |manifest| manifest.primary = Some(stack.clone()), &json!([]));
         assert!(!named("example.innkeeper.dev/a"));
         assert!(named("innkeeper.dev/m"));
     }

@@ -52,6 +52,12 @@ pub(crate) fn check(manifest: &Manifest, errors: &mut Vec<String>) {
         if one.role != KindRole::Owned && (one.merges || one.optional) {
             errors.push(format!("{place}: merges and optional are for the role Owned"));
         }
+        if manifest.primary.is_none() && one.role != KindRole::Reads {
+            errors.push(format!(
+                "{place}.role: {} is only for a guest with a primary; a policy has the role Reads",
+                one.role.as_str()
+            ));
+        }
         if one.role == KindRole::Primary {
             if all[..index].iter().any(|other| other.role == KindRole::Primary) {
                 errors.push(format!("{place}.role: another parameter has the role Primary"));

@@ -36,6 +36,9 @@ pub mod manifest;
 pub mod module;
 mod overlap;
 pub mod parameters;
+mod policy_grant;
+mod policy_manifest;
+pub mod policy_preview;
 mod renamed;
 pub mod resolved_manifest;
 mod revision;
@@ -55,10 +58,12 @@ pub use installed_crds::{AdoptedCrd, InstalledCrds};
 pub use machine::{Event, Machine, Rejection, RetryPolicy};
 pub use manifest::check as check_manifest;
 pub use module::Module;
+pub use policy_preview::{PolicyPreview, ReviewChange};
 pub use revision::{Loaded, Revision};
 pub use rollout::{Example, PlannedChange, Preview, Rollout, Strategy};
 pub use source::{Component, Digest, SourceError};
 pub use validated_spec::{
-    COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RESYNC_MIN, RUN_TIME_MAX, SourceKind,
-    SourceRef, SpecContext, SpecError, SpecErrors, ValidatedSpec, is_reserved_group, resync_period,
+    COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RESYNC_MIN, REVIEW_TIME_MAX,
+    RUN_TIME_MAX, SourceKind, SourceRef, SpecContext, SpecError, SpecErrors, ValidatedPolicy,
+    ValidatedSpec, is_reserved_group, resync_period,
 };

@@ -7,6 +7,9 @@
 //! What users write as text (durations, quantities) is text here;
 //! [`ValidatedSpec`](crate::ValidatedSpec) is what the host works with.
 
+mod policy;
+mod policy_preview_status;
+mod policy_status;
 mod spec;
 mod status;
 mod value_source;
@@ -19,6 +22,9 @@ use serde_json::Value;
 
 use crate::renamed;
 
+pub use policy::{FailurePolicy, LabelSelector, ModeOverride, PolicyMode, PolicySpec};
+pub use policy_preview_status::{HeldSettings, PolicyPreviewStatus, ReviewExampleStatus};
+pub use policy_status::{PolicyAuditStatus, PolicyStatus};
 pub use spec::{
     ConfigMapSource, CrdPolicy, Limits, ModuleSpec, Quantity, Rollout, RunResultRenewal, Source,
     Strategy,

@@ -3,8 +3,13 @@
 use std::fmt::Write as _;
 
 use innkeeper_contract::Manifest;
+use innkeeper_core::foreign;
 use innkeeper_sandbox::schema::{self, Misfit, Problem, SchemaError};
+use innkeeper_sandbox::{CallError, Guest, SettingsError};
 use serde_json::{Map, Value};
+
+/// The longest reason of a policy that refuses its parameters, in bytes.
+const REASON_BYTES_MAX: usize = 1_024;
 
 /// Why parameters cannot be handed to a guest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +26,12 @@ pub enum ParametersError {
     /// The parameters do not fit.
     #[error("{}", .0.join("; "))]
     Misfit(Vec<String>),
+    /// The policy itself refuses the parameters, for this reason in one line.
+    #[error("spec.parameters: the policy refuses them: {0}")]
+    Refused(String),
+    /// The policy failed when it was asked about the parameters, for this reason in one line.
+    #[error("spec.parameters: validate_settings of the policy failed: {0}")]
+    Unanswered(String),
     /// The host could not evaluate the schema. That is the host's trouble.
     #[error("the host cannot evaluate the guest's parametersSchema: {0}")]
     Unavailable(String),
@@ -60,6 +71,28 @@ pub fn check_with(
         SchemaError::TooCostly(why) => ParametersError::TooCostly(why),
         SchemaError::Misfit(misfit) => ParametersError::Misfit(problems(&misfit)),
         other => ParametersError::Unavailable(other.to_string()),
+    })
+}
+
+/// Asks the policy itself about parameters that fit its manifest, if it is one of Kubewarden.
+///
+/// # Errors
+/// [`ParametersError::Refused`], [`ParametersError::Unanswered`], and
+/// [`ParametersError::Unavailable`] if the sandbox has no room now.
+pub fn ask(guest: &Guest, parameters: &Value) -> Result<(), ParametersError> {
+    guest.check_settings(parameters).map_err(|error| match error {
+        SettingsError::Refused(why) if why.trim().is_empty() => {
+            ParametersError::Refused("it gives no reason".to_owned())
+        }
+        SettingsError::Refused(why) => {
+            ParametersError::Refused(foreign::one_line(why, REASON_BYTES_MAX))
+        }
+        SettingsError::Failed(error @ CallError::Busy { .. }) => {
+            ParametersError::Unavailable(error.to_string())
+        }
+        SettingsError::Failed(error) => {
+            ParametersError::Unanswered(foreign::one_line(error, REASON_BYTES_MAX))
+        }
     })
 }
 

@@ -24,7 +24,7 @@ pub fn resolve(
                         "{place}: the guest installs the definition of {kind}, so {kind} is no kind that it decorates; name another kind"
                     )]);
                 }
-                resolved.primary = kind;
+                resolved.primary = Some(kind);
             }
             KindRole::Owned => {
                 let KindParameter { merges, optional, .. } = parameter;

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use innkeeper_contract::{Kind, Manifest};
+use innkeeper_contract::{Kind, Manifest, PolicyManifest};
 use innkeeper_sandbox::{Guest, Limits};
+use serde_json::Value;
 
-use crate::ValidatedSpec;
+use crate::machine::Rejection;
+use crate::parameters::{self, ParametersError};
+use crate::policy_grant;
+use crate::validated_spec::{ValidatedPolicy, ValidatedSpec};
 
 /// A loaded component, as far as the driver is concerned: [`Guest`], and a fake in tests.
 pub trait Loaded: Clone {
@@ -17,6 +21,11 @@ pub trait Loaded: Clone {
     /// The same component with other limits on its calls; nothing is compiled.
     #[must_use]
     fn with_limits(&self, limits: Limits) -> Self;
+    /// Asks the guest itself about parameters that fit its manifest; blocks the thread.
+    ///
+    /// # Errors
+    /// If the guest cannot work with them.
+    fn ask_about(&self, parameters: &Value) -> Result<(), ParametersError>;
 }
 
 impl Loaded for Guest {
@@ -30,6 +39,10 @@ impl Loaded for Guest {
 
     fn with_limits(&self, limits: Limits) -> Self {
         self.with_limits(limits)
+    }
+
+    fn ask_about(&self, parameters: &Value) -> Result<(), ParametersError> {
+        parameters::ask(self, parameters)
     }
 }
 
@@ -48,4 +61,20 @@ pub struct Revision<G = Guest> {
     pub settings: ValidatedSpec,
     /// Counts the active revisions of this module, from 1: a later one is larger.
     pub version: u64,
+}
+
+impl<G: Loaded> Revision<G> {
+    /// The policy of the guest and its settings; `None` if the guest has none, or the Module does
+    /// not let it review requests.
+    pub fn policy(&self) -> Option<(&PolicyManifest, &ValidatedPolicy)> {
+        self.guest.manifest().policy.as_ref().zip(self.settings.policy.as_ref())
+    }
+
+    /// Checks the policy of the guest, or that it has none, against the settings.
+    ///
+    /// # Errors
+    /// If the Module has no `spec.policy` for it, or one that does not fit it.
+    pub fn check_policy(&self) -> Result<(), Rejection> {
+        policy_grant::check(self.guest.manifest(), &self.settings)
+    }
 }

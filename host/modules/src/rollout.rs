@@ -7,6 +7,7 @@ use innkeeper_core::counted;
 use serde::Serialize;
 
 use crate::machine::{Rejection, RetryPolicy};
+use crate::policy_preview::PolicyPreview;
 
 /// The rollback window, unless the Module sets another one.
 pub const ROLLBACK_WINDOW: Duration = Duration::from_mins(2);
@@ -41,6 +42,9 @@ pub struct Rollout {
     /// Maximum number of newly failing primaries before an approval is required or the swap is
     /// rolled back.
     pub failures_max: u32,
+    /// Maximum number of existing objects and recent requests that a candidate of a policy may
+    /// newly deny without an approval.
+    pub newly_denied_max: u32,
     /// Time after the swap in which failures roll it back; zero for never.
     pub rollback_window: Duration,
 }
@@ -52,6 +56,7 @@ impl Default for Rollout {
             deletions_max: 0,
             changed_percent_max: 100,
             failures_max: 0,
+            newly_denied_max: 0,
             rollback_window: ROLLBACK_WINDOW,
         }
     }
@@ -116,6 +121,8 @@ pub struct Preview {
     pub failures: u32,
     /// At most [`EXAMPLES_MAX`], the worst first.
     pub examples: Vec<Example>,
+    /// What a policy would decide otherwise; `None` if the candidate has none.
+    pub policy: Option<PolicyPreview>,
 }
 
 impl Preview {
@@ -179,6 +186,12 @@ impl Preview {
                     rollout.changed_percent_max
                 ),
             );
+        }
+        let (denied_max, failures_max) = (rollout.newly_denied_max, rollout.failures_max);
+        let of_policy =
+            self.policy.as_ref().and_then(|policy| policy.held_by(denied_max, failures_max));
+        if of_policy.is_some() {
+            return of_policy;
         }
         (rollout.strategy == Strategy::Manual).then(|| {
             let message =

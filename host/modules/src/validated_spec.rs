@@ -4,6 +4,7 @@ mod bounds;
 mod checker;
 mod duration;
 mod errors;
+mod policy;
 mod quantity;
 mod reserved_group;
 mod source_ref;
@@ -27,6 +28,7 @@ pub use bounds::{COMPILE_TIME_MAX, MEMORY_BYTES_MAX, OUTPUT_BYTES_MAX, RUN_TIME_
 use checker::SpecChecker;
 pub use duration::{RESYNC_MIN, resync_period};
 pub use errors::{SpecError, SpecErrors};
+pub use policy::{REVIEW_TIME_MAX, ValidatedPolicy};
 pub use reserved_group::is_reserved_group;
 pub use source_ref::{SourceKind, SourceRef};
 pub use spec_context::SpecContext;
@@ -72,6 +74,8 @@ pub struct ValidatedSpec {
     pub value_sources: Vec<ValueSourceGrant>,
     /// The host plans, but writes nothing.
     pub paused: bool,
+    /// How the guest's policy reviews requests; `None` if it may review none.
+    pub policy: Option<ValidatedPolicy>,
     /// How a candidate becomes active.
     pub rollout: Rollout,
 }
@@ -108,6 +112,7 @@ impl ValidatedSpec {
         let limits = check.limits(&spec.limits, defaults);
         let writes_per_second = check.writes(spec.limits.writes_per_second);
         let recorded_read_bytes = check.recorded_reads(spec.limits.recorded_reads.as_ref());
+        let policy = check.policy(spec.policy.as_ref(), limits.time);
         let rollout = check.rollout(&spec.rollout);
         let selector =
             spec.selector.as_ref().map(|selector| check.selector(selector)).unwrap_or_default();
@@ -134,6 +139,7 @@ impl ValidatedSpec {
                 secret_names: spec.secret_names.iter().cloned().collect(),
                 value_sources,
                 paused: spec.paused,
+                policy,
                 rollout,
             });
         }

@@ -80,24 +80,35 @@ pub struct Evaluation {
 /// missing objects are over the limit of an update group.
 pub fn evaluate(subject: &Subject<'_>, view: &mut impl ClusterView) -> Evaluation {
     let owned = view.owned();
-    let called = call(subject, &owned, view);
-    let mut figures = Vec::from_iter(called.as_ref().ok().map(|run| run.figures));
-    let mut unknown = view.take_unknown();
-    let result = if unknown.is_empty() {
-        let result = called
-            .map_err(EvaluationError::Call)
-            .and_then(|run| plan_outcome(subject, &owned, run.outcome, view, &mut figures));
-        // A call with an earlier revision may read other objects.
-        unknown = view.take_unknown();
-        match result {
-            _ if !unknown.is_empty() => EvaluationResult::NeedsRead(unknown),
-            Ok(evaluated) => EvaluationResult::Planned(Box::new(evaluated)),
-            Err(error) => EvaluationResult::Failed(error),
-        }
-    } else {
-        EvaluationResult::NeedsRead(unknown)
-    };
+    let mut figures = Vec::new();
+    let result = call_and_plan(subject, &owned, view, &mut figures);
     Evaluation { owned, figures, result }
+}
+
+fn call_and_plan(
+    subject: &Subject<'_>,
+    owned: &[(ObjectRef, Arc<Object>)],
+    view: &mut impl ClusterView,
+    figures: &mut Vec<Figures>,
+) -> EvaluationResult {
+    let called = call(subject, owned, view);
+    figures.extend(called.as_ref().ok().map(|run| run.figures));
+    let unknown = view.take_unknown();
+    if !unknown.is_empty() {
+        return EvaluationResult::NeedsRead(unknown);
+    }
+    let planned = called
+        .map_err(EvaluationError::Call)
+        .and_then(|run| plan_outcome(subject, owned, run.outcome, view, figures));
+    // A call with an earlier revision may read other objects.
+    let unknown = view.take_unknown();
+    if !unknown.is_empty() {
+        return EvaluationResult::NeedsRead(unknown);
+    }
+    match planned {
+        Ok(evaluated) => EvaluationResult::Planned(Box::new(evaluated)),
+        Err(error) => EvaluationResult::Failed(error),
+    }
 }
 
 /// Gives the guest the observed document, and takes its answer.
@@ -149,10 +160,10 @@ fn plan_outcome(
         })
     };
     let mut plan = plan_of(&desired);
-    if !revisions.earlier.is_empty() {
+    if revisions.has_earlier() {
         let groups =
             primary_revision::groups_over_limit(&plan.updates, &desired, &lookups, subject.owner);
-        let earlier = earlier::Earlier { subject, owned, revisions: &revisions.earlier };
+        let earlier = earlier::Earlier { subject, owned, revisions: &revisions };
         if earlier.substitute(groups, &mut desired, view, figures) {
             plan = plan_of(&desired);
         }

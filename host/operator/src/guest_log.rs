@@ -42,11 +42,27 @@ impl GuestLog {
         if !self.may_write(env, module) {
             return;
         }
-        match level {
-            Level::Debug => tracing::debug!(%module, primary = %key, guest = true, "{message}"),
-            Level::Info => tracing::info!(%module, primary = %key, guest = true, "{message}"),
-            Level::Warn => tracing::warn!(%module, primary = %key, guest = true, "{message}"),
-            Level::Error => tracing::error!(%module, primary = %key, guest = true, "{message}"),
+        write(module, Some(key), None, level, message);
+    }
+
+    /// Writes a line of a review to the host's log, unless the module has logged too many.
+    /// `request` says which request it is.
+    pub fn write_review(
+        &self,
+        env: &Env,
+        module: &str,
+        request: &str,
+        (level, message): (Level, &str),
+    ) {
+        if self.may_write(env, module) {
+            write(module, None, Some(request), level, message);
+        }
+    }
+
+    /// Writes that a review failed, unless the module has logged too many lines.
+    pub fn write_failure(&self, env: &Env, module: &str, request: &str, reason: &str) {
+        if self.may_write(env, module) {
+            tracing::warn!(%module, request, reason, "review failed");
         }
     }
 
@@ -87,6 +103,22 @@ impl GuestLog {
         }
         lines.rate.spend(now);
         Some(std::mem::take(&mut lines.left_out))
+    }
+}
+
+fn write(
+    module: &str,
+    primary: Option<&ObjectKey>,
+    request: Option<&str>,
+    level: Level,
+    message: &str,
+) {
+    let primary = primary.map(tracing::field::display);
+    match level {
+        Level::Debug => tracing::debug!(%module, primary, request, guest = true, "{message}"),
+        Level::Info => tracing::info!(%module, primary, request, guest = true, "{message}"),
+        Level::Warn => tracing::warn!(%module, primary, request, guest = true, "{message}"),
+        Level::Error => tracing::error!(%module, primary, request, guest = true, "{message}"),
     }
 }
 

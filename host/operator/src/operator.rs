@@ -1,16 +1,16 @@
 //! The operator: assembles its parts, runs, and stops.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use innkeeper_cluster::events::Events;
-use innkeeper_cluster::{Caches, Cluster, KindState};
+use innkeeper_cluster::{Caches, Cluster, KindState, Task};
 use innkeeper_contract::{Condition, Kind};
 use innkeeper_modules::Driver;
 use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{mpsc, watch};
 
-use crate::execution::Execution;
 use crate::host_facts::{HostFacts, HostNamespaces};
 use crate::metrics::Metrics;
 use crate::modules::cluster_source::ClusterSource;
@@ -18,6 +18,7 @@ use crate::modules::directory_source::DirectorySource;
 use crate::modules::event::SupervisorEvent;
 use crate::modules::source::ModuleSource;
 use crate::modules::supervisor::Supervisor;
+use crate::policies::{AdmissionSettings, Handover, PolicyAudit, PolicyLeader, ReplicaPolicies};
 use crate::queue::backoff::Backoff;
 use crate::queue::workers;
 use crate::queue::{self, Queue};
@@ -82,11 +83,12 @@ pub struct Operator {
     from: ModulesLocation,
     outbox: mpsc::UnboundedSender<SupervisorEvent>,
     inbox: Arc<std::sync::Mutex<Option<mpsc::UnboundedReceiver<SupervisorEvent>>>>,
+    admission: Option<AdmissionSettings>,
 }
 
 impl Operator {
-    /// An operator that connects to a cluster and runs guests in an engine. `instance` names this
-    /// host in Events: the name of the Pod or of the machine.
+    /// An operator that connects to a cluster and runs guests in an engine. `policies` are those of
+    /// the process. `instance` names this host in Events: the name of the Pod or of the machine.
     ///
     /// To be called within a tokio runtime; sends no request yet.
     ///
@@ -97,7 +99,7 @@ impl Operator {
         engine: Engine,
         from: ModulesLocation,
         bounds: Bounds,
-        execution: Execution,
+        policies: ReplicaPolicies,
         instance: &str,
     ) -> Result<Self, prometheus::Error> {
         let env = cluster.env().clone();
@@ -111,19 +113,30 @@ impl Operator {
             host,
             cluster,
             engine.permits().clone(),
-            execution,
+            policies,
             Metrics::new()?,
             Events::new(env.clone(), instance),
             queue,
         ));
         let (outbox, inbox) = mpsc::unbounded_channel();
-        let waker = CacheEventHandler { shared: shared.clone(), supervisor: outbox.clone() };
-        let caches = Caches::new(env, Arc::new(waker));
+        let handler =
+            CacheEventHandler { shared: Arc::downgrade(&shared), supervisor: outbox.clone() };
+        let caches = Caches::new(env, Arc::new(handler));
         let inbox = Arc::new(std::sync::Mutex::new(Some(inbox)));
-        Ok(Self { shared, caches, engine, from, outbox, inbox })
+        Ok(Self { shared, caches, engine, from, outbox, inbox, admission: None })
     }
 
-    /// Runs until `stop` is true: then running reconciles finish, and no further one starts.
+    /// The same operator, which also leads the policies of its replicas: it keeps their
+    /// certificates and the webhook configurations. A host of a folder leads none: no Module in the
+    /// cluster could own a webhook configuration.
+    #[must_use]
+    pub fn with_admission(self, settings: AdmissionSettings) -> Self {
+        let leads = matches!(self.from, ModulesLocation::Cluster);
+        Self { admission: leads.then_some(settings), ..self }
+    }
+
+    /// Runs until `stop` is true or its sender is dropped: then running reconciles finish, and no
+    /// further one starts.
     ///
     /// A second call returns at once: an operator runs once.
     pub async fn run(&self, stop: watch::Receiver<bool>) {
@@ -147,7 +160,7 @@ impl Operator {
             Driver::new(kind, Limits::default())
                 .in_namespace(self.shared.cluster.host().host_namespace())
                 .limited_to(self.shared.host.primary_namespaces()),
-            place,
+            (place, self.handover()),
             self.outbox.clone(),
             inbox,
         );
@@ -155,15 +168,58 @@ impl Operator {
             let (shared, stop) = (self.shared.clone(), stop.clone());
             async move { shared.liveness.watch(supervisor.supervise(stop)).await }
         });
+        let leading = self.lead_policies(&stop);
+        let auditing = self.audit_policies(&stop);
         workers::run_workers(self.shared.clone(), self.caches.clone(), stop).await;
         supervising.await;
+        for task in [leading, auditing].into_iter().flatten() {
+            task.await;
+        }
         self.close();
     }
 
-    /// Drops all active revisions, if [`Operator::run`] was dropped before it ended.
+    /// Starts to lead the policies, if the operator is to.
+    fn lead_policies(&self, stop: &watch::Receiver<bool>) -> Option<Task<()>> {
+        let settings = self.admission.clone()?;
+        let outbox = self.outbox.clone();
+        let publish = Box::new(move |module: &str, state| {
+            let module = module.to_owned();
+            let _ = outbox.send(SupervisorEvent::PolicyStateChanged { module, state });
+        });
+        let host = self.shared.cluster.host();
+        let leader = PolicyLeader::new(host, settings, publish);
+        Some(self.shared.env.spawn("lead policies", leader.lead(stop.clone())))
+    }
+
+    /// Starts to review existing objects, if the operator leads policies.
+    fn audit_policies(&self, stop: &watch::Receiver<bool>) -> Option<Task<()>> {
+        self.admission.as_ref()?;
+        let outbox = self.outbox.clone();
+        let publish = Box::new(move |module: &str, state| {
+            let module = module.to_owned();
+            let _ = outbox.send(SupervisorEvent::PolicyAuditChanged { module, state });
+        });
+        let host = self.shared.cluster.host();
+        let (policies, permits) = (self.shared.policies.clone(), self.shared.permits.clone());
+        let audit = PolicyAudit::new(host, policies, permits, publish);
+        Some(self.shared.env.spawn("audit policies", audit.audit(stop.clone())))
+    }
+
+    /// How a decided policy reaches the replicas.
+    fn handover(&self) -> Handover {
+        match self.from {
+            ModulesLocation::Cluster => Handover::Records,
+            ModulesLocation::Directory(_) | ModulesLocation::Mounted(..) => Handover::InProcess,
+        }
+    }
+
+    /// Drops all active revisions, and with them their watches, while clones of the operator exist:
+    /// for a caller that dropped [`Operator::run`] before it ended.
     pub fn close(&self) {
-        // The caches refer to their listener, the listener to the modules, and these to views of
-        // the caches: this breaks the cycle, or none of them would be freed.
+        // Those of the process outlive the operator, and have views of its caches.
+        if self.handover() == Handover::InProcess {
+            self.shared.policies.active().clear();
+        }
         for running in self.shared.modules() {
             self.shared.stop(running.name());
         }
@@ -184,9 +240,13 @@ impl Operator {
         self.shared.liveness.stalled()
     }
 
-    /// The names of the modules with an active revision.
+    /// The names of the modules with an active revision, or with a policy on this replica, in
+    /// order.
     pub fn serving(&self) -> Vec<String> {
-        self.shared.modules().iter().map(|running| running.name().to_string()).collect()
+        let reconcile = self.shared.modules().into_iter().map(|running| running.name().clone());
+        let review = self.shared.policies.active().ids().into_keys();
+        let all: BTreeSet<Arc<str>> = reconcile.chain(review).collect();
+        all.iter().map(ToString::to_string).collect()
     }
 
     /// The modules with the conditions that the operator last reported, by name. A Module of a
@@ -251,7 +311,7 @@ impl Operator {
                 metrics.code_cache.with_label_values(&[result]).inc_by(count);
             }
         }
-        metrics.text()
+        metrics.text() + &self.shared.policies.metrics()
     }
 }
 

@@ -19,6 +19,7 @@ use crate::modules::crds::StatusSchema;
 use crate::modules::health::Health;
 use crate::modules::liveness::SupervisorLiveness;
 use crate::modules::open_revision::OpenRevision;
+use crate::policies::{AuditState, PolicyState, ReplicaPolicies};
 use crate::queue::trigger::Trigger;
 use crate::queue::{Queue, ReconcileRequest, ReconcileResult};
 use crate::reconcile::primary_state::PrimaryStates;
@@ -38,6 +39,8 @@ pub struct Shared {
     pub permits: Permits,
     /// On which thread guests run.
     pub execution: Execution,
+    /// The policies of this process, which outlive the operator.
+    pub policies: ReplicaPolicies,
     /// Publishes Events.
     pub events: Events,
     /// The metrics.
@@ -60,6 +63,8 @@ pub struct Shared {
     modules_known: AtomicBool,
     status_schemas: RwLock<BTreeMap<Kind, Arc<StatusSchema>>>,
     module_conditions: Mutex<BTreeMap<String, Vec<Condition>>>,
+    policy_states: Mutex<BTreeMap<String, PolicyState>>,
+    policy_audits: Mutex<BTreeMap<String, AuditState>>,
 }
 
 impl Shared {
@@ -68,7 +73,7 @@ impl Shared {
         host: HostFacts,
         cluster: Cluster,
         permits: Permits,
-        execution: Execution,
+        policies: ReplicaPolicies,
         metrics: Metrics,
         events: Events,
         queue: Queue,
@@ -81,7 +86,8 @@ impl Shared {
             host,
             cluster,
             permits,
-            execution,
+            execution: policies.execution(),
+            policies,
             metrics,
             events,
             health: Health::default(),
@@ -95,6 +101,8 @@ impl Shared {
             modules_known: AtomicBool::new(false),
             status_schemas: RwLock::default(),
             module_conditions: Mutex::default(),
+            policy_states: Mutex::default(),
+            policy_audits: Mutex::default(),
         }
     }
 
@@ -147,6 +155,7 @@ impl Shared {
         self.modules.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         self.queue().forget_module(name);
         self.index().forget_module(name);
+        self.writes().forget_module(name);
         self.primary_states.forget_module(name);
         self.health.forget_module(name);
         self.events.forget_reporter(name);
@@ -156,6 +165,16 @@ impl Shared {
     /// active.
     pub fn module_conditions(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Condition>>> {
         self.module_conditions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the leader knows of the policy of each module that has one.
+    pub fn policy_states(&self) -> MutexGuard<'_, BTreeMap<String, PolicyState>> {
+        self.policy_states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the audit of the policy of each module has found.
+    pub fn policy_audits(&self) -> MutexGuard<'_, BTreeMap<String, AuditState>> {
+        self.policy_audits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the modules have been listed.

@@ -26,16 +26,17 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use wasmtime::component::Component;
 
 use self::entry::Name;
 pub use self::folder::{CacheError, CacheFolder};
 use self::folder::{Found, Listed};
 pub use self::key::CacheKey;
 use self::key::Key;
+use crate::code::Code;
+use crate::format::Format;
 
 /// The default of the size of all entries together, in bytes. An artifact has about three times the
 /// bytes of its component.
@@ -132,11 +133,16 @@ impl CodeCache {
         }
     }
 
-    /// The entry of a component's code for this engine; `digest` is the SHA-256 of the component.
-    /// `None` if the host caches nothing.
-    pub(crate) fn entry(&self, wasm: &wasmtime::Engine, digest: &[u8; 32]) -> Option<Entry<'_>> {
+    /// The entry of a guest's code for this engine; `digest` is the SHA-256 of the bytes of the
+    /// guest. `None` if the host caches nothing.
+    pub(crate) fn entry(
+        &self,
+        wasm: &wasmtime::Engine,
+        format: Format,
+        digest: &[u8; 32],
+    ) -> Option<Entry<'_>> {
         let key = self.inner.key.as_ref()?;
-        Some(Entry { cache: &self.inner, key, name: Name::of(wasm, digest) })
+        Some(Entry { cache: &self.inner, key, format, name: Name::of(wasm, format, digest) })
     }
 }
 
@@ -153,17 +159,18 @@ impl fmt::Debug for CodeCache {
 pub(crate) struct Entry<'a> {
     cache: &'a Inner,
     key: &'a Key,
+    format: Format,
     name: Name,
 }
 
 impl Entry<'_> {
     /// Maps the code, if the entry exists and its seal is valid.
-    pub(crate) fn fetch(&self, wasm: &wasmtime::Engine) -> Option<Component> {
+    pub(crate) fn fetch(&self, wasm: &wasmtime::Engine) -> Option<Code> {
         let counts = &self.cache.counts;
         let count = match self.open(wasm) {
-            Ok(Some(component)) => {
+            Ok(Some(code)) => {
                 counts.hits.fetch_add(1, Ordering::Relaxed);
-                return Some(component);
+                return Some(code);
             }
             Ok(None) => &counts.misses,
             Err(reason) => {
@@ -183,7 +190,7 @@ impl Entry<'_> {
         wasm: &wasmtime::Engine,
         artifact: &mut dyn Read,
         bytes: u64,
-    ) -> Option<Component> {
+    ) -> Option<Code> {
         match self.write(artifact, bytes) {
             Ok(true) => {
                 self.cache.counts.stored.fetch_add(1, Ordering::Relaxed);
@@ -211,7 +218,7 @@ impl Entry<'_> {
     }
 
     /// Maps the entry; `Err` has the reason why the host refuses it.
-    fn open(&self, wasm: &wasmtime::Engine) -> Result<Option<Component>, String> {
+    fn open(&self, wasm: &wasmtime::Engine) -> Result<Option<Code>, String> {
         let folder = &self.cache.folder;
         let (mut file, bytes) = match folder.open_file(&self.name.file()) {
             Ok(Found::Own { file, bytes }) => (file, bytes),
@@ -223,12 +230,12 @@ impl Entry<'_> {
             return Err(format!("it has {bytes} bytes"));
         }
         entry::check(self.key, &self.name, &mut file, bytes)?;
-        let component = map(wasm, &file).map_err(|error| {
+        let code = map(wasm, self.format, &file).map_err(|error| {
             format!("it cannot be mapped: {error:#} (is its file system mounted noexec?)")
         })?;
         // The time of the last use orders evictions. Without it the entry goes too early.
         let _ = folder::touch(&file);
-        Ok(Some(component))
+        Ok(Some(code))
     }
 
     fn refuse(&self, reason: &str) {
@@ -299,7 +306,7 @@ impl Entry<'_> {
 }
 
 /// Maps an entry whose seal was checked by this descriptor.
-fn map(wasm: &wasmtime::Engine, file: &File) -> wasmtime::Result<Component> {
+fn map(wasm: &wasmtime::Engine, format: Format, file: &File) -> wasmtime::Result<Code> {
     // wasmtime opens by name only. This name leads to the file behind the descriptor, even if
     // another file has its name in the folder now.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -320,6 +327,6 @@ fn map(wasm: &wasmtime::Engine, file: &File) -> wasmtime::Result<Component> {
     // this program and its memory: the host trusts them.
     #[expect(unsafe_code, reason = "mapping native code is unsafe by nature")]
     unsafe {
-        Component::deserialize_file(wasm, path)
+        Code::map(wasm, format, Path::new(&path))
     }
 }

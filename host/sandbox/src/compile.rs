@@ -1,4 +1,4 @@
-//! From the bytes of a component to code, in a child process or in this one.
+//! From the bytes of a component or a core module to code, in a child process or in this one.
 //!
 //! The compiler is by far the largest code that reads an untrusted component, and takes the most
 //! memory. The host can stop a child process and bound its resources, and gets the memory back when
@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use wasmtime::component::Component;
 
 use crate::cache::Entry;
 use crate::child_process::{self, ChildError, Refusal, Request, Task};
+use crate::code::Code;
 use crate::error::{LoadError, text};
+use crate::format::Format;
 use crate::limits::Limits;
 use crate::runtime::Runtime;
 use crate::settings::{self, Compile, Interruption};
@@ -27,79 +28,56 @@ use crate::settings::{self, Compile, Interruption};
 /// pod.
 const ARTIFACT_BYTES_MAX: u64 = 192 << 20;
 
-/// Refuses bytes that are too large or no component, before the compiler reads them.
+/// Refuses bytes that are too large or no WebAssembly, before the compiler reads them.
 ///
 /// # Errors
 /// [`LoadError::TooLarge`] and [`LoadError::NotAComponent`].
-pub(crate) fn check(bytes: &[u8], limits: &Limits) -> Result<(), LoadError> {
+pub(crate) fn check(bytes: &[u8], limits: &Limits) -> Result<Format, LoadError> {
     if bytes.len() > limits.component_bytes {
         return Err(LoadError::TooLarge { bytes: bytes.len(), max: limits.component_bytes });
     }
-    check_preamble(bytes)
+    Format::of(bytes)
 }
 
-/// The code of a component, from the cache or compiled; `digest` is the SHA-256 of the component.
+/// The code of a guest, from the cache or compiled; `digest` is the SHA-256 of its bytes.
 ///
 /// # Errors
-/// [`LoadError`] if the component cannot be compiled or its code not mapped.
-pub(crate) fn component(
+/// [`LoadError`] if the bytes cannot be compiled or the code not mapped.
+pub(crate) fn code(
     runtime: &Runtime,
-    bytes: &[u8],
+    (format, bytes): (Format, &[u8]),
     digest: &[u8; 32],
     limits: &Limits,
-) -> Result<Component, LoadError> {
-    let cached = runtime.cache.as_ref().and_then(|cache| cache.entry(&runtime.wasm, digest));
-    if let Some(component) = cached.as_ref().and_then(|entry| entry.fetch(&runtime.wasm)) {
-        return Ok(component);
+) -> Result<Code, LoadError> {
+    let cache = runtime.cache.as_ref();
+    let cached = cache.and_then(|cache| cache.entry(&runtime.wasm, format, digest));
+    if let Some(code) = cached.as_ref().and_then(|entry| entry.fetch(&runtime.wasm)) {
+        return Ok(code);
     }
     match &runtime.compile {
-        Compile::InProcess => in_process(runtime, bytes, cached.as_ref()),
+        Compile::InProcess => in_process(runtime, (format, bytes), cached.as_ref()),
         Compile::Child(program) => {
             let artifact = in_child(runtime, program, bytes, limits.compile_time)?;
-            if let Some(component) = cached.and_then(|entry| artifact.keep(runtime, &entry)) {
-                return Ok(component);
+            if let Some(code) = cached.and_then(|entry| artifact.keep(runtime, &entry)) {
+                return Ok(code);
             }
-            map(runtime, &artifact.path)
+            map(runtime, format, &artifact.path)
         }
     }
 }
 
 fn in_process(
     runtime: &Runtime,
-    bytes: &[u8],
+    (format, bytes): (Format, &[u8]),
     cached: Option<&Entry<'_>>,
-) -> Result<Component, LoadError> {
-    let compiled = Component::from_binary(&runtime.wasm, bytes)
+) -> Result<Code, LoadError> {
+    let compiled = Code::compile(&runtime.wasm, format, bytes)
         .map_err(|error| LoadError::CompileFailed { what: text(format!("{error:#}")) })?;
     let kept = cached.and_then(|entry| {
         let artifact = compiled.serialize().ok()?;
         entry.keep(&runtime.wasm, &mut artifact.as_slice(), artifact.len() as u64)
     });
     Ok(kept.unwrap_or(compiled))
-}
-
-fn check_preamble(bytes: &[u8]) -> Result<(), LoadError> {
-    const MAGIC: &[u8] = b"\0asm";
-    /// Version 13 of the binary format, layer 1: a component.
-    const COMPONENT: &[u8] = &[0x0d, 0, 1, 0];
-    /// Version 1, layer 0: a core module.
-    const MODULE: &[u8] = &[1, 0, 0, 0];
-    const GZIP: &[u8] = &[0x1f, 0x8b];
-
-    let what = match bytes.strip_prefix(MAGIC) {
-        Some(rest) if rest.starts_with(COMPONENT) => return Ok(()),
-        Some(rest) if rest.starts_with(MODULE) => {
-            "this is a core module; make a component of it (`wasm-tools component new`)".to_owned()
-        }
-        Some(_) => "this is WebAssembly of another binary format".to_owned(),
-        None if bytes.is_empty() => "there are no bytes".to_owned(),
-        None if bytes.starts_with(GZIP) => "this is compressed by gzip".to_owned(),
-        None => format!(
-            "the bytes start with {:02x?} instead of [00, 61, 73, 6d]",
-            &bytes[..bytes.len().min(MAGIC.len())]
-        ),
-    };
-    Err(LoadError::NotAComponent { what })
 }
 
 /// The code that a child has compiled, in a folder of its own. The drop deletes the folder.
@@ -109,7 +87,7 @@ struct Artifact {
 }
 
 impl Artifact {
-    fn keep(&self, runtime: &Runtime, entry: &Entry<'_>) -> Option<Component> {
+    fn keep(&self, runtime: &Runtime, entry: &Entry<'_>) -> Option<Code> {
         // An unreadable file cannot be mapped either, and that error says why.
         let mut file = File::open(&self.path).ok()?;
         let bytes = file.metadata().ok()?.len();
@@ -173,14 +151,14 @@ fn refused(error: ChildError, limit: Duration, memory: u64) -> LoadError {
 }
 
 /// Maps the artifact that the child has written.
-fn map(runtime: &Runtime, artifact: &Path) -> Result<Component, LoadError> {
-    let error = match deserialize(&runtime.wasm, artifact) {
-        Ok(component) => return Ok(component),
+fn map(runtime: &Runtime, format: Format, artifact: &Path) -> Result<Code, LoadError> {
+    let error = match deserialize(&runtime.wasm, format, artifact) {
+        Ok(code) => return Ok(code),
         Err(error) => error,
     };
     // If an engine without the pool maps it, the component has more parts than fit the pool.
     let without_pool = wasmtime::Engine::new(&settings::compiler(runtime.interruption));
-    if without_pool.is_ok_and(|engine| deserialize(&engine, artifact).is_ok()) {
+    if without_pool.is_ok_and(|engine| deserialize(&engine, format, artifact).is_ok()) {
         return Err(LoadError::CompileFailed { what: text(format!("{error:#}")) });
     }
     Err(LoadError::Compiler {
@@ -192,7 +170,7 @@ fn map(runtime: &Runtime, artifact: &Path) -> Result<Component, LoadError> {
     })
 }
 
-fn deserialize(wasm: &wasmtime::Engine, artifact: &Path) -> wasmtime::Result<Component> {
+fn deserialize(wasm: &wasmtime::Engine, format: Format, artifact: &Path) -> wasmtime::Result<Code> {
     // SAFETY: the file must be an artifact of this build of wasmtime that nobody changes while
     // it is mapped. The host's own child wrote it and ended with success, in a folder that the
     // host made for it and that no other user can enter. No other process knows its name, and the
@@ -200,16 +178,17 @@ fn deserialize(wasm: &wasmtime::Engine, artifact: &Path) -> wasmtime::Result<Com
     // an artifact of another version or of other settings (if the program file was replaced).
     #[expect(unsafe_code, reason = "mapping native code is unsafe by nature")]
     unsafe {
-        Component::deserialize_file(wasm, artifact)
+        Code::map(wasm, format, artifact)
     }
 }
 
-/// Compiles a component to its artifact, in the child.
+/// Compiles a component or a core module to its artifact, in the child.
 ///
 /// # Errors
 /// [`Refusal`].
 pub(crate) fn compile_here(interruption: Interruption, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let format = Format::of(bytes).map_err(|error| Refusal::Input(error.to_string()))?;
     let engine = wasmtime::Engine::new(&settings::compiler(interruption))
         .map_err(|error| Refusal::Unavailable(format!("{error:#}")))?;
-    engine.precompile_component(bytes).map_err(|error| Refusal::Input(format!("{error:#}")))
+    Code::artifact(&engine, format, bytes).map_err(|error| Refusal::Input(format!("{error:#}")))
 }

@@ -1,52 +1,73 @@
 //! The contract of this host, and the check whether a component fits it.
 
-use innkeeper_contract::{RECONCILER_INTERFACE, VERSION};
+use innkeeper_contract::VERSION;
 use semver::Version;
 use wasmtime::Engine;
 use wasmtime::component::Component;
-use wasmtime::component::types::ComponentItem;
+use wasmtime::component::types::{self, ComponentItem};
 
 use crate::error::{LoadError, text};
 
-/// The bindings of `wit/guest.wit`.
+/// The bindings of `wit/guest.wit`. All worlds import the same interfaces, which the state of a
+/// call implements once.
 pub(crate) mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../../wit/guest.wit",
-        world: "reconciler-guest",
-        imports: { default: trappable },
-    });
+    /// The world of a guest that exports `reconciler`.
+    pub(crate) mod reconciler {
+        wasmtime::component::bindgen!({
+            path: "../../wit/guest.wit",
+            world: "reconciler-guest",
+            imports: { default: trappable },
+        });
+    }
+
+    /// The world of a guest that exports `policy`.
+    pub(crate) mod policy {
+        wasmtime::component::bindgen!({
+            path: "../../wit/guest.wit",
+            world: "policy-guest",
+            with: {
+                "innkeeper:guest/cluster": super::reconciler::innkeeper::guest::cluster,
+                "innkeeper:guest/clock": super::reconciler::innkeeper::guest::clock,
+                "innkeeper:guest/log": super::reconciler::innkeeper::guest::log,
+            },
+        });
+    }
 }
 
 /// The package of every interface of the contract.
 const PACKAGE: &str = "innkeeper:guest/";
 
-/// The interface that a guest exports, without package and version.
+/// The interfaces that a guest may export, without package and version.
 const RECONCILER: &str = "reconciler";
+const POLICY: &str = "policy";
+
+/// The exports of a guest, of which it has at least one, as a message names them.
+const EITHER_INTERFACE: &str = "innkeeper:guest/reconciler@0.1.0 or innkeeper:guest/policy@0.1.0";
+
+/// Which interfaces of the contract a component exports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exported {
+    pub(crate) reconciler: bool,
+    pub(crate) policy: bool,
+}
 
 /// The interfaces that a guest may import, and their functions. A test compares them with the WIT.
 const IMPORTS: &[(&str, &[&str])] =
     &[("cluster", &["get", "list"]), ("clock", &["now-ms"]), ("log", &["write"])];
 
 /// Refuses a component that is not a guest of this host's contract, with the reason that helps its
-/// author most.
+/// author most. Returns which interfaces it exports: at least one.
 ///
 /// # Errors
 /// [`LoadError`].
-pub(crate) fn check(component: &Component, engine: &Engine) -> Result<(), LoadError> {
+pub(crate) fn check(component: &Component, engine: &Engine) -> Result<Exported, LoadError> {
     let ty = component.component_type();
 
     // A contract of another version is a better reason than one import of it.
-    let exported = ty
-        .exports(engine)
-        .filter_map(|(name, _)| version_of(name, |interface| interface == RECONCILER))
-        .map(supports)
-        .fold(None, |best: Option<Result<(), LoadError>>, one| match best {
-            Some(Ok(())) => best,
-            _ => Some(one),
-        });
-    if let Some(Err(error)) = exported {
-        return Err(error);
-    }
+    let exported = Exported {
+        reconciler: exports(&ty, engine, RECONCILER)?,
+        policy: exports(&ty, engine, POLICY)?,
+    };
 
     for (name, item) in ty.imports(engine) {
         let unknown = || LoadError::UnknownImport { name: text(name) };
@@ -68,10 +89,28 @@ pub(crate) fn check(component: &Component, engine: &Engine) -> Result<(), LoadEr
         }
     }
 
-    match exported {
-        Some(_) => Ok(()),
-        None => Err(LoadError::MissingExport { name: RECONCILER_INTERFACE }),
+    if exported.reconciler || exported.policy { Ok(exported) } else { Err(missing_export()) }
+}
+
+/// The error of a component that exports no interface of the contract.
+pub(crate) fn missing_export() -> LoadError {
+    LoadError::MissingExport { name: EITHER_INTERFACE }
+}
+
+/// Whether a component exports an interface of the contract in a version that this host supports.
+///
+/// # Errors
+/// [`LoadError::WrongContract`] if the component exports it in other versions only.
+fn exports(ty: &types::Component, engine: &Engine, interface: &str) -> Result<bool, LoadError> {
+    let mut found = Ok(false);
+    for (name, _) in ty.exports(engine) {
+        match version_of(name, |one| one == interface).map(supports) {
+            Some(Ok(())) => return Ok(true),
+            Some(Err(error)) => found = Err(error),
+            None => {}
+        }
     }
+    found
 }
 
 /// The version in the name of an interface of the contract that `wanted` accepts; empty if the name
@@ -108,34 +147,42 @@ fn supports(found: &str) -> Result<(), LoadError> {
 
 #[cfg(test)]
 mod tests {
+    use innkeeper_contract::{POLICY_INTERFACE, RECONCILER_INTERFACE};
     use wit_parser::{Resolve, WorldItem};
 
     use super::*;
 
     #[test]
-    fn table_of_imports_equals_the_wit() {
+    fn table_of_imports_equals_every_world_of_the_wit() {
         let mut resolve = Resolve::default();
         let wit = include_str!("../../../wit/guest.wit");
         let package = resolve.push_str("guest.wit", wit).unwrap();
-        let world = resolve.select_world(&[package], Some("reconciler-guest")).unwrap();
-        let imports: Vec<(String, Vec<String>)> = resolve.worlds[world]
-            .imports
-            .values()
-            .map(|item| {
-                let WorldItem::Interface { id, .. } = item else { panic!("{item:?}") };
-                let interface = &resolve.interfaces[*id];
-                (interface.name.clone().unwrap(), interface.functions.keys().cloned().collect())
-            })
-            .collect();
         let table: Vec<(String, Vec<String>)> = IMPORTS
             .iter()
             .map(|(interface, functions)| {
                 ((*interface).to_owned(), functions.iter().map(|f| (*f).to_owned()).collect())
             })
             .collect();
-        assert_eq!(table, imports);
+        for world in ["reconciler-guest", "policy-guest", "reconciler-policy-guest"] {
+            let id = resolve.select_world(&[package], Some(world)).unwrap();
+            let imports: Vec<(String, Vec<String>)> = resolve.worlds[id]
+                .imports
+                .values()
+                .map(|item| {
+                    let WorldItem::Interface { id, .. } = item else { panic!("{item:?}") };
+                    let interface = &resolve.interfaces[*id];
+                    (interface.name.clone().unwrap(), interface.functions.keys().cloned().collect())
+                })
+                .collect();
+            assert_eq!(table, imports, "{world}");
+        }
         let package = &resolve.packages[package].name;
         assert_eq!(format!("{package}"), format!("innkeeper:guest@{VERSION}"));
+    }
+
+    #[test]
+    fn message_of_a_missing_export_names_both_interfaces() {
+        assert_eq!(EITHER_INTERFACE, format!("{RECONCILER_INTERFACE} or {POLICY_INTERFACE}"));
     }
 
     #[test]

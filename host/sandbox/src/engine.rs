@@ -8,15 +8,17 @@ use wasmtime::component::{HasSelf, Linker};
 
 use crate::cache::CodeCache;
 use crate::child_process::{self, Gate, Shares};
-use crate::contract::bindings::ReconcilerGuest;
+use crate::contract::bindings::reconciler::ReconcilerGuest;
 use crate::error::LoadError;
 use crate::guest::Guest;
 use crate::limits::Limits;
+use crate::loaded::LoadedComponents;
 use crate::permits::{self, Permits};
 use crate::runtime::Runtime;
 use crate::schema::{self, SchemaError};
 use crate::settings::{self, Compile, Interruption};
 use crate::ticker::Ticker;
+use crate::wapc::module;
 
 /// Default of [`EngineBuilder::guests`].
 pub const GUESTS_DEFAULT: u32 = 128;
@@ -57,6 +59,7 @@ pub struct EngineBuilder {
     interruption: Interruption,
     compile: Compile,
     permits: usize,
+    review_permits: usize,
     guests: u32,
     artifacts: Option<PathBuf>,
     cache: Option<CodeCache>,
@@ -65,13 +68,15 @@ pub struct EngineBuilder {
 
 impl Engine {
     /// The default settings: an engine that interrupts by epoch and compiles in this process, with
-    /// a permit per core.
+    /// a permit per core, and another one for reviews.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
 
     /// Compiles a component (or finds its code in the cache), checks that it is a guest of the
-    /// contract, and calls its `describe`.
+    /// contract, and calls its `describe`. A core module with the metadata of a Kubewarden policy
+    /// is a guest too; its manifest is made from the metadata. If this engine has a guest of the
+    /// same bytes, the new one shares its code, and nothing is compiled.
     ///
     /// Takes from milliseconds to [`Limits::compile_time`] and blocks the thread: an async caller
     /// uses `spawn_blocking`. `limits` bound the loading and become the guest's
@@ -100,6 +105,12 @@ impl Engine {
         &self.runtime.permits
     }
 
+    /// The permits for reviews ([`Guest::review`]), apart from [`Engine::permits`]: neither
+    /// reconciles nor previews delay a review.
+    pub fn review_permits(&self) -> &Permits {
+        &self.runtime.review_permits
+    }
+
     /// The cache of compiled code; `None` without one.
     pub fn cache(&self) -> Option<&CodeCache> {
         self.runtime.cache.as_ref()
@@ -126,6 +137,7 @@ impl Default for EngineBuilder {
             interruption: Interruption::default(),
             compile: Compile::InProcess,
             permits: permits::cores(),
+            review_permits: permits::cores(),
             guests: GUESTS_DEFAULT,
             artifacts: None,
             cache: None,
@@ -153,6 +165,14 @@ impl EngineBuilder {
     #[must_use]
     pub fn permits(mut self, permits: usize) -> Self {
         self.permits = permits;
+        self
+    }
+
+    /// Sets how many reviews run at once (at least two), in addition to the other calls; the
+    /// default is one per core.
+    #[must_use]
+    pub fn review_permits(mut self, permits: usize) -> Self {
+        self.review_permits = permits;
         self
     }
 
@@ -194,9 +214,9 @@ impl EngineBuilder {
     /// [`EngineError`] if wasmtime refuses the settings or the thread does not start.
     pub fn build(self) -> Result<Engine, EngineError> {
         let permits = Permits::new(self.permits);
-        let calls = u32::try_from(permits.available())
-            .unwrap_or(u32::MAX)
-            .saturating_add(CALLS_WITHOUT_PERMIT);
+        let review_permits = Permits::new(self.review_permits);
+        let calls = permits.available().saturating_add(review_permits.available());
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX).saturating_add(CALLS_WITHOUT_PERMIT);
         let setup = |error: wasmtime::Error| EngineError::Setup {
             guests: self.guests,
             what: format!("{error:#}"),
@@ -204,8 +224,10 @@ impl EngineBuilder {
         let wasm = wasmtime::Engine::new(&settings::runtime(self.interruption, self.guests, calls))
             .map_err(setup)?;
         let mut linker = Linker::new(&wasm);
+        // The other worlds import the same interfaces.
         ReconcilerGuest::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)
             .map_err(setup)?;
+        let module_linker = module::linker(&wasm).map_err(setup)?;
         let ticker = match self.interruption {
             Interruption::Epoch => Some(Ticker::start(&wasm)?),
             Interruption::Fuel | Interruption::Never => None,
@@ -218,11 +240,14 @@ impl EngineBuilder {
                 shares,
                 wasm,
                 linker,
+                module_linker,
                 interruption: self.interruption,
                 compile: self.compile,
                 artifacts: self.artifacts.unwrap_or_else(std::env::temp_dir),
                 cache: self.cache,
                 permits,
+                review_permits,
+                loaded: LoadedComponents::default(),
                 _ticker: ticker,
             }),
         })

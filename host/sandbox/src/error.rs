@@ -46,10 +46,42 @@ pub enum LoadError {
         /// The import; `interface#function` for a function of an interface of the contract.
         name: String,
     },
-    /// The component does not export the interface of a guest.
+    /// The core module has an import that the host does not offer to Kubewarden policies.
+    #[error(
+        "the module imports {name}, which is neither of waPC nor of WASI preview 1: the host offers \
+         nothing else to Kubewarden policies"
+    )]
+    UnknownModuleImport {
+        /// The import, as `module#function`.
+        name: String,
+    },
+    /// The core module lacks an export of waPC, or has it with another type.
+    #[error(
+        "the module does not export `{name}` as waPC has it: build the policy with an SDK of \
+         Kubewarden"
+    )]
+    WrongModuleExport {
+        /// The export.
+        name: &'static str,
+    },
+    /// The metadata of a Kubewarden policy cannot be used.
+    #[error("the Kubewarden policy cannot run: its metadata cannot be used: {what}")]
+    InvalidMetadata {
+        /// The problem and the remedy.
+        what: String,
+    },
+    /// The Kubewarden policy speaks a version of the protocol that this host does not support.
+    #[error("the Kubewarden policy speaks the protocol {found:?}, this host speaks {wanted:?}")]
+    WrongProtocol {
+        /// The version that the policy names, or the error that it gives instead.
+        found: String,
+        /// The version of this host.
+        wanted: &'static str,
+    },
+    /// The component exports no interface of a guest.
     #[error("the component does not export {name}: it is not an Innkeeper guest")]
     MissingExport {
-        /// The missing interface.
+        /// The interfaces, of which a guest exports at least one.
         name: &'static str,
     },
     /// The component has the names of the contract with other types.
@@ -57,6 +89,25 @@ pub enum LoadError {
     WrongType {
         /// The difference.
         what: String,
+    },
+    /// The component exports two interfaces, and they describe different manifests.
+    #[error(
+        "describe of {} and describe of {} give different manifests: return the same document from \
+         both",
+        innkeeper_contract::RECONCILER_INTERFACE,
+        innkeeper_contract::POLICY_INTERFACE
+    )]
+    DescribesDiffer,
+    /// The manifest lacks the member of an interface that the component exports, or has that of one
+    /// that it does not export.
+    #[error("{}", mismatch(interface, member, *is_exported))]
+    ManifestMismatch {
+        /// The interface.
+        interface: &'static str,
+        /// The member of the manifest that belongs to it.
+        member: &'static str,
+        /// Whether the component exports the interface.
+        is_exported: bool,
     },
     /// Compiling took longer than [`Limits::compile_time`](crate::Limits::compile_time).
     #[error("compiling the component took longer than {limit:?} and was stopped")]
@@ -89,6 +140,20 @@ pub enum LoadError {
     Describe(#[from] CallError),
 }
 
+fn mismatch(interface: &str, member: &str, is_exported: bool) -> String {
+    if is_exported {
+        format!(
+            "the component exports {interface}, and its manifest has no `{member}`: describe \
+             `{member}`, or leave out the export"
+        )
+    } else {
+        format!(
+            "the manifest has `{member}`, and the component does not export {interface}: export it, \
+             or leave out `{member}`"
+        )
+    }
+}
+
 fn wasi_hint(name: &str) -> &'static str {
     if name.starts_with("wasi:") {
         " (guests have no WASI: build for wasm32-unknown-unknown, or stub WASI away)"
@@ -103,10 +168,13 @@ impl LoadError {
         match self {
             Self::NotAComponent { .. } => "NotAComponent",
             Self::TooLarge { .. } => "ComponentTooLarge",
-            Self::WrongContract { .. } => "WrongContract",
-            Self::UnknownImport { .. } => "UnknownImport",
-            Self::MissingExport { .. } => "MissingExport",
+            Self::WrongContract { .. } | Self::WrongProtocol { .. } => "WrongContract",
+            Self::UnknownImport { .. } | Self::UnknownModuleImport { .. } => "UnknownImport",
+            Self::InvalidMetadata { .. } => "InvalidMetadata",
+            Self::MissingExport { .. } | Self::WrongModuleExport { .. } => "MissingExport",
             Self::WrongType { .. } => "WrongType",
+            Self::DescribesDiffer => "DescribesDiffer",
+            Self::ManifestMismatch { .. } => "ManifestMismatch",
             Self::CompileTimeout { .. } => "CompileTimeout",
             Self::CompileFailed { .. } => "CompileFailed",
             Self::CompileKilled => "CompileKilled",
@@ -182,7 +250,7 @@ pub enum CallError {
         /// The limit.
         limit: usize,
     },
-    /// One answer of a read and the `observed` document together do not fit into the guest's
+    /// One answer of a read and the document that the call got together do not fit into the guest's
     /// memory.
     #[error(
         "one read of the guest has more bytes than its memory of {limit} bytes has room for: let it \
@@ -211,6 +279,27 @@ pub enum CallError {
         /// The limit.
         limit: usize,
     },
+    /// The `review-request` document would have more bytes than the guest's memory.
+    #[error(
+        "the review request has more than {limit} bytes, which is the guest's memory: raise \
+         spec.limits.memory"
+    )]
+    RequestTooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// The `review-request` document cannot be read.
+    #[error("the review request cannot be read: {what}")]
+    RequestUnreadable {
+        /// The problem.
+        what: String,
+    },
+    /// The component does not export the interface of the function that the caller calls.
+    #[error("the guest does not export {interface}")]
+    NotExported {
+        /// The interface.
+        interface: &'static str,
+    },
     /// The caller makes more calls at once than the engine has room for.
     #[error("the sandbox has no room for another call: {what}")]
     Busy {
@@ -238,6 +327,9 @@ impl CallError {
             Self::ReadTooLarge { .. } => "ReadTooLarge",
             Self::ReadsTooLarge { .. } => "ReadsTooLarge",
             Self::ObservedTooLarge { .. } => "ObservedTooLarge",
+            Self::RequestTooLarge { .. } => "RequestTooLarge",
+            Self::RequestUnreadable { .. } => "RequestUnreadable",
+            Self::NotExported { .. } => "NotExported",
             Self::Busy { .. } => "SandboxBusy",
         }
     }
@@ -249,6 +341,17 @@ impl CallError {
             _ => None,
         }
     }
+}
+
+/// The reason why a Kubewarden policy does not work with its settings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// The policy refuses them, for this reason of any characters.
+    #[error("the policy refuses its settings: {0}")]
+    Refused(String),
+    /// The policy gave no answer.
+    #[error("validate_settings of the policy failed: {0}")]
+    Failed(#[from] CallError),
 }
 
 /// The trap of a guest.

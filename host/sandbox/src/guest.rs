@@ -3,40 +3,32 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use innkeeper_contract::{Desired, Failure, Manifest};
-use sha2::{Digest, Sha256};
-use wasmtime::{PoolConcurrencyLimitError, Store, WasmBacktrace};
+use innkeeper_contract::{Desired, Failure, Manifest, RECONCILER_INTERFACE};
+use serde_json::Value;
 
-use crate::contract::bindings::exports::innkeeper::guest::reconciler;
-use crate::contract::bindings::{ReconcilerGuest, ReconcilerGuestPre};
-use crate::error::{Backtrace, CallError, LoadError, Trap, text};
-use crate::host::{Host, LOAN, Loan, NoHost};
+use crate::call::{Figures, call};
+use crate::contract::bindings::reconciler::ReconcilerGuestPre;
+use crate::contract::bindings::reconciler::exports::innkeeper::guest::reconciler;
+use crate::error::{CallError, LoadError, SettingsError};
+use crate::host::Host;
+use crate::kubewarden::metadata::KubewardenMetadata;
 use crate::limits::Limits;
+use crate::load::load;
+use crate::loaded::Loaded;
+use crate::output;
+use crate::program::Program;
 use crate::runtime::Runtime;
-use crate::settings::{FUEL_PER_MS, Interruption, TICK};
-use crate::state::{State, TooLarge, TooManyReads};
-use crate::{compile, contract, output};
+use crate::state::State;
 
-/// Bytes that a guest may pass to one import beyond its memory: those of the record itself.
-const HOSTCALL_SLACK_BYTES: usize = 64 << 10;
-
-/// A component that is a guest of the contract, ready to run. Clones are cheap.
+/// A component that is a guest of the contract, or a Kubewarden policy, ready to run. Clones are
+/// cheap.
 #[derive(Clone)]
 pub struct Guest {
-    loaded: Arc<Loaded>,
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) loaded: Arc<Loaded>,
     /// The manifest in use: the described one, or that with the kinds of a Module's parameters.
-    manifest: Arc<Manifest>,
-    limits: Limits,
-}
-
-struct Loaded {
-    runtime: Arc<Runtime>,
-    /// The component with its imports resolved and its exports found, both once per guest.
-    pre: ReconcilerGuestPre<State>,
-    described: Arc<Manifest>,
-    warnings: Vec<String>,
-    digest: String,
-    size_bytes: usize,
+    pub(crate) manifest: Arc<Manifest>,
+    pub(crate) limits: Limits,
 }
 
 /// The result of a call, and its figures.
@@ -59,57 +51,25 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-/// The figures of one call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Time in the sandbox: instantiation, the guest, and its imports. Counted from fuel under
-    /// [`Interruption::Fuel`], so that it is the same on every machine.
-    pub time: Duration,
-    /// The peak of the linear memory, in bytes.
-    pub memory_peak_bytes: usize,
-    /// Size of the output document, in bytes.
-    pub output_bytes: usize,
-    /// Bytes of log lines beyond the limit, which the host has cut off.
-    pub log_cut_bytes: usize,
-    /// Whether the guest read the clock.
-    pub clock_read: bool,
-    /// Units of fuel that the call used; `None` under [`Interruption::Epoch`].
-    pub fuel: Option<u64>,
-}
-
 impl Guest {
     pub(crate) fn load(
         runtime: &Arc<Runtime>,
         bytes: &[u8],
         limits: &Limits,
     ) -> Result<Self, LoadError> {
-        compile::check(bytes, limits)?;
-        let digest: [u8; 32] = Sha256::digest(bytes).into();
-        let component = compile::component(runtime, bytes, &digest, limits)?;
-        contract::check(&component, &runtime.wasm)?;
-        let wrong_type =
-            |error: wasmtime::Error| LoadError::WrongType { what: text(format!("{error:#}")) };
-        let pre = runtime.linker.instantiate_pre(&component).map_err(wrong_type)?;
-        let pre = ReconcilerGuestPre::new(pre).map_err(wrong_type)?;
+        let loaded = load(runtime, bytes, limits)?;
+        let (runtime, manifest) = (Arc::clone(runtime), Arc::clone(&loaded.described));
+        Ok(Self { runtime, loaded, manifest, limits: *limits })
+    }
 
-        let mut host = NoHost::default();
-        let (described, _) = call(runtime, &pre, limits, (None, 0), &mut host, |guest, store| {
-            guest.innkeeper_guest_reconciler().call_describe(store)
-        });
-        let manifest: Manifest = output::read(&described?, limits)?;
-        let manifest = Arc::new(manifest);
-        Ok(Self {
-            loaded: Arc::new(Loaded {
-                runtime: Arc::clone(runtime),
-                pre,
-                described: Arc::clone(&manifest),
-                warnings: host.warnings,
-                digest: hex::encode(digest),
-                size_bytes: bytes.len(),
-            }),
-            manifest,
-            limits: *limits,
-        })
+    /// Whether the component exports `reconciler`.
+    pub fn has_reconciler(&self) -> bool {
+        self.loaded.program.reconciler().is_some()
+    }
+
+    /// Whether the guest reviews requests: it exports `policy`, or is a Kubewarden policy.
+    pub fn has_policy(&self) -> bool {
+        self.loaded.program.has_policy()
     }
 
     /// The manifest in use: the one that `describe` gave, or that of [`Guest::with_manifest`].
@@ -132,11 +92,34 @@ impl Guest {
         &self.loaded.digest
     }
 
-    /// The interfaces that the component imports, in its own order.
+    /// The metadata of a Kubewarden policy; `None` for a component.
+    pub fn kubewarden(&self) -> Option<&KubewardenMetadata> {
+        match &self.loaded.program {
+            Program::Component(_) => None,
+            Program::Kubewarden(policy) => Some(&policy.metadata),
+        }
+    }
+
+    /// Asks a Kubewarden policy whether it can work with the parameters of a Module. The host
+    /// compares those of a component with its schema only, so a component accepts them here.
+    ///
+    /// Blocks the thread for up to [`Limits::time`].
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn check_settings(&self, parameters: &Value) -> Result<(), SettingsError> {
+        match &self.loaded.program {
+            Program::Component(_) => Ok(()),
+            Program::Kubewarden(policy) => {
+                policy.check_settings(&self.runtime, &self.limits, parameters)
+            }
+        }
+    }
+
+    /// The interfaces that the component imports, or the functions of a Kubewarden policy, in its
+    /// own order.
     pub fn imports(&self) -> Vec<String> {
-        let component = self.loaded.pre.instance_pre().component();
-        let wasm = &self.loaded.runtime.wasm;
-        component.component_type().imports(wasm).map(|(name, _)| name.to_owned()).collect()
+        self.loaded.program.imports()
     }
 
     /// Size of the component, in bytes.
@@ -190,15 +173,24 @@ impl Guest {
         observed: &str,
         host: &mut dyn Host,
     ) -> (Result<reconciler::Outcome, CallError>, Figures) {
-        let Loaded { runtime, pre, .. } = &*self.loaded;
         let limit = self.limits.memory_bytes;
-        if observed.len() > limit {
-            return (Err(CallError::ObservedTooLarge { limit }), Figures::default());
-        }
+        let pre = match self.reconciler() {
+            Ok(_) if observed.len() > limit => {
+                return (Err(CallError::ObservedTooLarge { limit }), Figures::default());
+            }
+            Ok(pre) => pre,
+            Err(error) => return (Err(error), Figures::default()),
+        };
         let given = (Some(Arc::clone(&self.manifest)), observed.len());
-        call(runtime, pre, &self.limits, given, host, |guest, store| {
+        call(&self.runtime, &self.limits, given, host, |store| {
+            let guest = pre.instantiate(&mut *store)?;
             guest.innkeeper_guest_reconciler().call_reconcile(store, observed)
         })
+    }
+
+    fn reconciler(&self) -> Result<&ReconcilerGuestPre<State>, CallError> {
+        let reconciler = self.loaded.program.reconciler();
+        reconciler.ok_or(CallError::NotExported { interface: RECONCILER_INTERFACE })
     }
 
     /// The text of the outcome without decoding, which the benches compare with the native
@@ -224,9 +216,10 @@ impl Guest {
         host: &mut dyn Host,
         calls: u32,
     ) -> Result<Duration, CallError> {
-        let Loaded { runtime, pre, .. } = &*self.loaded;
+        let pre = self.reconciler()?;
         let given = (Some(Arc::clone(&self.manifest)), observed.len());
-        let (time, _) = call(runtime, pre, &self.limits, given, host, |guest, store| {
+        let (time, _) = call(&self.runtime, &self.limits, given, host, |store| {
+            let guest = pre.instantiate(&mut *store)?;
             let guest = guest.innkeeper_guest_reconciler();
             guest.call_reconcile(&mut *store, observed)?;
             let started = Instant::now();
@@ -255,105 +248,4 @@ fn text_of(outcome: &reconciler::Outcome) -> &str {
     | reconciler::Outcome::Partial(text)
     | reconciler::Outcome::Failed(text)) = outcome;
     text
-}
-
-/// Makes one call in a new instance, bounded by `limits`. The manifest has the kinds that the guest
-/// may read; `given_bytes` is the size of the input.
-fn call<R>(
-    runtime: &Runtime,
-    pre: &ReconcilerGuestPre<State>,
-    limits: &Limits,
-    (manifest, given_bytes): (Option<Arc<Manifest>>, usize),
-    host: &mut dyn Host,
-    function: impl FnOnce(&ReconcilerGuest, &mut Store<State>) -> wasmtime::Result<R>,
-) -> (Result<R, CallError>, Figures) {
-    let interruption = runtime.interruption;
-    let mut store = Store::new(&runtime.wasm, State::new(*limits, manifest, given_bytes));
-    store.limiter(|state| &mut state.usage);
-    // The host copies the arguments of an import: never more than the guest's memory.
-    store.set_hostcall_fuel(limits.memory_bytes.saturating_add(HOSTCALL_SLACK_BYTES));
-
-    let fuel = fuel(limits.time);
-    let run = || {
-        match interruption {
-            Interruption::Epoch => store.set_epoch_deadline(ticks(limits.time)),
-            Interruption::Fuel => store.set_fuel(fuel)?,
-            Interruption::Never => {}
-        }
-        LOAN.set(Loan(host), || {
-            let guest = pre.instantiate(&mut store)?;
-            function(&guest, &mut store)
-        })
-    };
-    // Figures by fuel are the same on every machine, so they use no clock.
-    let started = (interruption != Interruption::Fuel).then(Instant::now);
-    let result = run();
-    let elapsed = started.map(|started| started.elapsed());
-
-    let burned = match interruption {
-        Interruption::Epoch | Interruption::Never => None,
-        Interruption::Fuel => store.get_fuel().ok().map(|left| fuel.saturating_sub(left)),
-    };
-    let state = store.data();
-    let figures = Figures {
-        time: elapsed
-            .unwrap_or_else(|| Duration::from_micros(burned.unwrap_or(0) / (FUEL_PER_MS / 1_000))),
-        memory_peak_bytes: state.usage.memory_peak_bytes,
-        output_bytes: 0,
-        log_cut_bytes: state.log_cut_bytes,
-        clock_read: state.clock_was_read(),
-        fuel: burned,
-    };
-    (result.map_err(|error| classify(&error, state)), figures)
-}
-
-/// The number of epochs after which `time` has passed for sure: the current one may end soon.
-fn ticks(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos().div_ceil(TICK.as_nanos())).unwrap_or(u64::MAX).saturating_add(1)
-}
-
-fn fuel(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX).saturating_mul(FUEL_PER_MS / 1_000)
-}
-
-/// The error of a call, by the type of wasmtime's error and by the state of the call.
-fn classify(error: &wasmtime::Error, state: &State) -> CallError {
-    let limits = &state.limits;
-    if error.is::<TooManyReads>() {
-        return CallError::TooManyReads { limit: limits.reads };
-    }
-    match error.downcast_ref::<TooLarge>() {
-        Some(TooLarge::OneRead) => return CallError::ReadTooLarge { limit: limits.memory_bytes },
-        Some(TooLarge::AllReads) => return CallError::ReadsTooLarge { limit: limits.read_bytes() },
-        None => {}
-    }
-    if let Some(error) = error.downcast_ref::<PoolConcurrencyLimitError>() {
-        return CallError::Busy { what: text(error.to_string()) };
-    }
-    let trap = error.downcast_ref::<wasmtime::Trap>();
-    if matches!(trap, Some(wasmtime::Trap::Interrupt | wasmtime::Trap::OutOfFuel)) {
-        return CallError::Timeout { limit: limits.time };
-    }
-    if let Some(error) = error.downcast_ref::<std::str::Utf8Error>() {
-        return CallError::OutputUnreadable {
-            document: "output",
-            what: error.to_string(),
-            place: String::new(),
-        };
-    }
-    // A guest without memory aborts, which looks like any other trap.
-    if let Some(limit) = state.usage.memory_refused {
-        return CallError::OutOfMemory { limit };
-    }
-    if let Some(limit) = state.usage.table_refused {
-        return CallError::TableTooLarge { limit };
-    }
-    CallError::Trap(Box::new(Trap {
-        message: text(trap.map_or_else(|| error.root_cause().to_string(), ToString::to_string)),
-        panic_message: state.panic_message.clone(),
-        backtrace: error
-            .downcast_ref::<WasmBacktrace>()
-            .map(Backtrace::from_wasm)
-            .unwrap_or_default(),
-    }))
 }

@@ -122,7 +122,9 @@ impl Host for NoHost {
 
     fn log(&mut self, level: Level, message: &str) {
         tracing::debug!(?level, message, "guest logged in describe");
-        if level >= Level::Warn && self.warnings.len() < WARNINGS_MAX {
+        // A component with two exports warns twice of the same.
+        let is_known = self.warnings.iter().any(|one| one == message);
+        if level >= Level::Warn && !is_known && self.warnings.len() < WARNINGS_MAX {
             self.warnings.push(message.to_owned());
         }
     }

@@ -1,6 +1,6 @@
 //! The strict decoding of a guest's output documents.
 
-use innkeeper_contract::{Desired, Failure, Manifest};
+use innkeeper_contract::{Desired, Failure, Manifest, Verdict};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -39,6 +39,14 @@ impl Document for Failure {
     }
 }
 
+impl Document for Verdict {
+    const NAME: &'static str = "verdict";
+
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        self.object.iter()
+    }
+}
+
 /// Decodes a document. An unknown member is an error, since it is a typo.
 ///
 /// # Errors
@@ -74,6 +82,19 @@ fn is_within(value: &Value, levels: usize) -> bool {
         Value::Array(items) => items.iter().all(below),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
+}
+
+/// Decodes a document of bytes.
+///
+/// # Errors
+/// As of [`read`].
+pub(crate) fn read_bytes<D: Document>(json: &[u8], limits: &Limits) -> Result<D, CallError> {
+    let json = std::str::from_utf8(json).map_err(|error| CallError::OutputUnreadable {
+        document: D::NAME,
+        what: error.to_string(),
+        place: String::new(),
+    })?;
+    read(json, limits)
 }
 
 /// Decodes a `desired` document.

@@ -59,6 +59,18 @@ impl Permits {
         Permit { _all: all, _own: own, _tenant: tenant }
     }
 
+    /// Takes a permit if [`acquire`](Self::acquire) would give one at once, also in a task that has
+    /// used up its turn, where tokio makes each wait pend.
+    pub fn try_acquire(&self, module: &str, tenant: &str) -> Option<Permit> {
+        let tenant = match tenant {
+            "" => None,
+            tenant => Some(self.share(module, tenant).try_acquire_owned().ok()?),
+        };
+        let own = Some(self.share(module, "").try_acquire_owned().ok()?);
+        let all = Some(Arc::clone(&self.all).try_acquire_owned().ok()?);
+        Some(Permit { _all: all, _own: own, _tenant: tenant })
+    }
+
     /// The number of calls that could start now.
     pub fn available(&self) -> usize {
         self.all.available_permits()
@@ -164,6 +176,22 @@ mod tests {
             assert!(poll(wait.as_mut()).is_none(), "calm waits for longer among tenants");
         }
         assert!(poll(calm.as_mut()).is_some());
+    }
+
+    #[test]
+    fn attempt_takes_a_free_permit_and_none_ahead_of_a_wait() {
+        let permits = Permits::new(4);
+        let first = permits.try_acquire("a", "t").expect("free");
+        let second = permits.try_acquire("a", "").expect("within its half");
+        assert!(permits.try_acquire("a", "u").is_none(), "beyond its half");
+        assert_eq!(permits.available(), 2, "an attempt holds nothing");
+        let mut waiting = pin!(permits.acquire("a", "t"));
+        assert!(poll(waiting.as_mut()).is_none());
+        drop(first);
+        assert!(permits.try_acquire("a", "t").is_none(), "the wait is first");
+        assert!(poll(waiting.as_mut()).is_some());
+        drop(second);
+        assert!(permits.try_acquire("a", "t").is_some());
     }
 
     #[test]

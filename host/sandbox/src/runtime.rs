@@ -6,6 +6,7 @@ use wasmtime::component::Linker;
 
 use crate::cache::CodeCache;
 use crate::child_process::{Gate, Shares};
+use crate::loaded::LoadedComponents;
 use crate::permits::Permits;
 use crate::settings::{Compile, Interruption};
 use crate::state::State;
@@ -15,6 +16,8 @@ use crate::ticker::Ticker;
 pub(crate) struct Runtime {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) linker: Linker<State>,
+    /// The imports of core modules.
+    pub(crate) module_linker: wasmtime::Linker<State>,
     pub(crate) interruption: Interruption,
     pub(crate) compile: Compile,
     /// The folder of artifacts.
@@ -27,5 +30,9 @@ pub(crate) struct Runtime {
     /// Bounds the number of children that evaluate schemas at once. They do not wait for compilers.
     pub(crate) validators: Gate,
     pub(crate) permits: Permits,
+    /// The permits of reviews: no other call delays one.
+    pub(crate) review_permits: Permits,
+    /// The components that guests hold.
+    pub(crate) loaded: LoadedComponents,
     pub(crate) _ticker: Option<Ticker>,
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use innkeeper_contract::Manifest;
 use wasmtime::{ResourceLimiter, Result};
 
-use crate::contract::bindings::innkeeper::guest::{clock, cluster, log};
+use crate::contract::bindings::reconciler::innkeeper::guest::{clock, cluster, log};
 use crate::host::{Host, LOAN, Level, ReadError, ResourceKind};
 use crate::limits::Limits;
+use crate::wapc::exchange::Exchange;
 
 /// The longest selector of a read, in bytes. The bounds keep the record of a guest's reads small.
 const SELECTOR_BYTES_MAX: usize = 4_096;
@@ -29,14 +30,16 @@ pub(crate) struct State {
     manifest: Option<Arc<Manifest>>,
     pub(crate) usage: Usage,
     reads: usize,
-    /// Bytes of the `observed` document.
-    observed_bytes: usize,
+    /// Bytes of the document that the call got.
+    given_bytes: usize,
     /// Bytes of all answers so far.
     read_bytes: usize,
-    now_ms: Option<f64>,
+    now_ms: Option<u64>,
     log_bytes: usize,
     pub(crate) log_cut_bytes: usize,
     pub(crate) panic_message: Option<String>,
+    /// What passes between the host and a Kubewarden policy.
+    pub(crate) exchange: Exchange,
 }
 
 /// Memory and tables of one call.
@@ -66,27 +69,70 @@ pub(crate) enum TooLarge {
 }
 
 impl State {
-    pub(crate) fn new(
-        limits: Limits,
-        manifest: Option<Arc<Manifest>>,
-        observed_bytes: usize,
-    ) -> Self {
+    pub(crate) fn new(limits: Limits, manifest: Option<Arc<Manifest>>, given_bytes: usize) -> Self {
         Self {
             limits,
             manifest,
             usage: Usage { limits, ..Usage::default() },
             reads: 0,
-            observed_bytes,
+            given_bytes,
             read_bytes: 0,
             now_ms: None,
             log_bytes: 0,
             log_cut_bytes: 0,
             panic_message: None,
+            exchange: Exchange::default(),
         }
     }
 
     pub(crate) fn clock_was_read(&self) -> bool {
         self.now_ms.is_some()
+    }
+
+    /// Counts a question to the host.
+    ///
+    /// # Errors
+    /// If the call asked too often: it ends.
+    pub(crate) fn count_read(&mut self) -> Result<()> {
+        self.reads += 1;
+        if self.reads > self.limits.reads { Err(TooManyReads.into()) } else { Ok(()) }
+    }
+
+    /// Reads an object for the guest.
+    ///
+    /// # Errors
+    /// If the call read too much: it ends.
+    pub(crate) fn get_object(
+        &mut self,
+        kind: &ResourceKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Result<String, ReadError>> {
+        if let Some(refusal) = self.refuse(kind, &[namespace, name], "")? {
+            return Ok(Err(refusal));
+        }
+        self.read(|host, room| host.get(kind, namespace, name, room))
+    }
+
+    /// Lists objects for the guest.
+    ///
+    /// # Errors
+    /// If the call read too much: it ends.
+    pub(crate) fn list_objects(
+        &mut self,
+        kind: &ResourceKind,
+        namespace: &str,
+        label_selector: &str,
+    ) -> Result<Result<String, ReadError>> {
+        if let Some(refusal) = self.refuse(kind, &[namespace], label_selector)? {
+            return Ok(Err(refusal));
+        }
+        self.read(|host, room| host.list(kind, namespace, label_selector, room))
+    }
+
+    /// The time of the call, in milliseconds since 1970: the same until the call ends.
+    pub(crate) fn time_ms(&mut self) -> u64 {
+        *self.now_ms.get_or_insert_with(|| LOAN.with(|host| host.0.now_ms()))
     }
 
     /// Counts a read and checks its arguments; `Some` if the sandbox itself answers it.
@@ -96,10 +142,7 @@ impl State {
         names: &[&str],
         selector: &str,
     ) -> Result<Option<ReadError>> {
-        self.reads += 1;
-        if self.reads > self.limits.reads {
-            return Err(TooManyReads.into());
-        }
+        self.count_read()?;
         let mut names = names.iter().copied().chain([&*kind.api_version, &*kind.kind]);
         if names.any(|name| name.len() > NAME_BYTES_MAX) {
             return Ok(Some(ReadError::Invalid(format!(
@@ -118,8 +161,8 @@ impl State {
     fn read(
         &mut self,
         ask: impl FnOnce(&mut dyn Host, usize) -> Result<String, ReadError>,
-    ) -> Result<Result<String, cluster::ReadError>> {
-        let of_one = self.limits.memory_bytes.saturating_sub(self.observed_bytes);
+    ) -> Result<Result<String, ReadError>> {
+        let of_one = self.limits.memory_bytes.saturating_sub(self.given_bytes);
         let of_call = self.limits.read_bytes().saturating_sub(self.read_bytes);
         let answer = LOAN.with(|host| ask(&mut *host.0, of_one.min(of_call)));
         let is_too_large = match &answer {
@@ -132,12 +175,13 @@ impl State {
             );
         }
         self.read_bytes = self.read_bytes.saturating_add(answer.as_ref().map_or(0, String::len));
-        Ok(answer.map_err(Into::into))
+        Ok(answer)
     }
 
     fn declares(&self, kind: &ResourceKind) -> bool {
         let Some(manifest) = &self.manifest else { return false };
-        std::iter::once(&manifest.primary)
+        let primary = manifest.primary.iter();
+        primary
             .chain(manifest.owned.iter().map(|owned| &owned.kind))
             .chain(&manifest.reads)
             .any(|one| one.api_version == kind.api_version && one.kind == kind.kind)
@@ -151,11 +195,7 @@ impl cluster::Host for State {
         namespace: String,
         name: String,
     ) -> Result<Result<String, cluster::ReadError>> {
-        let kind = kind.into();
-        if let Some(refusal) = self.refuse(&kind, &[&namespace, &name], "")? {
-            return Ok(Err(refusal.into()));
-        }
-        self.read(|host, room| host.get(&kind, &namespace, &name, room))
+        Ok(self.get_object(&kind.into(), &namespace, &name)?.map_err(Into::into))
     }
 
     fn list(
@@ -164,11 +204,7 @@ impl cluster::Host for State {
         namespace: String,
         label_selector: String,
     ) -> Result<Result<String, cluster::ReadError>> {
-        let kind = kind.into();
-        if let Some(refusal) = self.refuse(&kind, &[&namespace], &label_selector)? {
-            return Ok(Err(refusal.into()));
-        }
-        self.read(|host, room| host.list(&kind, &namespace, &label_selector, room))
+        Ok(self.list_objects(&kind.into(), &namespace, &label_selector)?.map_err(Into::into))
     }
 }
 
@@ -176,13 +212,13 @@ impl clock::Host for State {
     fn now_ms(&mut self) -> Result<f64> {
         // Exact up to 2^53 ms, the year 287396.
         #[expect(clippy::cast_precision_loss, reason = "exact for every date there will be")]
-        Ok(*self.now_ms.get_or_insert_with(|| LOAN.with(|host| host.0.now_ms()) as f64))
+        Ok(self.time_ms() as f64)
     }
 }
 
-impl log::Host for State {
-    fn write(&mut self, level: log::Level, mut message: String) -> Result<()> {
-        let level = Level::from(level);
+impl State {
+    /// Writes a line of the guest to the log, as far as its limit allows.
+    pub(crate) fn write_log(&mut self, level: Level, mut message: String) {
         if level == Level::Error {
             self.panic_message = Some(cut(&message, PANIC_BYTES_MAX));
         }
@@ -208,6 +244,12 @@ impl log::Host for State {
                 host.0.log(Level::Warn, &format!("the log of this call is cut at {limit} bytes"));
             });
         }
+    }
+}
+
+impl log::Host for State {
+    fn write(&mut self, level: log::Level, message: String) -> Result<()> {
+        self.write_log(level.into(), message);
         Ok(())
     }
 }

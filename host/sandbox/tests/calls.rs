@@ -5,7 +5,8 @@
 mod guests;
 
 use guests::{
-    CLOCK, Cluster, Load, NOTHING, SCRATCH, Tiny, engine, get, list, read_as_outcome, reader,
+    CLOCK, Cluster, Load, MANIFEST, NOTHING, SCRATCH, Tiny, engine, get, list, read_as_outcome,
+    reader,
 };
 use innkeeper_contract::{Desired, Failure};
 use innkeeper_sandbox::{Guest, Interruption, Limits, Outcome, ReadError};
@@ -19,7 +20,9 @@ fn manifest_is_the_answer_of_describe() {
     let bytes = Tiny::default().component();
     let guest = engine(Interruption::Epoch).load(&bytes, &Limits::default()).unwrap();
     assert_eq!(guest.manifest().name, "tiny");
-    assert_eq!(guest.manifest().primary.resource(), "tinies.example.com");
+    let primary = guest.manifest().primary.as_ref().unwrap();
+    assert_eq!(primary.resource(), "tinies.example.com");
+    assert!(guest.has_reconciler() && !guest.has_policy());
     assert_eq!(guest.size_bytes(), bytes.len());
     assert_eq!(guest.digest().len(), 64);
     assert_eq!(guest.limits(), &Limits::default());
@@ -242,9 +245,12 @@ fn guest_of_a_dropped_engine_is_still_interrupted() {
 #[test]
 fn guests_beyond_the_warm_pool_run() {
     let engine = engine(Interruption::Epoch);
-    let bytes = Tiny::default().component();
-    let guests: Vec<_> =
-        (0..12).map(|_| engine.load(&bytes, &Limits::default()).unwrap()).collect();
+    // Guests of one component share a place in the pool.
+    let component =
+        |name: &str| Tiny::default().manifest(&MANIFEST.replace("tiny", name)).component();
+    let guests: Vec<_> = ('a'..='l')
+        .map(|name| engine.load(&component(&name.to_string()), &Limits::default()).unwrap())
+        .collect();
     for guest in &guests {
         reconcile(guest);
     }

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use guests::kubewarden::Kubewarden;
 use guests::{Cluster, Tiny};
 use innkeeper_sandbox::{
     Compile, Engine, Guest, Interruption, Limits, LoadError, Outcome, compile_child, confine,
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let trials = [
         ("component_compiled_in_a_child_runs", compiles as fn()),
         ("component_compiled_for_fuel_runs", compiles_for_fuel),
+        ("kubewarden_policy_compiled_in_a_child_runs", compiles_a_module),
         ("loaded_component_leaves_no_file_in_the_folder", leaves_nothing),
         ("invalid_component_is_refused_with_the_compilers_reason", invalid),
         ("component_of_too_many_parts_is_a_permanent_error", too_many_parts),
@@ -166,6 +168,19 @@ fn runs(interruption: Interruption) {
 
 fn compiles() {
     runs(Interruption::Epoch);
+}
+
+fn compiles_a_module() {
+    let setup = setup("child", Interruption::Epoch);
+    let policy = Kubewarden::default();
+    let guest = setup.engine.load(&policy.module(), &Limits::default()).unwrap();
+    let request = r#"{"operation":"CREATE","kind":{"version":"v1","kind":"ConfigMap"},
+        "resource":{"version":"v1","resource":"configmaps"}}"#;
+    guest.review(request, &mut Cluster::default()).unwrap();
+    // The compiler finds the problem, behind the metadata that the host reads itself.
+    let invalid = Kubewarden::default().with("(func (result i32))").module();
+    let error = setup.engine.load(&invalid, &Limits::default()).unwrap_err();
+    assert_eq!(error.reason(), "CompileFailed");
 }
 
 fn compiles_for_fuel() {

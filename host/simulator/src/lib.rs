@@ -47,6 +47,7 @@ mod simulator;
 mod state;
 mod types;
 
+pub use crate::admission::match_conditions::conditions_hold;
 pub use crate::api::http::body::Body;
 pub use crate::auth::user::User;
 #[doc(hidden)]
@@ -54,6 +55,7 @@ pub use crate::mutation::{MUTATIONS, Mutation, activate_mutation};
 pub use crate::simulator::Simulator;
 pub use crate::state::controller_set::{Controllers, Workload, Workloads};
 pub use crate::state::pod_script::{PodRule, PodScript};
+pub use crate::state::webhook_handlers::WebhookReply;
 pub use crate::types::builtin::{BuiltinKind, builtin_kinds};
 pub use crate::types::crd::structural::definition_errors;
 #[doc(hidden)]

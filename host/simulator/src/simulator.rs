@@ -22,6 +22,7 @@ use crate::mutation::{Mutation, is_active};
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Controllers;
 use crate::state::pod_script::PodScript;
+use crate::state::webhook_handlers::WebhookReply;
 
 /// Any error of a request body.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -96,6 +97,20 @@ impl Simulator {
         handler: impl FnMut(&serde_json::Value) -> Option<serde_json::Value> + Send + 'static,
     ) {
         self.lock().handlers.set(url, Box::new(handler));
+    }
+
+    /// Answers all admission webhooks with a URL below `prefix`, for example `https://host.test`.
+    /// `handler` gets the rest of the URL, a path and a query with the time of the request as a
+    /// real server sends it (`/policies/a?timeout=10s`), and the `AdmissionReview`.
+    ///
+    /// The handler of an exact URL ([`Self::webhook`]) goes before, and then the longest prefix.
+    /// The handler is called within the request, so it must not send any itself.
+    pub fn webhooks_below(
+        &self,
+        prefix: &str,
+        handler: impl FnMut(&str, &serde_json::Value) -> WebhookReply + Send + 'static,
+    ) {
+        self.lock().handlers.set_below(prefix, Box::new(handler));
     }
 
     /// Sets the certificates by which clients check the server of this simulator, as PEM: each

@@ -208,6 +208,39 @@ fn response_is_never_protobuf() {
 }
 
 #[test]
+fn last_value_of_a_field_that_a_body_has_twice_replaces_the_others() {
+    let simulator = simulator();
+    let body = r#"{"metadata": {"name": "a", "labels": {"a": "1"}}, "data": {"x": "1"},
+        "metadata": {"name": "b"}, "data": {"y": "2"}}"#;
+    let request = Request::post(format!("{CORE}/configmaps"));
+    let request = request.header("content-type", "application/json");
+    let response = simulator.request(request.body(Bytes::from(body)).unwrap());
+    assert_eq!(
+        (response.status(), response.headers().get_all("warning").iter().count()),
+        (201.try_into().unwrap(), 2)
+    );
+    let made = send(&simulator, "GET", &format!("{CORE}/configmaps/b"), "", &Value::Null).1;
+    // A real server also has the label, and both data.
+    assert_eq!((made["metadata"].get("labels"), &made["data"]), (None, &json!({"y": "2"})));
+}
+
+#[test]
+fn policy_whose_expression_has_a_wrong_type_gets_no_status() {
+    let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), Controllers::all());
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    let rules = json!([{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["deployments"]}]);
+    let spec = json!({"matchConstraints": {"resourceRules": rules},
+        "validations": [{"expression": "object.spec.replicas > '1'"}]});
+    let (code, policy) = post(&simulator, path, &json!({"metadata": {"name": "a"}, "spec": spec}));
+    assert_eq!(code, 201, "{policy}");
+    simulator.advance(jiff::SignedDuration::from_secs(60));
+    let (_, policy) = send(&simulator, "GET", &format!("{path}/a"), "", &Value::Null);
+    // A real one warns in `typeChecking` that no operator compares these.
+    assert_eq!(policy["status"], json!({}), "{policy}");
+}
+
+#[test]
 fn kinds_of_administrators_are_only_stored() {
     let simulator = Simulator::with(1, "2026-11-22T00:00:00Z".parse().unwrap(), Controllers::all());
     for path in [
@@ -218,6 +251,10 @@ fn kinds_of_administrators_are_only_stored() {
         let (_, list) = send(&simulator, "GET", &format!("/apis/{path}"), "", &Value::Null);
         assert_eq!(list["items"], json!([]), "a real server has some from the start");
     }
+    let request = Request::get("/api/v1/namespaces").body(Bytes::new()).unwrap();
+    let response = simulator.request(request);
+    let class = response.headers().get("x-kubernetes-pf-flowschema-uid");
+    assert_eq!(class, None, "a real server says which flow schema a request belongs to");
     let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
     let spec = json!({"request": "YQ==", "signerName": "kubernetes.io/kube-apiserver-client",
         "usages": ["client auth"]});

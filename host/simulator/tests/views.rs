@@ -66,6 +66,21 @@ fn table_and_metadata_have_the_version_that_the_client_accepts() {
 }
 
 #[test]
+fn bookmark_of_a_table_has_its_annotation_in_the_row() {
+    let simulator = simulator();
+    let query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    for (accept, pointer) in [
+        (form("Table", "v1"), "/object/rows/0/object/metadata/annotations"),
+        (form("PartialObjectMetadata", "v1"), "/object/metadata/annotations"),
+    ] {
+        let event = get(&simulator, &format!("{MAPS}?{query}"), &accept);
+        assert_eq!(event["type"], "BOOKMARK", "{event}");
+        let annotations = event.pointer(pointer).unwrap_or(&Value::Null);
+        assert_eq!(annotations["k8s.io/initial-events-end"], "true", "{event}");
+    }
+}
+
+#[test]
 fn written_object_is_shown_in_the_form_that_the_client_accepts() {
     let simulator = simulator();
     let object = json!({"metadata": {"name": "a"}, "data": {"k": "v"}});

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::Request;
-use innkeeper_simulator::Simulator;
+use innkeeper_simulator::{Simulator, WebhookReply};
 use serde_json::{Value, json};
 
 const CORE: &str = "/api/v1/namespaces/default";
@@ -104,4 +104,51 @@ fn webhook_configurations_are_not_sent_to_webhooks() {
     let (code, _) = send(&simulator, "DELETE", &format!("{HOOKS}/judge"), "", &Value::Null);
     assert_eq!(code, 200);
     assert!(asked.lock().unwrap().is_empty());
+}
+
+#[test]
+fn webhook_below_a_url_gets_path_and_time_and_its_errors_have_the_words_of_a_real_server() {
+    let simulator = Simulator::new(1, "2026-11-22T00:00:00Z".parse().unwrap());
+    simulator.webhooks_below("https://host.test/", |path, review| match path {
+        "/allows?timeout=7s" => WebhookReply::Review(json!({"kind": "AdmissionReview",
+            "apiVersion": "admission.k8s.io/v1",
+            "response": {"uid": review["request"]["uid"], "allowed": true}})),
+        "/silent?timeout=7s" => WebhookReply::Timeout,
+        _ => WebhookReply::Error { code: 500, body: format!("no \"{path}\"\n") },
+    });
+    let create = |name: &str, failure: &str| {
+        let hook = json!({"name": format!("{name}.x.dev"), "admissionReviewVersions": ["v1"],
+            "sideEffects": "None", "timeoutSeconds": 7, "failurePolicy": failure,
+            "clientConfig": {"url": format!("https://host.test/{name}")},
+            "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"],
+                "resources": ["configmaps"]}]});
+        let configuration = json!({"metadata": {"name": name}, "webhooks": [hook]});
+        assert_eq!(post(&simulator, HOOKS, &configuration).0, 201);
+        let map = json!({"metadata": {"generateName": "a-"}});
+        let (code, answer) = post(&simulator, &format!("{CORE}/configmaps"), &map);
+        let path = format!("{HOOKS}/{name}");
+        assert_eq!(send(&simulator, "DELETE", &path, "application/json", &Value::Null).0, 200);
+        (code, answer["message"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(create("allows", "Fail"), (201, String::new()));
+    assert_eq!(create("broken", "Ignore").0, 201);
+    let failed = "Internal error occurred: failed calling webhook";
+    assert_eq!(
+        create("broken", "Fail"),
+        (
+            500,
+            format!(
+                "{failed} \"broken.x.dev\": failed to call webhook: an error on the server (\"no \\\"/broken?timeout=7s\\\"\") has prevented the request from succeeding"
+            )
+        )
+    );
+    assert_eq!(
+        create("silent", "Fail"),
+        (
+            500,
+            format!(
+                "{failed} \"silent.x.dev\": failed to call webhook: Post \"https://host.test/silent?timeout=7s\": context deadline exceeded"
+            )
+        )
+    );
 }

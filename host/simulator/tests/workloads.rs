@@ -390,12 +390,14 @@ fn replication_controller_keeps_its_number_of_pods() {
 }
 
 #[test]
-fn pods_of_a_replication_controller_remain_when_it_orphans_them() {
-    let cluster = replicated();
-    cluster.send("DELETE", CONTROLLER, &json!({"propagationPolicy": "Orphan"}));
-    cluster.pass(5);
-    assert_eq!(cluster.get(CONTROLLER), None);
-    let pods = cluster.list(PODS);
-    assert_eq!(pods.len(), 2);
-    assert!(pods.iter().all(|pod| pod["metadata"].get("ownerReferences").is_none()));
+fn pods_of_a_replication_controller_remain_unless_the_delete_says_otherwise() {
+    for options in [json!({"propagationPolicy": "Orphan"}), json!({}), Value::Null] {
+        let cluster = replicated();
+        cluster.send("DELETE", CONTROLLER, &options);
+        cluster.pass(5);
+        assert_eq!(cluster.get(CONTROLLER), None);
+        let pods = cluster.list(PODS);
+        assert_eq!(pods.len(), 2, "{options}");
+        assert!(pods.iter().all(|pod| pod["metadata"].get("ownerReferences").is_none()));
+    }
 }

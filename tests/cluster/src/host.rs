@@ -158,6 +158,11 @@ impl Host {
         Ok(metric(&text, name, labels))
     }
 
+    /// Where it serves health and metrics.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Process id.
     pub fn pid(&self) -> u32 {
         self.pid
@@ -203,6 +208,11 @@ impl Host {
         move || signal(pid, Signal::STOP)
     }
 
+    /// Asks it to end (SIGTERM); [`Self::ended`] waits for the end.
+    pub fn terminate(&self) {
+        signal(self.pid, Signal::TERM);
+    }
+
     /// Lets a host that was stopped go on (SIGCONT).
     pub fn resume(&self) {
         signal(self.pid, Signal::CONT);
@@ -238,7 +248,7 @@ impl Host {
 
     /// SIGTERM, and waits for the end. Gives the status and the log.
     pub async fn stop(self, bound: Duration) -> Result<(ExitStatus, Vec<String>)> {
-        signal(self.pid, Signal::TERM);
+        self.terminate();
         self.ended(bound).await
     }
 

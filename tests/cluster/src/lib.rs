@@ -8,6 +8,8 @@
 //! | [`Host`] | the `innkeeper` program: start, ready, SIGTERM, kill -9, its log |
 //! | [`NodeStage`] | a control plane with a real node, and Innkeeper installed as users install it; needs root |
 //! | [`PodClient`] | a pod from which a test asks others |
+//! | [`PolicyStage`] | hosts that review requests, behind a Service; kubectl |
+//! | [`Load`], [`DryRun`] | a steady load of requests, every answer of which is checked |
 //! | [`etcd`] | objects as an older API server has left them |
 //! | [`UserFolder`] | command lines as a user types them |
 //! | [`database`] | a database that the guest postgres looks after, with somebody who writes to it |
@@ -25,20 +27,27 @@
 //! - Every process ends with its value, also when the test panics or is killed.
 
 mod admin;
+mod admission_service;
 mod chance;
 pub mod database;
+mod dry_run;
 pub mod etcd;
 mod eventually;
 mod host;
 mod kind;
 pub mod kubelet;
+mod load;
 pub mod manifests;
 mod node_stage;
+pub mod numbered_policy;
 mod pod_client;
+pub mod policy_stage;
 mod proxy;
 pub mod readme;
+mod review_port;
 pub mod router;
 pub mod screens;
+mod simulated_cluster;
 pub mod stage;
 mod user;
 
@@ -47,16 +56,22 @@ use std::sync::OnceLock;
 use anyhow::{Result, anyhow};
 
 pub use admin::{Admin, condition, name_of};
+pub use admission_service::AdmissionService;
 pub use chance::Chance;
+pub use dry_run::{Answer, DryRun};
 pub use eventually::eventually;
 pub use host::{Host, HostOptions};
 pub use innkeeper_controlplane::{
     AuditEvent, AuditFilter, AuditLog, ControlPlane, Kubeconfig, Options,
 };
 pub use kind::Kind;
+pub use load::{Load, LoadFigures, quantile};
 pub use node_stage::NodeStage;
 pub use pod_client::{Lines, PodClient};
+pub use policy_stage::{PolicyStage, Printed, Replica, Requests};
 pub use proxy::{Fault, Matching, ProxiedRequest, Proxy, Target, When};
+pub use review_port::ReviewPort;
+pub use simulated_cluster::SimulatedCluster;
 pub use stage::Stage;
 pub use user::UserFolder;
 

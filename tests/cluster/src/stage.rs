@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
-use innkeeper_controlplane::{ControlPlane, Options};
+use innkeeper_controlplane::{ControlPlane, Kubeconfig, Options};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -26,6 +26,9 @@ pub const HOST: &str = "system:serviceaccount:innkeeper-system:innkeeper";
 
 /// The namespace of the modules' accounts and components.
 pub const MODULES: &str = "innkeeper-modules";
+
+/// The largest component that fits into one ConfigMap, in bytes.
+const CONFIG_MAP_BYTES: usize = 1 << 20;
 
 /// A control plane with the host's CRD and rights.
 pub struct Stage {
@@ -59,7 +62,10 @@ impl Stage {
         let admin = Admin::of(&plane).await?;
         let folder = tempfile::Builder::new().prefix("innkeeper-stage-").tempdir()?;
         let kubeconfig = folder.path().join("host.kubeconfig");
-        let server = plane.anonymous_kubeconfig()?;
+        let server = match plane.anonymous_kubeconfig() {
+            Ok(server) => server,
+            Err(_) => server_of(plane.kubeconfig())?,
+        };
         admin.account_kubeconfig(server, ("innkeeper-system", "innkeeper"), &kubeconfig).await?;
         Ok(Self { admin, plane, kubeconfig, _folder: folder })
     }
@@ -123,16 +129,26 @@ impl Stage {
         component: &str,
         spec: &Value,
     ) -> Result<()> {
-        self.module_of_bytes(name, &read(component)?, spec).await
+        let bytes = read(component)?;
+        if bytes.len() <= CONFIG_MAP_BYTES {
+            return self.module_of_bytes(name, &bytes, spec).await;
+        }
+        self.declare(name, spec).await?;
+        self.push_as_author(name, component).await
     }
 
     /// The same of a component that is given as bytes, plain or gzip.
     pub async fn module_of_bytes(&self, name: &str, bytes: &[u8], spec: &Value) -> Result<()> {
+        self.push_bytes(name, bytes).await?;
+        self.declare(name, spec).await
+    }
+
+    /// Makes the account of a module and the Module, whose source is the ConfigMap of its name.
+    async fn declare(&self, name: &str, spec: &Value) -> Result<()> {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": name, "namespace": MODULES,
                 "annotations": {"innkeeper.dev/allowed-modules": name}}});
         self.admin.apply(&account.to_string()).await?;
-        self.push_bytes(name, bytes).await?;
         let mut whole =
             json!({"source": {"configMap": {"name": name}}, "serviceAccountName": name});
         for (member, value) in spec.as_object().into_iter().flatten() {
@@ -141,6 +157,14 @@ impl Stage {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
             "metadata": {"name": name}, "spec": whole});
         self.admin.apply(&module.to_string()).await?;
+        Ok(())
+    }
+
+    /// Pushes a component with `innkeeper push`, in parts if it needs them.
+    pub async fn push_as_author(&self, module: &str, component: &str) -> Result<()> {
+        let path = component_path(component)?;
+        let arguments = ["push", &path.to_string_lossy(), "--module", module];
+        output_with(self.plane.kubeconfig(), &arguments).await?;
         Ok(())
     }
 
@@ -240,6 +264,20 @@ impl Stage {
             self.admin.until(&what, SOON, at, |object| says(object, type_, status, reason)).await?;
         Ok(message(&object, type_).to_owned())
     }
+}
+
+/// The API server of a kubeconfig, without its user.
+fn server_of(kubeconfig: &Path) -> Result<Kubeconfig> {
+    let text = std::fs::read_to_string(kubeconfig)?;
+    let document: Value = serde_yaml_ng::from_str(&text)
+        .with_context(|| format!("reading the kubeconfig {}", kubeconfig.display()))?;
+    let cluster = &document["clusters"][0]["cluster"];
+    let url = cluster["server"].as_str().context("the kubeconfig has no server")?;
+    let authority = cluster["certificate-authority-data"].as_str().map(|text| {
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text)?;
+        anyhow::Ok(String::from_utf8(bytes)?)
+    });
+    Ok(Kubeconfig::new(url, authority.transpose()?.as_deref()))
 }
 
 async fn ready(options: &HostOptions) -> Result<Host> {

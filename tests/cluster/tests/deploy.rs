@@ -160,6 +160,7 @@ async fn module_is_refused_when_its_creator_may_not_impersonate_its_account() ->
     admin.apply(JANE_AND_A_MODULE_OF_THE_ADMIN).await?;
     until_jane_may_create_with_her_own_account_only(&admin).await?;
     jane_may_change_only_what_does_not_use_the_account(&admin).await?;
+    jane_needs_the_right_to_create_webhooks_for_a_policy(&admin).await?;
 
     // A field with an old name is refused with the new one, and not dropped.
     let old = json!({"spec": {"limits": {"objects": 1}}});
@@ -203,17 +204,18 @@ metadata: {name: of-admin}
 spec: {source: {configMap: {name: of-admin}}, serviceAccountName: account-of-admin, paused: true}
 "#;
 
+fn module_of_jane(account: &str) -> Value {
+    json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "of-jane"},
+        "spec": {"source": {"configMap": {"name": "of-jane"}}, "serviceAccountName": account}})
+}
+
 /// The API server takes up a policy and roles a moment after they are made.
 async fn until_jane_may_create_with_her_own_account_only(admin: &Admin) -> Result<()> {
-    let module = |account: &str| {
-        json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": "of-jane"},
-            "spec": {"source": {"configMap": {"name": "of-jane"}}, "serviceAccountName": account}})
-    };
     let refusal = "may not impersonate ServiceAccount innkeeper-modules/account-of-admin";
     let what = "a Module with a foreign account is refused, and one with her own is not";
     eventually(what, SOON, async || {
-        let own = as_jane(admin, "POST", "", &module("jane-account")).await?;
-        let foreign = as_jane(admin, "POST", "", &module("account-of-admin")).await?;
+        let own = as_jane(admin, "POST", "", &module_of_jane("jane-account")).await?;
+        let foreign = as_jane(admin, "POST", "", &module_of_jane("account-of-admin")).await?;
         let is_refused = foreign.0 == 403 && foreign.1.contains(refusal);
         Ok(if own.0 == 200 && is_refused { Ok(()) } else { Err(format!("{own:?}, {foreign:?}")) })
     })
@@ -237,6 +239,7 @@ async fn jane_may_change_only_what_does_not_use_the_account(admin: &Admin) -> Re
         (json!({"parameters": {"a": "b"}}), false),
         (json!({"allowedCRDGroups": ["example.com"]}), false),
         (json!({"selector": {"matchLabels": {"a": "b"}}}), false),
+        (json!({"policy": {}}), false),
         (json!({"serviceAccountName": "another-account"}), false),
     ] {
         let (code, message) = as_jane(admin, "PATCH", "/of-admin", &json!({"spec": spec})).await?;
@@ -244,6 +247,23 @@ async fn jane_may_change_only_what_does_not_use_the_account(admin: &Admin) -> Re
     }
     Ok(())
 }
+
+/// Her own account is not enough for a policy.
+async fn jane_needs_the_right_to_create_webhooks_for_a_policy(admin: &Admin) -> Result<()> {
+    let mut policy = module_of_jane("jane-account");
+    policy["spec"]["policy"] = json!({"mode": "Audit"});
+    let (code, message) = as_jane(admin, "POST", "", &policy).await?;
+    assert_eq!(code, 403, "{message}");
+    assert!(message.contains("may not create webhook configurations"), "{message}");
+    admin.apply(JANE_MAY_CREATE_WEBHOOKS).await?;
+    eventually("a Module with a policy is accepted", SOON, async || {
+        let (code, message) = as_jane(admin, "POST", "", &policy).await?;
+        Ok(if code == 200 { Ok(()) } else { Err(format!("{code} {message}")) })
+    })
+    .await
+}
+
+const JANE_MAY_CREATE_WEBHOOKS: &str = include_str!("deploy/jane-webhooks.yaml");
 
 /// What `kubectl kustomize` makes of a folder of the repository.
 fn kustomize(folder: &Path) -> Result<String> {
@@ -307,6 +327,7 @@ fn monitor_and_guests_are_added_by_kustomizations() -> Result<()> {
     assert!(status.success());
     component_adds_a_monitor_and_images_are_replaced(folder.path())?;
     components_guard_metrics_and_egress(folder.path())?;
+    component_adds_what_policies_need(folder.path())?;
     plain_manifests_close_the_port_of_metrics(&copy)?;
     guests_become_modules_and_config_maps(&copy)
 }
@@ -350,6 +371,23 @@ fn components_guard_metrics_and_egress(folder: &Path) -> Result<()> {
     assert!(find(&made, "ClusterRole", "innkeeper-metrics-reader").is_some());
     let egress = find(&made, "NetworkPolicy", "innkeeper-egress").context("no egress policy")?;
     assert_eq!(egress["spec"]["policyTypes"], json!(["Egress"]));
+    Ok(())
+}
+
+fn component_adds_what_policies_need(folder: &Path) -> Result<()> {
+    let kustomization = "resources: [../deploy]\ncomponents: [../deploy/policies]\n";
+    let made = objects(&customised(folder, "reviewing", kustomization)?)?;
+    let host = find(&made, "Deployment", "innkeeper").context("no Deployment")?;
+    let container = &host["spec"]["template"]["spec"]["containers"][0];
+    let ports = container["ports"].as_array().context("no ports")?;
+    assert!(ports.iter().any(|one| one["name"] == "admission" && one["containerPort"] == 8443));
+    let arguments = container["args"].as_array().context("no arguments")?;
+    assert!(arguments.iter().any(|one| one == "--admission-bind=0.0.0.0:8443"));
+    let service = find(&made, "Service", "innkeeper-admission").context("no Service")?;
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], "admission");
+    for kind in ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] {
+        assert!(find(&made, kind, "innkeeper-policies").is_some(), "{kind}");
+    }
     Ok(())
 }
 

@@ -2,13 +2,14 @@
 //! dev`, which builds what is saved and swaps it into the running host. Slow, since it compiles.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
+#![allow(clippy::print_stderr, reason = "figures for people")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use innkeeper_cluster_tests::stage::{MODULES, program, root};
@@ -305,12 +306,16 @@ async fn change_of_the_document_is_shown_and_serves(
     dev: &mut Dev,
     change: &str,
 ) -> Result<()> {
+    let saved = Instant::now();
     author.run(&author.guest(), change).await?;
     dev.says("built ").await?;
+    eprintln!("from save to component: {:.1} s", saved.elapsed().as_secs_f64());
+    // A figure of docs/benchmarks.md, which no test asserts: it depends on the machine.
+    until_text(stage, "GOOD DAY").await?;
+    eprintln!("from save to cluster: {:.1} s", saved.elapsed().as_secs_f64());
     dev.says(" is active").await?;
     dev.says("preview before its activation for 1 of 1 primary: 0 to create, 1 to change, 0 to delete, 0 failing").await?;
-    dev.says("change   ConfigMap default/first .data.text").await?;
-    until_text(stage, "GOOD DAY").await
+    dev.says("change   ConfigMap default/first .data.text").await
 }
 
 async fn change_that_does_not_build_is_reported(author: &Author, dev: &mut Dev) -> Result<()> {

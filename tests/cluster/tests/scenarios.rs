@@ -92,6 +92,12 @@ async fn the_scenarios_of_the_family_hold_on_a_real_control_plane() -> Result<()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_short_scenario_of_the_guest_in_go_holds_on_a_real_control_plane() -> Result<()> {
+    // The other one waits for a run of minutes.
+    hold("examples/cron-go", &["cron-go"], &["no-run-yet"]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_plane() -> Result<()>
 {
     let modules = [

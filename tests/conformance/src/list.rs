@@ -43,8 +43,8 @@ pub struct List {
 pub struct Reason {
     /// The reason in words.
     pub text: String,
-    /// The number of the known difference in docs/simulator.md. Without one, the reason is a gap
-    /// that somebody may close.
+    /// The number of the known difference in docs/simulator.md, which a reason of a spec that
+    /// differs must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<u32>,
 }
@@ -119,7 +119,7 @@ impl List {
     }
 
     /// What is wrong with the list: specs that it lacks or that the program lacks, reasons that do
-    /// not exist, and verdicts that the real control plane contradicts.
+    /// not exist or name no known difference, and verdicts that the real control plane contradicts.
     pub fn problems(&self, specs: &[Spec], control: &Control, kubernetes: &str) -> Vec<String> {
         let mut problems = Vec::new();
         for (what, version) in
@@ -147,14 +147,26 @@ impl List {
         for Entry { name, verdict } in &self.specs {
             if let Some(reason) = verdict.reason() {
                 unused.remove(reason);
-                if !self.reasons.contains_key(reason) {
-                    problems.push(format!("`{name}` has the reason `{reason}`: write its text"));
-                }
+                problems.extend(self.unexplained(name, verdict, reason));
             }
             problems.extend(contradiction(name, verdict, control));
         }
         problems.extend(unused.iter().map(|reason| format!("no spec has the reason `{reason}`")));
         problems
+    }
+
+    /// What the list does not say about the reason of a spec.
+    fn unexplained(&self, name: &str, verdict: &Verdict, reason: &str) -> Option<String> {
+        match self.reasons.get(reason) {
+            None => Some(format!("`{name}` has the reason `{reason}`: write its text")),
+            Some(Reason { difference: None, .. }) if matches!(verdict, Verdict::Differs { .. }) => {
+                Some(format!(
+                    "`{name}` differs, and `{reason}` names no known difference of \
+                     docs/simulator.md: describe it there and give its number"
+                ))
+            }
+            Some(_) => None,
+        }
     }
 
     /// Takes over the results of a run on the simulator. Reasons stay; a spec without one gets
@@ -312,6 +324,16 @@ specs:
     }
 
     #[test]
+    fn reason_of_a_spec_that_differs_names_a_known_difference() {
+        let text = GOOD.replace(", difference: 7", "");
+        let found = problems(&text, &["a", "b", "c"], &good_control());
+        assert!(
+            matches!(&found[..], [one] if one.contains("`b` differs, and `quotas` names no known")),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn skipped_spec_that_passes_on_the_control_plane_is_a_problem() {
         let mut control = good_control();
         control.specs.insert("c".to_owned(), Outcome::Passed);
@@ -396,11 +418,17 @@ specs:
     fn reasons_name_known_differences_of_the_documentation() {
         let page = files::read(&files::of_repository("docs/simulator.md")).unwrap();
         let (_, differences) = page.split_once("\n## Known differences\n").unwrap();
-        for (name, reason) in List::read().unwrap().reasons {
+        let list = List::read().unwrap();
+        for (name, reason) in &list.reasons {
             if let Some(number) = reason.difference {
                 let found = differences.contains(&format!("\n{number}. **"));
                 assert!(found, "`{name}`: docs/simulator.md has no known difference {number}");
             }
+        }
+        for Entry { name, verdict } in &list.specs {
+            let reason = verdict.reason().unwrap_or_default();
+            let found = verdict.reason().and_then(|_| list.unexplained(name, verdict, reason));
+            assert_eq!(found, None);
         }
     }
 

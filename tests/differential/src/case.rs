@@ -27,6 +27,9 @@ pub struct Step {
     /// Absent: none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub body: Value,
+    /// The body as a text, with `{n}` and `{s}` as above: for one that no JSON value can be.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
     /// A JSON patch of the object that was answered last: what comes of it is the body.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub edit: Value,

@@ -19,6 +19,9 @@ pub const PATHS: [&str; 14] = [
     "/absent", "/other", "/untyped", "/silent", "/seven",
 ];
 
+/// Below this path it answers with the HTTP status that follows: `/status/404`.
+pub const STATUS_PATH: &str = "/status";
+
 /// The webhook for a real server: it lives as long as the process.
 pub struct Hooks {
     /// Where it is, without a path.
@@ -79,20 +82,29 @@ fn serve(config: Arc<ServerConfig>, stream: TcpStream) -> Result<(), Failure> {
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body)?;
-        let Some(answer) = answer(&path, &serde_json::from_slice(&body)?) else {
+        let status = path.strip_prefix(STATUS_PATH).and_then(status);
+        let (head, answer) = if let Some((code, text)) = status {
+            (format!("{code} Other\r\nContent-Type: text/plain; charset=utf-8"), text)
+        } else if let Some(review) = answer(&path, &serde_json::from_slice(&body)?) {
+            ("200 OK\r\nContent-Type: application/json".to_owned(), review.to_string())
+        } else {
             // Until the client has enough of waiting.
             stream.read_line(&mut String::new())?;
             return Ok(());
         };
-        let answer = answer.to_string();
+        let length = answer.len();
         let out = stream.get_mut();
-        write!(
-            out,
-            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{answer}",
-            answer.len()
-        )?;
+        write!(out, "HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{answer}")?;
         out.flush()?;
     }
+}
+
+/// The HTTP status and the body that it answers with at a path below [`STATUS_PATH`], which may
+/// have a query.
+pub fn status(path: &str) -> Option<(u16, String)> {
+    let path = path.split('?').next().unwrap_or_default();
+    let code = path.strip_prefix('/')?.parse().ok()?;
+    Some((code, format!(" it is \"{code}\",\tsince é\n")))
 }
 
 /// What it answers at a path; nothing, if it does not.

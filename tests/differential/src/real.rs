@@ -16,6 +16,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use crate::outcome::{Outcome, OutcomeUnknown};
 use crate::sentinel;
 use crate::server::{Failure, Reply, Server, Wait};
 
@@ -62,15 +63,12 @@ impl Real {
     }
 }
 
-/// How long a server may be busy, and how often it is asked then.
+/// How long a server may be busy, as one is whose watch cache of a kind has just begun, and how
+/// often it is asked then.
 const BUSY: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Whether a server asks to be asked again, as one does whose watch cache of a kind has just begun.
-fn is_busy(reply: &Reply) -> bool {
-    let message = reply.body["message"].as_str().unwrap_or_default();
-    reply.code == 429 && message.contains("storage is (re)initializing")
-}
+/// How often a request that writes nothing is sent, if the server is too slow for it.
+const TOO_SLOW_MAX: usize = 5;
 
 impl Real {
     /// One request, with the whole address.
@@ -113,15 +111,26 @@ impl Server for Real {
         parts.uri = format!("{}{}", self.base, parts.uri).parse()?;
         parts.headers.remove(header::HOST);
         let deadline = Instant::now() + BUSY;
+        let mut slow = 0;
         loop {
             let reply = self.ask(Request::from_parts(parts.clone(), body.clone()), until)?;
-            if !is_busy(&reply) {
-                return Ok(reply);
+            let asked = || format!("{} {}: {} {}", parts.method, parts.uri, reply.code, reply.body);
+            match Outcome::of(&parts.method, &parts.uri, &reply) {
+                Outcome::Answered => return Ok(reply),
+                Outcome::Unknown => return Err(OutcomeUnknown(asked()).into()),
+                Outcome::TooSlow => {
+                    slow += 1;
+                    if slow == TOO_SLOW_MAX {
+                        return Err(format!("too slow {slow} times: {}", asked()).into());
+                    }
+                }
+                Outcome::Busy => {
+                    if Instant::now() > deadline {
+                        return Err(format!("busy for {BUSY:?}: {}", asked()).into());
+                    }
+                    std::thread::sleep(PAUSE);
+                }
             }
-            if Instant::now() > deadline {
-                return Err(format!("the server is busy for {BUSY:?}: {}", reply.body).into());
-            }
-            std::thread::sleep(PAUSE);
         }
     }
 

@@ -84,6 +84,9 @@ struct ShorthandStep {
     r#do: String,
     #[serde(default)]
     body: Value,
+    /// The body as it is: see [`Step::text`].
+    #[serde(default)]
+    text: String,
     #[serde(default)]
     edit: Value,
     /// What a watch is over with: see [`Step::until`].
@@ -131,9 +134,9 @@ pub fn parse(text: &str) -> Result<Vec<Case>, Failure> {
 }
 
 fn step(step: ShorthandStep) -> Result<Step, Failure> {
-    let ShorthandStep { r#do: text, mut body, edit, until, plain, expect } = step;
+    let ShorthandStep { r#do: words, mut body, text, edit, until, plain, expect } = step;
     let mut expect: Expect = serde_json::from_value(expect.into())?;
-    let mut words = text.split_whitespace();
+    let mut words = words.split_whitespace();
     let verb = words.next().ok_or("there is no verb")?;
     let object = Named::read(words.next().ok_or("nothing is named")?)?;
     let content_type = content_type(verb);
@@ -143,7 +146,8 @@ fn step(step: ShorthandStep) -> Result<Step, Failure> {
     if !query.is_empty() {
         step.path = format!("{}?{}", step.path, query.join("&"));
     }
-    if matches!(verb, "create" | "apply" | "update") && step.edit.is_null() && !plain {
+    let is_plain = plain || !text.is_empty() || !step.edit.is_null();
+    if matches!(verb, "create" | "apply" | "update") && !is_plain {
         complete(&mut body, &object.version, object.kind, object.name);
     }
     if expect.code.is_none() && verb == "create" {
@@ -151,6 +155,7 @@ fn step(step: ShorthandStep) -> Result<Step, Failure> {
     }
     content_type.clone_into(&mut step.content_type);
     step.body = body;
+    step.text = text;
     step.about = format!("in short: {verb} {}", object.plural);
     step.expect = Some(expect);
     Ok(step)

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use innkeeper_controlplane::{ControlPlane, Options};
+use innkeeper_differential_tests::create::create;
 use innkeeper_differential_tests::place::Place;
 use innkeeper_differential_tests::real::Real;
 use innkeeper_differential_tests::server::Server;
@@ -23,17 +24,18 @@ fn policies_decide_as_on_a_real_server() {
     let mut found = Vec::new();
     for (index, case) in cases.iter().enumerate() {
         // A policy selects the namespace of its case only.
-        let place = Place { word: format!("r{index}"), namespace: format!("policies{index}") };
-        let name = &place.namespace;
-        let namespace = json!({"metadata": {"name": name, "labels": {"run": name}}});
-        for server in [&real as &dyn Server, &simulated] {
-            let request = http::Request::post("/api/v1/namespaces")
-                .header("content-type", "application/json")
-                .body(bytes::Bytes::from(namespace.to_string()));
-            assert_eq!(server.send(request.unwrap()).unwrap().code, 201);
-        }
-        if let Some(difference) = run::run(case, &place, &real, &simulated, &mut |_, _| {}).unwrap()
-        {
+        let mut enter = |attempt: usize| {
+            let word = format!("r{index}a{attempt}");
+            let place = Place { namespace: format!("policies-{word}"), word };
+            let name = &place.namespace;
+            let namespace = json!({"metadata": {"name": name, "labels": {"run": name}}});
+            for server in [&real as &dyn Server, &simulated] {
+                create(server, "/api/v1/namespaces", &namespace).unwrap();
+            }
+            place
+        };
+        let difference = run::run_in_places(case, &real, &simulated, &mut enter).unwrap();
+        if let Some(difference) = difference {
             found.push(format!("{}:\n{}", case.why, difference.describe(case)));
         }
     }

@@ -36,7 +36,7 @@ pub fn fuzz_entry(data: &[u8]) {
     let again: Desired = serde_json::from_str(&text).expect("a printed document is read");
     assert_eq!(desired, again, "a document changes when it is printed and read");
 
-    let kind = Arc::new(MANIFEST.primary.clone());
+    let kind = Arc::new(MANIFEST.primary.clone().expect("it has a primary"));
     let primary = Primary::new("g", ObjectRef::new(kind, ObjectKey::new("home", "first")), "u1");
     let mut least = None;
     for (cross_namespace, finalizers) in

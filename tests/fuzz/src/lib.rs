@@ -25,6 +25,9 @@ pub mod quantity;
 pub mod selector;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// A reader of foreign bytes and the properties that it has to have.
 #[derive(Clone, Copy)]
@@ -42,6 +45,11 @@ impl Target {
     pub fn corpus(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(self.name)
     }
+}
+
+/// CPU time of this thread since it started, which other programs on the machine do not change.
+pub fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("CPU time is not negative")
 }
 
 /// All targets.

@@ -1,6 +1,6 @@
 //! The answer of a guest's `describe`.
 
-use innkeeper_contract::{Kind, Manifest};
+use innkeeper_contract::{Kind, Manifest, Operation, PolicyKind};
 use innkeeper_modules::{check_manifest, is_reserved_group};
 use serde_json::Value;
 
@@ -24,10 +24,12 @@ pub fn fuzz_entry(data: &[u8]) {
 
 fn accepted(manifest: &Manifest) {
     let owned = manifest.owned.iter().map(|owned| &owned.kind);
-    for kind in [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads) {
+    for kind in manifest.primary.iter().chain(owned).chain(&manifest.reads) {
         is_safe(kind);
     }
-    assert!(manifest.primary.group() != "innkeeper.dev", "the host's own kind is a primary");
+    let is_own = |kind: &Kind| kind.group() == "innkeeper.dev";
+    assert!(!manifest.primary.as_ref().is_some_and(is_own), "the host's own kind is a primary");
+    policy(manifest);
     assert!(manifest.name.len() <= 253 && !manifest.name.is_empty());
     for definition in &manifest.crds {
         let text = |pointer| definition.pointer(pointer).and_then(Value::as_str);
@@ -41,6 +43,33 @@ fn accepted(manifest: &Manifest) {
         assert!(finalizer.len() <= 317, "{finalizer}");
         let inner = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
         assert!(finalizer.chars().all(inner), "{finalizer}");
+    }
+}
+
+/// A guest reconciles or reviews. What it asks to review fits a webhook configuration, and no
+/// policy changes what decides about rights.
+fn policy(manifest: &Manifest) {
+    let Some(policy) = &manifest.policy else {
+        assert!(manifest.primary.is_some(), "a guest without primary and policy");
+        return;
+    };
+    assert!((1..=32).contains(&policy.rules.len()) && policy.match_conditions.len() <= 16);
+    for rule in &policy.rules {
+        assert!(!rule.operations.is_empty() && !rule.operations.contains(&Operation::Connect));
+        let names = rule.groups.iter().chain(&rule.versions).chain(&rule.resources);
+        for name in names {
+            let plain =
+                |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./*".contains(c);
+            assert!(name.len() <= 253 && name.chars().all(plain), "{name:?}");
+        }
+        let changes_rights =
+            |group: &String| ["*", "rbac.authorization.k8s.io"].contains(&&**group);
+        let is_changed = policy.kind == PolicyKind::Mutate;
+        assert!(!is_changed || !rule.groups.iter().any(changes_rights), "{rule:?}");
+    }
+    for condition in &policy.match_conditions {
+        assert!(condition.name.len() <= 317 && condition.name.is_ascii(), "{condition:?}");
+        assert!((1..=4_096).contains(&condition.expression.len()), "{condition:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tiny guests, one behaviour each: core modules as text, made into components with the
-//! contract's own WIT. What no SDK would let a guest do, these can.
+//! contract's own WIT, and policies of Kubewarden, which stay core modules. What no SDK would let a
+//! guest do, these can.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic like tests")]
 #![allow(clippy::missing_panics_doc, reason = "a text that is no WebAssembly fails the test")]
@@ -10,6 +11,10 @@
 )]
 
 mod earlier_podroute;
+pub mod kubewarden;
+mod policy;
+mod review_case;
+mod wat_text;
 
 use std::fmt::Write as _;
 
@@ -17,6 +22,10 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
 pub use earlier_podroute::earlier_podroute;
+pub use policy::{ALLOWED, POLICY_MANIFEST};
+
+use crate::review_case::{Case, HEAP_LEAST};
+use crate::wat_text::escaped;
 
 /// The contract.
 pub const WIT: &str = include_str!("../../../wit/guest.wit");
@@ -35,10 +44,23 @@ pub struct Tiny {
     version: &'static str,
     imports: &'static str,
     parts: String,
+    exports: Exports,
     describe: String,
+    describe_policy: String,
     reconcile: String,
     outcome: (u8, String),
+    review: String,
+    cases: Vec<Case>,
+    decision: (u8, String),
     data: String,
+}
+
+/// Which interfaces of the contract a guest exports.
+#[derive(Clone, Copy, Debug)]
+enum Exports {
+    Reconciler,
+    Policy,
+    Both,
 }
 
 // Where the texts lie in the guest's memory.
@@ -46,13 +68,13 @@ const DESCRIBE_RESULT: usize = 1024;
 const RECONCILE_RESULT: usize = 1040;
 /// Where the answer of the last read is.
 pub const READ_RESULT: usize = 1056;
+const REVIEW_RESULT: usize = 1076;
 /// Free for a test's own data, up to 2048.
 pub const SCRATCH: usize = 1100;
-const MANIFEST_AT: usize = 2048;
+/// Where a small manifest begins.
+pub const MANIFEST_AT: usize = 2048;
 /// Where the text of the outcome begins.
 pub const OUTCOME_AT: usize = 16 << 10;
-/// The least place of what the guest is given.
-const HEAP_LEAST: usize = 128 << 10;
 const PAGE: usize = 64 << 10;
 
 /// What [`Tiny::timed`] replaces: as many digits as the time has in milliseconds.
@@ -75,8 +97,13 @@ impl Default for Tiny {
             imports: "",
             parts: String::new(),
             describe: format!("(i32.const {DESCRIBE_RESULT})"),
+            describe_policy: String::new(),
             reconcile: format!("(i32.const {RECONCILE_RESULT})"),
             outcome: (0, NOTHING.to_owned()),
+            exports: Exports::Reconciler,
+            review: format!("(i32.const {REVIEW_RESULT})"),
+            cases: Vec::new(),
+            decision: (0, ALLOWED.to_owned()),
             data: String::new(),
         }
     }
@@ -211,6 +238,37 @@ impl Tiny {
         self
     }
 
+    /// The exported functions of an interface, in wasm text; nothing if the guest does not export
+    /// it.
+    fn functions(&self) -> String {
+        let mut functions = String::new();
+        let review = format!("{} {}", review_case::decide(&self.cases), self.review);
+        let has = |interface| match self.exports {
+            Exports::Both => true,
+            Exports::Reconciler => interface == "reconciler",
+            Exports::Policy => interface == "policy",
+        };
+        for (interface, function, document, code, describe) in [
+            ("reconciler", "reconcile", "observed", &self.reconcile, ""),
+            ("policy", "review", "request", &review, &*self.describe_policy),
+        ] {
+            if !has(interface) {
+                continue;
+            }
+            let interface = format!("innkeeper:guest/{interface}@{}", self.version);
+            write!(
+                functions,
+                r#"(func (export "{interface}#describe") (result i32) {describe} (call $describe))
+                (func ${function} (export "{interface}#{function}")
+                    (param ${document} i32) (param $length i32) (result i32)
+                    (local $i i32)
+                    {code})"#
+            )
+            .unwrap();
+        }
+        functions
+    }
+
     /// As a core module, in wasm text.
     fn text(&self) -> String {
         let pair = |at: usize, len: usize| {
@@ -218,8 +276,14 @@ impl Tiny {
             bytes.extend(u32::try_from(len).unwrap().to_le_bytes());
             bytes
         };
-        // Large texts lie one behind the other; a large manifest goes behind the outcome.
-        let behind = OUTCOME_AT + self.outcome.1.len();
+        let result = |(case, text): &(u8, String), at: usize| {
+            let mut bytes = vec![*case, 0, 0, 0];
+            bytes.extend(pair(at, text.len()));
+            escaped(&bytes)
+        };
+        // Large texts lie one behind the other; a large manifest goes behind the outcomes.
+        let decision_at = OUTCOME_AT + self.outcome.1.len();
+        let behind = decision_at + self.decision.1.len();
         let (manifest_at, end) = if MANIFEST_AT + self.manifest.len() <= OUTCOME_AT {
             (MANIFEST_AT, behind)
         } else {
@@ -227,9 +291,6 @@ impl Tiny {
         };
         let heap_at = end.max(HEAP_LEAST);
         let pages = heap_at.div_ceil(PAGE) + 2;
-        let mut outcome = vec![self.outcome.0, 0, 0, 0];
-        outcome.extend(pair(OUTCOME_AT, self.outcome.1.len()));
-        let interface = format!("innkeeper:guest/reconciler@{}", self.version);
         format!(
             r#"(module
                 {imports}
@@ -246,23 +307,29 @@ impl Tiny {
                                 (br $more))))
                     (local.get $at))
                 {parts}
-                (func $describe (export "{interface}#describe") (result i32) {describe})
-                (func $reconcile (export "{interface}#reconcile") (param $observed i32) (param $length i32) (result i32)
-                    (local $i i32)
-                    {reconcile})
+                {find}
+                (func $describe (result i32) {describe})
+                {functions}
                 (data (i32.const {DESCRIBE_RESULT}) "{describe_result}")
                 (data (i32.const {RECONCILE_RESULT}) "{reconcile_result}")
+                (data (i32.const {REVIEW_RESULT}) "{review_result}")
                 (data (i32.const {manifest_at}) "{manifest}")
                 (data (i32.const {OUTCOME_AT}) "{outcome}")
+                (data (i32.const {decision_at}) "{decision}")
+                {cases}
                 {data})"#,
             imports = self.imports.replace("VERSION", self.version),
             parts = self.parts,
+            find = if self.cases.is_empty() || self.parts.contains(FIND) { "" } else { FIND },
+            cases = review_case::data(&self.cases),
             describe = self.describe,
-            reconcile = self.reconcile,
+            functions = self.functions(),
             describe_result = escaped(&pair(manifest_at, self.manifest.len())),
-            reconcile_result = escaped(&outcome),
+            reconcile_result = result(&self.outcome, OUTCOME_AT),
+            review_result = result(&self.decision, decision_at),
             manifest = escaped(self.manifest.as_bytes()),
             outcome = escaped(self.outcome.1.as_bytes()),
+            decision = escaped(self.decision.1.as_bytes()),
             data = self.data,
         )
     }
@@ -272,17 +339,15 @@ impl Tiny {
         let mut module = wat::parse_str(self.text()).unwrap();
         let mut resolve = Resolve::default();
         let package = resolve.push_str("guest.wit", &self.wit).unwrap();
-        let world = resolve.select_world(&[package], Some("reconciler-guest")).unwrap();
+        let world = match self.exports {
+            Exports::Reconciler => "reconciler-guest",
+            Exports::Policy => "policy-guest",
+            Exports::Both => "reconciler-policy-guest",
+        };
+        let world = resolve.select_world(&[package], Some(world)).unwrap();
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
         ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
     }
-}
-
-fn escaped(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "\\{byte:02x}").unwrap();
-        text
-    })
 }
 
 /// Finds a text between two addresses: gives the address behind it, or 0.

@@ -8,6 +8,8 @@
 #![allow(clippy::panic, reason = "helpers of tests panic like tests")]
 #![allow(clippy::missing_panics_doc, reason = "a step that fails, fails the test")]
 
+pub mod policy_arena;
+
 use std::time::Duration;
 
 use base64::Engine as _;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 static HEAP: PeakAlloc = PeakAlloc;
 
 /// How much more the host may hold afterwards, in percent.
-const PERCENT_MAX: usize = 20;
+const PERCENT_MAX: usize = 10;
 /// Primaries of each hostile module.
 const PRIMARIES: usize = 5;
 

@@ -21,6 +21,16 @@ pub(super) fn text(text: &Path, component: &Path) -> Result<()> {
     innkeeper_toolchain::componentize::write(component, &encoded)
 }
 
+/// Puts a core module that stays one where the components are.
+///
+/// # Errors
+/// If the module cannot be read or written.
+pub(super) fn copy(module: &Path, to: &Path) -> Result<()> {
+    let bytes = std::fs::read(module)
+        .with_context(|| format!("cannot read the compiled policy {}", module.display()))?;
+    innkeeper_toolchain::componentize::write(to, &bytes)
+}
+
 /// The size of `bytes` with the best compression of gzip.
 ///
 /// # Errors

@@ -82,9 +82,9 @@ fn row(field: &Field, style: Style<'_>) -> String {
     format!("| {} | {} |", cells.join(" | "), escape(&example(field, style)))
 }
 
-/// A default as code, unless it is a phrase.
+/// A default as code, unless it is a phrase, or code already.
 fn code_if_word(default: &str) -> String {
-    if default.contains(' ') || default == "never" || default == "none" {
+    if default.contains([' ', '`']) || default == "never" || default == "none" {
         default.to_owned()
     } else {
         format!("`{default}`")
@@ -166,6 +166,18 @@ mod tests {
     fn anchor_is_that_of_the_rendered_heading() {
         assert_eq!(anchor("spec.selector.matchExpressions[]"), "specselectormatchexpressions");
         assert_eq!(anchor("Example of observed-list"), "example-of-observed-list");
+    }
+
+    #[test]
+    fn default_is_code_once_and_a_phrase_is_none() {
+        for (default, expected) in [
+            ("All", "`All`"),
+            ("`All`", "`All`"),
+            ("the kind of `primary`", "the kind of `primary`"),
+            ("never", "never"),
+        ] {
+            assert_eq!(code_if_word(default), expected);
+        }
     }
 
     #[test]

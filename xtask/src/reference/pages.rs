@@ -45,7 +45,7 @@ pub(super) enum Schema {
     Contract(&'static str),
 }
 
-const PAGES: [Page; 5] = [
+const PAGES: [Page; 6] = [
     Page {
         name: "module",
         title: "Module: spec",
@@ -145,6 +145,32 @@ that it does not know, since a later host may send more. The schemas are
                 schema: Schema::Contract("observed-list"),
                 example: "observed-list.json",
                 written_by_host: true,
+            },
+        ],
+    },
+    Page {
+        name: "review",
+        title: "What a policy is given and returns",
+        intro: "\
+For guest authors: all fields of the documents of `review`. The host loads policies, and sends them
+no requests yet. `review-request` is the argument of `review`, and `verdict` belongs to the outcome
+`decided` ([wit/guest.wit](../../wit/guest.wit)). A guest ignores fields that it does not know; the
+host refuses a verdict with unknown fields as a whole. The schemas are
+[review-request.json](../../wit/schema/review-request.json) and
+[verdict.json](../../wit/schema/verdict.json). The example of a verdict shows all fields: one that
+denies a request has no `object`.",
+        documents: &[
+            Document {
+                title: "review-request",
+                schema: Schema::Contract("review-request"),
+                example: "review-request.json",
+                written_by_host: true,
+            },
+            Document {
+                title: "verdict",
+                schema: Schema::Contract("verdict"),
+                example: "verdict.json",
+                written_by_host: false,
             },
         ],
     },

@@ -8,8 +8,12 @@ use super::types::{Member, Shape, Type, Values};
 const INITIALISMS: [(&str, &str); 4] =
     [("api", "API"), ("crds", "CRDs"), ("crd", "CRD"), ("uid", "UID")];
 
-/// Beginning of the documents that the host writes, whose objects the guest decodes later.
-const FROM_HOST: &str = "Observed";
+/// Beginnings of the documents that the host writes, whose objects the guest decodes later.
+const FROM_HOST: [&str; 2] = ["Observed", "ReviewRequest"];
+
+/// Members that each document once had: a pointer, as optional objects have, would break guests
+/// that set or read them.
+const FORMERLY_REQUIRED: [(&str, &str); 1] = [("Manifest", "primary")];
 
 /// The file.
 pub(super) fn file(types: &[Type], version: &str) -> String {
@@ -23,15 +27,16 @@ pub(super) fn file(types: &[Type], version: &str) -> String {
                 _ = write!(code, "type {name} string\n\nconst (\n");
                 for text in texts {
                     let (doc, value) = (comment(&text.doc, "\t"), &text.value);
-                    _ = writeln!(code, "{doc}\t{name}{} {name} = \"{value}\"", camel(value));
+                    _ = writeln!(code, "{doc}\t{name}{} {name} = \"{value}\"", of_text(value));
                 }
                 code.push_str(")\n");
             }
             Shape::Members(members) => {
-                let any = if name.starts_with(FROM_HOST) { "json.RawMessage" } else { "any" };
+                let is_from_host = FROM_HOST.iter().any(|start| name.starts_with(start));
+                let any = if is_from_host { "json.RawMessage" } else { "any" };
                 _ = writeln!(code, "type {name} struct {{");
                 for member in members {
-                    code.push_str(&field(member, types, any));
+                    code.push_str(&field(name, member, types, any));
                 }
                 code.push_str("}\n");
             }
@@ -49,11 +54,12 @@ const DocumentsVersion = \"{version}\"
     )
 }
 
-fn field(member: &Member, types: &[Type], any: &str) -> String {
+fn field(owner: &str, member: &Member, types: &[Type], any: &str) -> String {
     let Member { name, doc, values, is_required } = member;
+    let is_value = FORMERLY_REQUIRED.contains(&(owner, name));
     let shape = |named: &str| types.iter().find(|one| one.name == named).map(|one| &one.shape);
     let is_optional_object =
-        |named: &str| !is_required && matches!(shape(named), Some(Shape::Members(_)));
+        |named: &str| !is_required && !is_value && matches!(shape(named), Some(Shape::Members(_)));
     let is_any = |named: &str| matches!(shape(named), Some(Shape::Alias(Values::Union(_))));
     let go = match values {
         // Only a pointer is left out: an empty struct would be written.
@@ -64,13 +70,23 @@ fn field(member: &Member, types: &[Type], any: &str) -> String {
         },
         _ => type_of(values, any),
     };
-    let option = if *is_required { "" } else { ",omitempty" };
+    let option = match (*is_required, is_value) {
+        (true, _) => "",
+        (false, true) => ",omitzero",
+        (false, false) => ",omitempty",
+    };
     format!("{}\t{} {go} `json:\"{name}{option}\"`\n", comment(doc, "\t"), camel(name))
 }
 
 fn comment(doc: &str, indent: &str) -> String {
     let line = |line: &str| format!("{indent}// {line}").trim_end().to_owned() + "\n";
     doc.lines().map(line).collect()
+}
+
+/// The name of a text: one in capitals, as `CREATE`, is written as a word.
+fn of_text(text: &str) -> String {
+    let is_capitals = text.len() > 1 && text.chars().all(|one| one.is_ascii_uppercase());
+    camel(&if is_capitals { text.to_ascii_lowercase() } else { text.to_owned() })
 }
 
 /// An exported name.
@@ -164,10 +180,44 @@ type Limit = any
 
     #[test]
     fn objects_that_the_host_writes_are_kept_as_text() {
-        let mut types = sample();
-        types[0].name = "ObservedDocument".to_owned();
-        let file = file(&types, "1.2.3");
-        assert!(file.contains("import \"encoding/json\""), "{file}");
-        assert!(file.contains("Objects []json.RawMessage"), "{file}");
+        for name in ["ObservedDocument", "ReviewRequest"] {
+            let mut types = sample();
+            types[0].name = name.to_owned();
+            let file = file(&types, "1.2.3");
+            assert!(file.contains("import \"encoding/json\""), "{file}");
+            assert!(file.contains("Objects []json.RawMessage"), "{file}");
+        }
+    }
+
+    /// The fields of a struct `name` with an optional member `primary` of the struct `Kind`.
+    fn with_optional_primary(name: &str) -> String {
+        let kind = Type { name: "Kind".into(), doc: "A kind.".into(), shape: members(Vec::new()) };
+        let primary = Member {
+            name: "primary".into(),
+            doc: "The primary.".into(),
+            values: Values::Named("Kind".into()),
+            is_required: false,
+        };
+        let owner =
+            Type { name: name.into(), doc: "An object.".into(), shape: members(vec![primary]) };
+        file(&[kind, owner], "1.2.3")
+    }
+
+    fn members(members: Vec<Member>) -> Shape {
+        Shape::Members(members)
+    }
+
+    #[test]
+    fn optional_object_is_a_pointer_unless_it_was_once_required() {
+        let (other, manifest) = (with_optional_primary("Other"), with_optional_primary("Manifest"));
+        assert!(other.contains("\tPrimary *Kind `json:\"primary,omitempty\"`"), "{other}");
+        assert!(manifest.contains("\tPrimary Kind `json:\"primary,omitzero\"`"), "{manifest}");
+    }
+
+    #[test]
+    fn text_in_capitals_becomes_a_word_in_the_name_of_its_constant() {
+        assert_eq!(of_text("CREATE"), "Create");
+        assert_eq!(of_text("one-pod"), "OnePod");
+        assert_eq!(of_text("A"), "A");
     }
 }

@@ -8,6 +8,10 @@ use innkeeper_node::disk::{free, gigabytes};
 
 use crate::command::root;
 
+/// Less than this free, in bytes, and a linker or a test may have failed for want of space: a
+/// linker then ends with a bus error and names no file.
+const SCARCE: u64 = 2_000_000_000;
+
 /// The free space where the suite writes most: build results, and temporary files of tests.
 pub(super) struct Disk {
     volumes: Vec<Volume>,
@@ -54,6 +58,19 @@ impl Disk {
         self.volumes.iter().map(line).collect()
     }
 
+    /// Where space was scarce during the run: a likely reason of failures that do not name it.
+    pub(super) fn scarce(&self) -> Vec<String> {
+        let scarce = self.volumes.iter().filter(|volume| volume.least < SCARCE);
+        let line = |volume: &Volume| {
+            let (least, folder) = (gigabytes(volume.least), volume.folder.display());
+            format!(
+                "disk space: only {least} were free in {folder}, which may be why the steps above \
+                 failed; remove files there, or set CARGO_TARGET_DIR or TMPDIR to another disk"
+            )
+        };
+        scarce.map(line).collect()
+    }
+
     /// What was least free, and where.
     pub(super) fn end(&self) -> Vec<String> {
         let line = |volume: &Volume| {
@@ -63,5 +80,22 @@ impl Disk {
             format!("disk space in {folder}: {used} used after the start, at least {least} free")
         };
         self.volumes.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_least(least: u64) -> Disk {
+        let volume = Volume { folder: PathBuf::from("/data"), device: 1, at_start: least, least };
+        Disk { volumes: vec![volume] }
+    }
+
+    #[test]
+    fn scarce_space_is_named_with_its_folder() {
+        assert_eq!(with_least(SCARCE).scarce(), Vec::<String>::new());
+        let lines = with_least(SCARCE - 1).scarce();
+        assert!(lines[0].contains("only 1.9 GB were free in /data"), "{lines:?}");
     }
 }

@@ -11,7 +11,7 @@ use crate::metadata::metadata;
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 25] = [
+const ARROW: [(&str, &[&str]); 26] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Neither the sandbox nor a client of the API server: it only reads, answers and derives.
@@ -27,6 +27,8 @@ const ARROW: [(&str, &[&str]); 25] = [
             "innkeeper-cluster",
             "innkeeper-sandbox",
             "innkeeper-core",
+            // It reviews requests; the server that receives them knows no modules.
+            "innkeeper-admission",
             // Its tests run it on the simulator, with guests of their own.
             "innkeeper-lab",
             "innkeeper-simulator",
@@ -39,7 +41,15 @@ const ARROW: [(&str, &[&str]); 25] = [
     ("innkeeper-simulator-server", &["innkeeper-simulator"]),
     (
         "innkeeper-lab",
-        &["innkeeper-simulator", "innkeeper-operator", "innkeeper-cluster", "innkeeper-sandbox"],
+        &[
+            "innkeeper-simulator",
+            "innkeeper-operator",
+            "innkeeper-cluster",
+            "innkeeper-sandbox",
+            // It carries the requests of the simulator to the policies of the operator.
+            "innkeeper-admission",
+            "innkeeper-tiny-guests",
+        ],
     ),
     ("innkeeper-differential-tests", &["innkeeper-controlplane", "innkeeper-simulator"]),
     (
@@ -62,6 +72,8 @@ const ARROW: [(&str, &[&str]); 25] = [
             "innkeeper-cluster",
             "innkeeper-sandbox",
             "innkeeper-core",
+            // It reviews the objects of files as the host reviews requests.
+            "innkeeper-admission",
             // Its tests make manifests with it.
             "innkeeper-fuzz-tests",
             // Its tests make guests of their own.
@@ -86,6 +98,8 @@ const ARROW: [(&str, &[&str]); 25] = [
         ],
     ),
     ("innkeeper-tiny-guests", &[]),
+    // It sees the host from outside, as a program.
+    ("innkeeper-admission-load", &["innkeeper-controlplane"]),
     (
         "innkeeper-loop-tests",
         &["innkeeper-lab", "innkeeper-simulator", "innkeeper-cluster", "innkeeper-core"],
@@ -111,8 +125,9 @@ const ARROW: [(&str, &[&str]); 25] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 10] = [
+const ASYNC: [&str; 11] = [
     "innkeeper-admission",
+    "innkeeper-admission-load",
     "innkeeper-differential-tests",
     "innkeeper-simulator-server",
     "innkeeper-sandbox",

@@ -1,5 +1,8 @@
 //! The guests natively: their definitions, and what the scenarios cannot show cheaply.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use expect_test::expect_file;
 use innkeeper_sdk::kinds::{ConfigMap, PersistentVolumeClaim, Pod, ReplicaSet, Service};
 use innkeeper_sdk::read;
@@ -93,10 +96,14 @@ fn global_config_map_desires_copies_none_without_its_source_and_fails_when_it_ma
     let spec = json!({ "sourceName": "settings", "sourceNamespace": "global" });
     let given = || {
         let primary = json!({ "metadata": { "name": "settings" }, "spec": spec.clone() });
-        let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        let namespace = |name: &str, phase: &str| {
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name },
+                "status": { "phase": phase } })
+        };
         Scenario::<global_config_map::Guest>::of(primary)
-            .with_object(namespace("global"))
-            .with_object(namespace("shop"))
+            .with_object(namespace("global", "Active"))
+            .with_object(namespace("shop", "Active"))
+            .with_object(namespace("leaving", "Terminating"))
     };
     let source = json!({ "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": "settings", "namespace": "global" }, "data": { "some": "value" } });
@@ -214,20 +221,57 @@ fn cat_set_makes_and_deletes_its_pods_in_order() {
     assert!(!cluster.has_primary());
 }
 
+/// The folder of the examples.
+fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The cells of the rows about guests, in the README's table with this many columns.
+fn rows(columns: usize) -> Vec<Vec<String>> {
+    let readme = include_str!("../README.md");
+    let cells = |row: &str| row.trim_matches('|').split('|').map(|one| one.trim().into()).collect();
+    let rows = readme.lines().filter(|line| line.starts_with("| ")).map(cells);
+    rows.filter(|row: &Vec<String>| row.len() == columns && row[0].contains('`')).collect()
+}
+
+/// The names between the grave accents of a cell.
+fn names(cell: &str) -> impl Iterator<Item = String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned)
+}
+
+/// Columns of the table of sizes.
+const SIZES: usize = 7;
+/// Columns of the table of requests.
+const REQUESTS: usize = 3;
+
+#[test]
+fn readme_has_one_row_for_each_example_in_the_tables_of_sizes_and_requests() {
+    let mut examples = Vec::new();
+    for entry in folder().read_dir().unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_dir() && !["src", "tests"].contains(&name.as_str()) {
+            examples.push(name);
+        }
+    }
+    examples.sort();
+    assert!(examples.contains(&"global-config-map".to_owned()), "{examples:?}");
+    let manifest = std::fs::read_to_string(folder().join("Cargo.toml")).unwrap();
+    let paths = manifest.lines().filter_map(|line| line.strip_prefix("path = \""));
+    let built: BTreeSet<&str> = paths.filter_map(|path| path.split('/').next()).collect();
+    assert_eq!(built, examples.iter().map(String::as_str).collect(), "the manifest's examples");
+    for columns in [SIZES, REQUESTS] {
+        let mut named: Vec<String> = rows(columns).iter().flat_map(|row| names(&row[0])).collect();
+        named.sort();
+        assert_eq!(named, examples, "the table with {columns} columns");
+    }
+}
+
 #[test]
 fn readme_says_how_many_lines_each_guest_has() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
-    let rows: Vec<Vec<&str>> = readme
-        .lines()
-        .filter(|line| line.starts_with("| [`"))
-        .map(|line| line.split('|').map(str::trim).collect())
-        .collect();
-    assert_eq!(rows.len(), 15);
-    for row in rows {
-        let name = row[1].split('`').nth(1).unwrap();
+    for row in rows(SIZES) {
+        let name = names(&row[0]).next().unwrap();
         let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
-        let (mut paths, mut lines) = (vec![folder.join(name)], 0);
+        let (mut paths, mut lines) = (vec![folder().join(&name)], 0);
         while let Some(path) = paths.pop() {
             if path.is_dir() {
                 paths.extend(path.read_dir().unwrap().map(|entry| entry.unwrap().path()));
@@ -235,8 +279,8 @@ fn readme_says_how_many_lines_each_guest_has() {
                 lines += std::fs::read_to_string(path).unwrap().lines().filter(is_code).count();
             }
         }
-        assert_eq!(row[5], lines.to_string(), "lines of {name}");
-        let with_declarations: usize = row[4].parse().unwrap();
+        assert_eq!(row[4], lines.to_string(), "lines of {name}");
+        let with_declarations: usize = row[3].parse().unwrap();
         assert!(lines < with_declarations, "{name} is longer than the original");
     }
 }

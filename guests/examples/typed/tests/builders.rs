@@ -16,7 +16,7 @@ use innkeeper_sdk::{Apply, Labels, labels};
 use k8s_openapi::api::{apps, autoscaling, batch, core, networking, policy, rbac};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Checks a builder against the struct `K` of the same kind.
 #[track_caller]
@@ -115,7 +115,26 @@ fn template() -> PodTemplate {
         .volume(Volume::of_host_path("log", "/var/log"))
         .volume(Volume::in_memory("tmp", "1Mi"))
         .volume(Volume::empty("run"))
+        .volume(Volume::of_source("token", "projected", token()))
+        .volume(Volume::of_source("labels", "downwardAPI", labels_file()))
+        .volume(Volume::of_source("csi", "csi", json!({ "driver": "csi.example.com" })))
+        .volume(Volume::of_source("optional", "secret", optional_secret()))
         .field("hostNetwork", true)
+}
+
+/// A token of the pod's ServiceAccount.
+fn token() -> Value {
+    json!({ "defaultMode": 256, "sources": [{ "serviceAccountToken": { "path": "token" } }] })
+}
+
+/// The labels of the pod as a file.
+fn labels_file() -> Value {
+    json!({ "items": [{ "path": "labels", "fieldRef": { "fieldPath": "metadata.labels" } }] })
+}
+
+/// One key of a Secret that may be missing.
+fn optional_secret() -> Value {
+    json!({ "secretName": "tls", "optional": true, "items": [{ "key": "tls.crt", "path": "c" }] })
 }
 
 #[test]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-VERSION = "0.1.2"
+VERSION = "0.1.3"
 """The version of the documents."""
 
 ConditionStatus = Literal[
@@ -56,6 +56,24 @@ KindRole = Literal[
   The guest reads objects of the kind, as of a kind in `reads`.
 """
 
+Operation = Literal[
+    "CREATE",
+    "UPDATE",
+    "DELETE",
+    "CONNECT",
+]
+"""What a request does to its object.
+
+- `CREATE`:
+  The request creates the object.
+- `UPDATE`:
+  The request changes the object.
+- `DELETE`:
+  The request deletes the object.
+- `CONNECT`:
+  The request opens a connection, as `kubectl exec` does. Policies do not review it.
+"""
+
 Policy = Literal[
     "create-only",
     "recreate-when-immutable",
@@ -88,6 +106,18 @@ desired, deleted when no longer desired.
   holds back the creates in its namespace; that of a cluster-scoped object, all creates.
 """
 
+PolicyKind = Literal[
+    "Validate",
+    "Mutate",
+]
+"""What a policy may do to a request.
+
+- `Validate`:
+  Allow or deny it.
+- `Mutate`:
+  Allow or deny it, and change its object.
+"""
+
 ReadinessState = Literal[
     "Ready",
     "InProgress",
@@ -107,6 +137,21 @@ ReadinessState = Literal[
   The object is being deleted.
 - `Unknown`:
   The state is unknown, or this version of the SDK does not know it.
+"""
+
+RuleScope = Literal[
+    "All",
+    "Namespaced",
+    "Cluster",
+]
+"""The objects of a rule, by their scope.
+
+- `All`:
+  All objects.
+- `Namespaced`:
+  Objects in a namespace.
+- `Cluster`:
+  Cluster-scoped objects, Namespaces included.
 """
 
 Scope = Literal[
@@ -137,6 +182,15 @@ SelectorOperator = Literal[
   Any value.
 - `DoesNotExist`:
   Nothing of this key.
+"""
+
+SideEffects = Literal[
+    "None",
+]
+"""What a review does apart from its verdict.
+
+- `None`:
+  Nothing.
 """
 
 UpdateMethod = Literal[
@@ -172,6 +226,19 @@ ValueSourceKind = Literal[
 - `ConfigMap`:
   A `ConfigMap`.
 """
+
+
+class Cause(TypedDict):
+    """A field at fault."""
+
+    field: NotRequired[str]
+    """Path of the field, for example `spec.containers[0].image`. Default: none."""
+
+    message: str
+    """What is wrong with it."""
+
+    reason: NotRequired[str]
+    """Reason for programs, such as `FieldValueInvalid`. Default: none."""
 
 
 class Condition(TypedDict):
@@ -298,6 +365,32 @@ class Failure(TypedDict):
     """Status of the primary, as in the document `desired`."""
 
 
+class GroupVersionKind(TypedDict):
+    """A kind in one version of its group."""
+
+    group: str
+    """API group; empty for the core group."""
+
+    kind: str
+    """Kind, CamelCase and singular."""
+
+    version: str
+    """Version of the group."""
+
+
+class GroupVersionResource(TypedDict):
+    """A resource in one version of its group."""
+
+    group: str
+    """API group; empty for the core group."""
+
+    resource: str
+    """Resource as in URLs, lower case and plural."""
+
+    version: str
+    """Version of the group."""
+
+
 class Kind(TypedDict):
     """A kind of Kubernetes resource, with what a client needs to address it and to write RBAC rules
     for it without API discovery."""
@@ -352,6 +445,9 @@ class LabelRequirement(TypedDict):
 class Manifest(TypedDict):
     """The manifest of a guest: the document that `describe` returns.
 
+    A guest reconciles a kind (`primary`), reviews admission requests (`policy`), or does both. What
+    is about primaries and their objects needs `primary`.
+
     It grants nothing: RBAC of the module's ServiceAccount decides what the module may do."""
 
     crds: NotRequired[list[Any]]
@@ -386,13 +482,17 @@ class Manifest(TypedDict):
     """JSON Schema of `parameters` of the Module. Default: none, and the host rejects a Module with
     parameters. Limits: drafts 2020-12, 2019-09 and 7; at most 256 KiB."""
 
-    primary: Kind
+    policy: NotRequired[PolicyManifest | None]
+    """The admission requests that the guest reviews. The host calls `review` for each if the
+    Module has `policy` too. Default: none."""
+
+    primary: NotRequired[Kind]
     """The kind that the guest reconciles. The host calls `reconcile` for each object of it that
-    the Module selects."""
+    the Module selects. Default: none, for a guest that only has a `policy`."""
 
     reads: NotRequired[list[Kind]]
     """Other kinds that the guest reads by `cluster.get` and `cluster.list`. The host watches them,
-    and runs the guest again when an answer changes."""
+    and reconciles again when an answer changes."""
 
     resyncSeconds: NotRequired[int | None]
     """Seconds after which the host reconciles every primary again even if nothing changed; 0 for
@@ -405,6 +505,18 @@ class Manifest(TypedDict):
     version: NotRequired[str]
     """Version of the guest, for people. Default: none. Limits: a semantic version such as `1.2.0`,
     of at most 128 characters."""
+
+
+class MatchCondition(TypedDict):
+    """A condition in CEL, the expression language of Kubernetes."""
+
+    expression: str
+    """The expression, which gives a bool. It has the variables `object`, `oldObject`, `request`
+    and `authorizer`. Limits: 1 to 4,096 bytes."""
+
+    name: str
+    """Name of the condition, for people. Limits: a qualified name such as `not-a-lease` or
+    `example.com/not-a-lease`, which no other condition has."""
 
 
 class ObservedDocument(TypedDict):
@@ -466,6 +578,51 @@ class OwnedKind(TypedDict):
     serves the kind."""
 
 
+class PolicyManifest(TypedDict):
+    """The requests that a policy reviews, and what it may do to them.
+
+    It grants nothing: `policy` of the Module switches the policy on, and can narrow or replace what
+    stands here."""
+
+    kind: PolicyKind
+    """Whether the policy only decides, or also changes objects."""
+
+    matchConditions: NotRequired[list[MatchCondition]]
+    """Conditions in CEL that the API server evaluates before it calls the host; all must hold.
+    Limits: at most 16."""
+
+    reinvocation: NotRequired[bool]
+    """Whether the API server calls the policy again after another one changed the object. Limits:
+    only with the kind `Mutate`."""
+
+    rules: list[PolicyRule]
+    """The requests that the policy reviews: those that match one of the rules. Limits: 1 to 32;
+    `policy.rules` of the Module replaces them."""
+
+    sideEffects: NotRequired[SideEffects]
+    """What a review does apart from its verdict: always nothing."""
+
+
+class PolicyRule(TypedDict):
+    """Requests by resource and operation: a request matches if it matches each member."""
+
+    groups: list[str]
+    """API groups. The empty text is the core group, `*` stands for all groups. Limits: 1 to 32."""
+
+    operations: list[Operation]
+    """Operations. Limits: 1 to 3, each once, not `CONNECT`."""
+
+    resources: list[str]
+    """Resources as in URLs, with the subresource if there is one: `pods`, `deployments/scale`,
+    `*`. Limits: 1 to 64."""
+
+    scope: NotRequired[RuleScope]
+    """Which objects, by their scope. Default: `All`."""
+
+    versions: NotRequired[list[str]]
+    """Versions of the groups. Default: all versions."""
+
+
 class PrimarySelector(TypedDict):
     """Which objects are selected: all members must hold."""
 
@@ -512,6 +669,60 @@ class Reference(TypedDict):
     namespace: NotRequired[str]
     """Namespace. Empty for cluster-scoped kinds; in `keep`, empty also means the namespace of the
     primary."""
+
+
+class ReviewRequest(TypedDict):
+    """The request to review: the argument of `review`.
+
+    It has no identifier of the request and no time: the same request gives the same document."""
+
+    background: bool
+    """Whether this is no request of a client: the host reviews an existing object as if it were
+    created now. `user` is empty then."""
+
+    dryRun: bool
+    """Whether the API server stores nothing."""
+
+    kind: GroupVersionKind
+    """Kind of the objects, in the version of the rule."""
+
+    name: str
+    """Name of the object; empty if the API server is to generate it."""
+
+    namespace: str
+    """Namespace of the object; empty for a cluster-scoped object."""
+
+    object: Any
+    """The object of the request, without `metadata.managedFields`; values of a Secret are
+    digests. `null` for `DELETE`."""
+
+    oldObject: Any
+    """The object as it is stored, without `metadata.managedFields`; values of a Secret are
+    digests. `null` for `CREATE`."""
+
+    operation: Operation
+    """What the request does to the object."""
+
+    options: NotRequired[Any]
+    """Options of the operation, for example `CreateOptions`."""
+
+    parameters: NotRequired[Any]
+    """`parameters` of the Module, validated against `parametersSchema` of the manifest."""
+
+    requestKind: NotRequired[GroupVersionKind | None]
+    """Kind as the client sent it, if it differs from `kind`."""
+
+    requestResource: NotRequired[GroupVersionResource | None]
+    """Resource as the client sent it, if it differs from `resource`."""
+
+    resource: GroupVersionResource
+    """Resource of the request, in the version of the rule."""
+
+    subresource: NotRequired[str]
+    """Subresource of the request, such as `scale` or `status`. Default: none."""
+
+    user: User
+    """Who sent the request."""
 
 
 class RevisionHistory(TypedDict):
@@ -606,6 +817,22 @@ class UpdateGroup(TypedDict):
     Limits: at most 16; only with `RollingInPlace` and `RollingRecreate`."""
 
 
+class User(TypedDict):
+    """Who sent a request, as the API server authenticated it."""
+
+    extra: dict[str, list[str]]
+    """What else the authenticator knows."""
+
+    groups: list[str]
+    """Groups of the user."""
+
+    uid: str
+    """Identifier that no other user has at any time; empty if there is none."""
+
+    username: str
+    """Name, for example `system:serviceaccount:shop:deployer`."""
+
+
 class ValueRequirement(TypedDict):
     """A requirement on one annotation or field."""
 
@@ -638,3 +865,38 @@ class ValueSource(TypedDict):
 
     namespace: NotRequired[str]
     """Namespace of the source. Default: the primary's."""
+
+
+class Verdict(TypedDict):
+    """What a policy decides about a request: the document of the outcome `decided`."""
+
+    allowed: bool
+    """Whether the policy allows the request. It is required, so that an empty document allows
+    nothing."""
+
+    auditAnnotations: NotRequired[dict[str, str]]
+    """Annotations of the API server's audit event. Limits: 16 of 1,024 bytes; the host cuts the
+    rest."""
+
+    causes: NotRequired[list[Cause]]
+    """The fields at fault. Limits: the host leaves out those after the first 32."""
+
+    code: NotRequired[int | None]
+    """HTTP status of the denial. The host takes the default for a number beyond the limits.
+    Default: 403."""
+
+    message: NotRequired[str]
+    """Why the policy denies the request, and what to do, for its user. Limits: the host cuts it
+    after 4,096 bytes."""
+
+    object: NotRequired[Any]
+    """The whole object as the API server is to store it. Default: no change. Limits: only of a
+    policy of the kind `Mutate` that allows the request, and not for `DELETE`."""
+
+    reason: NotRequired[str]
+    """Reason of the denial for programs: one of Kubernetes' words, such as `Forbidden` or
+    `Invalid`. Default: `Forbidden`."""
+
+    warnings: NotRequired[list[str]]
+    """Lines that the client shows to its user, whether the policy allows the request or denies it.
+    Limits: 16 lines of 256 bytes; the host cuts the rest."""

@@ -126,7 +126,9 @@ def run(
     """
     conforms("manifest", guest.manifest)
     manifest = _with_kinds(guest.manifest, parameters)
-    primary = manifest["primary"]
+    primary = manifest.get("primary")
+    if primary is None:
+        raise AssertionError("the manifest names no primary: the guest reconciles nothing")
     head = {"apiVersion": primary["apiVersion"], "kind": primary["kind"]}
     readiness = not_ready or {}
     observed: dict[str, Any] = {
@@ -178,8 +180,10 @@ class FakeHost:
 
     def _of(self, api_version: str, kind: str, namespace: str) -> Any:
         manifest = self.manifest
-        declared = [manifest["primary"], *manifest.get("reads", [])]
-        declared += [one["kind"] for one in manifest.get("owned", [])]
+        declared = [one["kind"] for one in manifest.get("owned", [])]
+        declared += manifest.get("reads", [])
+        if "primary" in manifest:
+            declared.append(manifest["primary"])
         if not any((one["apiVersion"], one["kind"]) == (api_version, kind) for one in declared):
             raise Undeclared(f"{kind}: the manifest does not declare the kind; add it to reads")
         return [

@@ -1,7 +1,7 @@
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-/// A volume of a pod. Set one of the sources; [`PodTemplate::field`](super::PodTemplate::field)
-/// adds a volume with another source.
+/// A volume of a pod. Set one of the sources; [`Volume::of_source`] takes any other one as JSON.
 ///
 /// ```
 /// use innkeeper_sdk::kinds::{Container, PodTemplate, Volume};
@@ -32,6 +32,9 @@ pub struct Volume {
     /// A path of the node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_path: Option<HostPathSource>,
+    /// Sources that have no field here, by the name of their field in Kubernetes.
+    #[serde(flatten)]
+    pub other_source: Map<String, Value>,
 }
 
 /// A `PersistentVolumeClaim` as the source of a volume.
@@ -127,5 +130,22 @@ impl Volume {
     pub fn of_host_path(name: impl Into<String>, path: impl Into<String>) -> Self {
         let host_path = Some(HostPathSource { path: path.into() });
         Self { name: name.into(), host_path, ..Self::default() }
+    }
+
+    /// Creates a volume from a source that has no method here, or with fields that none sets:
+    /// `field` is the name of the source in Kubernetes, `source` its value as JSON.
+    ///
+    /// ```
+    /// use innkeeper_sdk::kinds::Volume;
+    /// use innkeeper_sdk::serde_json::json;
+    ///
+    /// let token = json!({ "serviceAccountToken": { "path": "token", "audience": "vault" } });
+    /// let volume = Volume::of_source("token", "projected", json!({ "sources": [token] }));
+    /// let secret = json!({ "secretName": "web-tls", "optional": true, "defaultMode": 256 });
+    /// let optional = Volume::of_source("tls", "secret", secret);
+    /// ```
+    pub fn of_source(name: impl Into<String>, field: &str, source: impl Into<Value>) -> Self {
+        let other_source = Map::from_iter([(field.to_owned(), source.into())]);
+        Self { name: name.into(), other_source, ..Self::default() }
     }
 }

@@ -27,7 +27,9 @@ impl FakeReader {
 
     /// Lets the guest read the kinds of a manifest.
     pub(super) fn declare(&mut self, manifest: &Manifest) {
-        let kinds = std::iter::once(&manifest.primary)
+        let kinds = manifest
+            .primary
+            .iter()
             .chain(manifest.owned.iter().map(|owned| &owned.kind))
             .chain(&manifest.reads);
         let names = kinds.map(|kind| (kind.api_version.clone(), kind.kind.clone()));

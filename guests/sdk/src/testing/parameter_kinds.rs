@@ -23,7 +23,7 @@ pub(super) fn with_kinds(mut manifest: Manifest, parameters: &Value) -> Manifest
             let kind = Kind::namespaced(name.api_version, &*name.kind, name.kind.to_lowercase());
             let (merges, optional) = (parameter.merges, parameter.optional);
             match parameter.role {
-                KindRole::Primary => manifest.primary = kind,
+                KindRole::Primary => manifest.primary = Some(kind),
                 KindRole::Owned => manifest.owned.push(OwnedKind { kind, optional, merges }),
                 KindRole::Reads => manifest.reads.push(kind),
             }

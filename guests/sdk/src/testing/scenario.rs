@@ -9,7 +9,7 @@ use crate::reconciler::reconcile_text;
 use crate::{Readiness, ReadinessState, Reconciler, Resource, Unapplied};
 
 /// The namespace of objects without one.
-const NAMESPACE: &str = "default";
+pub(super) const NAMESPACE: &str = "default";
 
 /// The input of one run of a guest.
 pub struct Scenario<R> {
@@ -113,8 +113,9 @@ impl<R: Reconciler> Scenario<R> {
         let default = R::Primary::kind();
         if self.primary["kind"] == default.kind && self.primary["apiVersion"] == default.api_version
         {
-            self.primary["apiVersion"] = manifest.primary.api_version.into();
-            self.primary["kind"] = manifest.primary.kind.into();
+            let kind = manifest.primary.unwrap_or(default);
+            self.primary["apiVersion"] = kind.api_version.into();
+            self.primary["kind"] = kind.kind.into();
         }
         self.parameters = parameters;
         self
@@ -194,7 +195,8 @@ fn placed(mut object: Value, primary: &Value) -> Value {
     object
 }
 
-fn fill(object: &mut Value, member: &str, value: Value) {
+/// Sets a member that is missing.
+pub(super) fn fill(object: &mut Value, member: &str, value: Value) {
     if object.get(member).is_none() {
         object[member] = value;
     }

@@ -99,10 +99,17 @@ async fn review<R: Reviewer>(
     let deadline = asked.started + asked.time;
     let reviewed = shared.reviewer.review(asked.target.clone(), request, deadline.into_std());
     let reviewed = tokio::time::timeout_at(deadline, reviewed).await;
-    match reviewed.map_err(|_| Refusal::DeadlineExceeded(asked.time))? {
-        Reviewed::Answer(response) => Ok(response.review(&uid).to_string()),
-        Reviewed::UnknownPolicy => Err(Refusal::UnknownPolicy(asked.target)),
+    let reviewed = reviewed.map_err(|_| Refusal::DeadlineExceeded(asked.time))?;
+    result(reviewed, asked.target, &uid)
+}
+
+/// Gives the AdmissionReview that answers the request with this `uid`.
+pub(super) fn result(reviewed: Reviewed, target: Target, uid: &str) -> Result<String, Refusal> {
+    match reviewed {
+        Reviewed::Answer(response) => Ok(response.review(uid).to_string()),
+        Reviewed::UnknownPolicy => Err(Refusal::UnknownPolicy(target)),
         Reviewed::Overloaded(why) => Err(Refusal::Overloaded(why)),
+        Reviewed::Failed(why) => Err(Refusal::ReviewFailed(why)),
     }
 }
 

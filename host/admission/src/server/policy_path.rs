@@ -1,17 +1,17 @@
 //! The path of a policy: `/v1/policies/<module>/<index>`.
 
 use super::refusal::Refusal;
-use crate::reviewer::Target;
-
-const PREFIX: &str = "/v1/policies/";
+use crate::reviewer::{PATH_PREFIX, Target};
 
 /// The longest name of a Module, in bytes.
 const NAME_BYTES_MAX: usize = 253;
 
 /// Returns which policy a path names.
 pub(super) fn target(path: &str) -> Result<Target, Refusal> {
-    let (module, index) =
-        path.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')).ok_or(Refusal::Path)?;
+    let (module, index) = path
+        .strip_prefix(PATH_PREFIX)
+        .and_then(|rest| rest.split_once('/'))
+        .ok_or(Refusal::Path)?;
     let is_of_name = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.');
     let is_name = (1..=NAME_BYTES_MAX).contains(&module.len())
         && module.bytes().all(is_of_name)

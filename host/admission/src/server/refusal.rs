@@ -42,6 +42,8 @@ pub(super) enum Refusal {
     UnknownPolicy(Target),
     #[error("{0}")]
     Overloaded(String),
+    #[error("{0}")]
+    ReviewFailed(String),
     #[error("the review did not end within {0:?}; see the log and metrics of the Module")]
     DeadlineExceeded(Duration),
 }
@@ -70,6 +72,7 @@ impl Refusal {
             Self::BodiesFull | Self::Overloaded(_) | Self::DeadlineExceeded(_) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
+            Self::ReviewFailed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -85,6 +88,7 @@ impl Refusal {
             Self::BodiesFull => "bodies_full",
             Self::UnknownPolicy(_) => "unknown_policy",
             Self::Overloaded(_) => "overloaded",
+            Self::ReviewFailed(_) => "review_failed",
             Self::DeadlineExceeded(_) => "deadline_exceeded",
         }
     }

@@ -55,6 +55,7 @@ impl Reviewer for FakeReviewer {
             "hangs" => std::future::pending().await,
             "panics" => panic!("a mistake in the reviewer"),
             "overloaded" => return Reviewed::Overloaded("64 reviews wait already".to_owned()),
+            "fails" => return Reviewed::Failed("policy labels failed: out of fuel".to_owned()),
             _ => return Reviewed::UnknownPolicy,
         }
         Reviewed::Answer(AdmissionResponse::allowed())

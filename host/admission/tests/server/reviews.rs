@@ -108,6 +108,7 @@ async fn request_without_a_verdict_is_refused_by_status_and_sentence() {
         (of_length(&old), 400, "\"admission.k8s.io/v1beta1\"", false),
         (of_length(&"[".repeat(100_000)), 400, "no AdmissionReview", false),
         (at("/v1/policies/overloaded/0"), 503, "64 reviews wait already", false),
+        (at("/v1/policies/fails/0"), 500, "policy labels failed: out of fuel", false),
     ] {
         client.send(&sent).await;
         let answer = client.answer().await;
@@ -124,5 +125,5 @@ async fn request_without_a_verdict_is_refused_by_status_and_sentence() {
     client.send(&with("application/json", accepted)).await;
     assert!(client.answer().await.is_allowed());
     let refused = server.statistics().refused;
-    assert_eq!(refused.values().sum::<u64>(), 14, "{refused:?}");
+    assert_eq!(refused.values().sum::<u64>(), 15, "{refused:?}");
 }

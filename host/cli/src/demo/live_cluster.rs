@@ -14,7 +14,7 @@ use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
 use innkeeper_core::host_objects::HOST_NAMESPACE;
 use innkeeper_lab::{Api, ApiFailure, Content};
 use innkeeper_modules::module;
-use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator};
+use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator, ReplicaPolicies};
 use innkeeper_sandbox::{CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Engine};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -251,8 +251,8 @@ impl LiveCluster {
         }
         let (from, bounds) = (ModulesLocation::Cluster, Bounds::default());
         let engine = engine.build()?;
-        let operator =
-            Operator::new(cluster, engine, from, bounds, Execution::Threads, "innkeeper-demo")?;
+        let policies = ReplicaPolicies::new(cluster.env().clone(), &engine, Execution::Threads)?;
+        let operator = Operator::new(cluster, engine, from, bounds, policies, "innkeeper-demo")?;
         self.operator = Some(tokio::spawn(async move { operator.run(ended).await }));
         Ok(())
     }

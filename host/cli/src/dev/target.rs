@@ -15,6 +15,7 @@ use crate::component::Opened;
 use crate::kube::KubeArguments;
 use crate::modules::describe_candidate;
 use crate::out::{self, Page};
+use crate::policy_consent;
 use crate::push::{self, POLL_PERIOD, PushOutcome, Pushed, config_map_kind};
 
 /// After this time without an observation, the operator may not be running.
@@ -106,6 +107,7 @@ impl Target {
         match self {
             Self::Cluster(cluster) => cluster.push(opened).await.map(Updated::Pushed),
             Self::File { path, .. } => {
+                policy_consent::print_unasked(opened);
                 componentize::write(path, &opened.component.bytes)?;
                 Ok(Updated::Written)
             }

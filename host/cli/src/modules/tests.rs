@@ -65,6 +65,34 @@ fn describe_shows_revisions_previews_and_conditions() {
 }
 
 #[test]
+fn table_has_a_row_for_each_module_with_its_active_and_candidate_revision() {
+    let mut new = module(&json!({"candidate": {"digest": "f".repeat(64), "state": "Rejected",
+        "reason": "Rejected", "message": "a user has rejected it"}}));
+    new.metadata.name = "new".to_owned();
+    let mut quiet = module(&json!({"digest": "a".repeat(64),
+        "guest": {"name": "labels", "version": ""},
+        "conditions": [{"type": "Ready", "status": "True", "reason": "RevisionActive",
+            "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}));
+    quiet.metadata.name = "quiet".to_owned();
+    expect![[r#"
+        NAME   GUEST     VERSION  DIGEST        READY    REASON          CANDIDATE
+        web    podroute  0.1.0    aaaaaaaaaaaa  False    Held            cccccccccccc 0.2.0 Held WouldDelete
+        new                                     Unknown                  ffffffffffff Rejected
+        quiet  labels             aaaaaaaaaaaa  True     RevisionActive
+    "#]]
+    .assert_eq(table(vec![held(), new, quiet]).text());
+}
+
+#[test]
+fn preview_of_one_primary_is_counted_in_the_singular() {
+    let one = module(&json!({"candidate": {"digest": "c".repeat(64), "state": "Previewing",
+        "primaries": 1, "previewed": 0, "creates": 0, "changes": 0, "deletes": 0,
+        "failures": 0}}));
+    let text = describe(&one).text().to_owned();
+    assert!(text.contains("  preview for 0 of 1 primary: 0 to create, "), "{text}");
+}
+
+#[test]
 fn state_and_reason_are_shown_once_when_they_are_the_same() {
     let rejected = module(&json!({"candidate": {"digest": "c".repeat(64), "state": "Rejected",
         "reason": "Rejected", "message": "a user has rejected it"}}));
@@ -107,6 +135,36 @@ fn held_change_of_definitions_is_what_is_approved_unless_a_revision_is_held_too(
     let error = of("WouldDelete").unwrap_err().to_string();
     assert!(error.contains(&change) && error.contains(&"c".repeat(64)), "{error}");
     assert_eq!(held_change(&held()).unwrap(), None);
+}
+
+#[test]
+fn held_settings_of_a_policy_are_shown_and_approved_by_their_own_digest() {
+    let digest = "d".repeat(64);
+    let preview = json!({"objects": 40, "reviewed": 40, "requests": 3, "newlyDenied": 2,
+        "newlyAllowed": 0, "newlyChanged": 0, "newlyFailing": 0,
+        "leftOut": ["secrets: the account may not list it"],
+        "examples": [{"decision": "Deny", "object": "Deployment web/a",
+            "details": ["the label team is missing"]}]});
+    let status = json!({"policy": {"kind": "Validate", "mode": "Warn",
+        "heldSettings": {"digest": digest, "reason": "WouldDeny", "message": "it would deny 2",
+            "preview": preview}}});
+    let held = module(&status);
+    expect![[r#"
+        Name:       web
+        Active:     <none>
+        Settings:   Held WouldDeny: it would deny 2
+          digest dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd
+          reviews of 40 of 40 existing objects and 3 recent requests: 2 newly denied, 0 newly allowed, 0 changed otherwise, 0 newly failing
+          deny     Deployment web/a the label team is missing
+          left out secrets: the account may not list it
+        Conditions:
+    "#]]
+    .assert_eq(describe(&held).text());
+    assert_eq!(held_change(&held).unwrap(), Some(digest.clone()));
+    let mut both = status;
+    both["heldCRDChange"] = json!("e".repeat(64));
+    let error = held_change(&module(&both)).unwrap_err().to_string();
+    assert!(error.contains(&digest) && error.contains(&"e".repeat(64)), "{error}");
 }
 
 #[test]

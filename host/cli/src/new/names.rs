@@ -7,6 +7,8 @@ use innkeeper_modules::is_reserved_group;
 use innkeeper_simulator::builtin_kinds;
 
 use super::language::Language;
+use super::plural::plural_of;
+use super::purpose::Purpose;
 use super::template::{RENAMED, files};
 use crate::rbac::is_name;
 
@@ -95,7 +97,7 @@ pub(super) struct Names {
     is_cluster_scoped: bool,
     /// Whether this is a kind of Kubernetes whose objects have a namespace.
     is_known_to_be_namespaced: bool,
-    decorates: bool,
+    purpose: Purpose,
     /// The language of the guest.
     pub(super) language: Language,
 }
@@ -113,7 +115,7 @@ impl Names {
         plural: Option<&str>,
     ) -> anyhow::Result<Self> {
         check_name(name)?;
-        check_kind(kind, false)?;
+        check_kind(kind, Purpose::Reconciles)?;
         check_group(group)?;
         let plural = plural.map_or_else(|| plural_of(kind), str::to_owned);
         if !is_name(&plural) {
@@ -134,7 +136,7 @@ impl Names {
             version: VERSION.to_owned(),
             is_cluster_scoped: false,
             is_known_to_be_namespaced: false,
-            decorates: false,
+            purpose: Purpose::Reconciles,
             language: Language::Rust,
         })
     }
@@ -165,7 +167,7 @@ impl Names {
                 decorated.trim_end_matches(kind).trim_end_matches('/')
             );
         }
-        check_kind(kind, true)?;
+        check_kind(kind, Purpose::Decorates)?;
         let builtin = builtin_kinds(group).into_iter().find(|one| one.kind == kind);
         let plural = match (plural, &builtin) {
             (Some(plural), _) => plural.to_owned(),
@@ -183,8 +185,33 @@ impl Names {
             version: version.to_owned(),
             is_cluster_scoped: builtin.as_ref().is_some_and(|one| !one.namespaced),
             is_known_to_be_namespaced: builtin.is_some_and(|one| one.namespaced),
-            decorates: true,
+            purpose: Purpose::Decorates,
             language: Language::Rust,
+        })
+    }
+
+    /// Checks the name of a policy. It reviews kinds of Kubernetes, and has none of its own.
+    ///
+    /// # Errors
+    /// If the name cannot be used, and why; or if there is no template in the language.
+    pub(super) fn reviewing(name: &str, language: Language) -> anyhow::Result<Self> {
+        check_name(name)?;
+        if language != Language::Rust {
+            bail!(
+                "--policy: a policy is written in Rust, since the SDK for {} does not export the interface of policies yet; leave --language out",
+                language.name()
+            );
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            kind: String::new(),
+            plural: String::new(),
+            group: String::new(),
+            version: String::new(),
+            is_cluster_scoped: false,
+            is_known_to_be_namespaced: false,
+            purpose: Purpose::Reviews,
+            language,
         })
     }
 
@@ -206,9 +233,16 @@ impl Names {
         self
     }
 
-    /// The commands that test and build the guest.
+    /// The commands that test, build and try the guest.
     pub(super) fn first_commands(&self) -> Vec<String> {
-        self.language.first_commands().iter().map(|line| self.fill(line)).collect()
+        let tries: &[&str] = match self.purpose {
+            Purpose::Reviews => &[
+                "innkeeper review @component@ -f module.yaml -f sample.yaml",
+                "innkeeper test tests/scenarios",
+            ],
+            _ => &["innkeeper render @component@ -f sample.yaml"],
+        };
+        self.language.first_commands().iter().chain(tries).map(|line| self.fill(line)).collect()
     }
 
     /// The path of the component.
@@ -221,7 +255,7 @@ impl Names {
 
     /// The files of the guest: paths and texts.
     pub(super) fn files(&self) -> Vec<(&'static str, String)> {
-        let templates = files(self.language, self.decorates).into_iter();
+        let templates = files(self.language, self.purpose).into_iter();
         templates
             .map(|(path, template)| {
                 let renamed = RENAMED.iter().filter(|(file, _, _)| *file == path);
@@ -238,8 +272,9 @@ impl Names {
             Some(match flag {
                 "cluster" => self.is_cluster_scoped,
                 "namespaced" => !self.is_cluster_scoped,
-                "decorator" => self.decorates,
-                "reconciler" => !self.decorates,
+                "decorator" => self.purpose == Purpose::Decorates,
+                "reconciler" => self.purpose == Purpose::Reconciles,
+                "policy" => self.purpose == Purpose::Reviews,
                 "python" => self.language == Language::Python,
                 "javascript" => self.language == Language::Javascript,
                 "typescript" => self.language == Language::Typescript,
@@ -302,7 +337,7 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn check_kind(kind: &str, decorates: bool) -> anyhow::Result<()> {
+fn check_kind(kind: &str, purpose: Purpose) -> anyhow::Result<()> {
     let begins = kind.starts_with(|first: char| first.is_ascii_uppercase());
     if !begins || !kind.chars().all(|c| c.is_ascii_alphanumeric()) || kind.len() > 63 {
         bail!(
@@ -310,25 +345,25 @@ fn check_kind(kind: &str, decorates: bool) -> anyhow::Result<()> {
         );
     }
     let spec_and_status = [kind.to_owned(), format!("{kind}Spec"), format!("{kind}Status")];
-    if let Some(used) = spec_and_status.iter().find(|name| is_in_template(name, decorates)) {
+    if let Some(used) = spec_and_status.iter().find(|name| is_in_template(name, purpose)) {
         bail!("--kind {kind}: the template has another type {used}; choose another kind");
     }
     Ok(())
 }
 
 /// Whether the code of the template uses this name, in any language.
-fn is_in_template(name: &str, decorates: bool) -> bool {
+fn is_in_template(name: &str, purpose: Purpose) -> bool {
     let is_rust =
         |path: &str| Path::new(path).extension().is_some_and(|extension| extension == "rs");
     let has_name = |code: &str| {
         code.split(|c: char| !c.is_alphanumeric() && c != '@').any(|word| word == name)
     };
-    let rust = files(Language::Rust, decorates);
+    let rust = files(Language::Rust, purpose);
     let sources = rust.iter().filter(|(path, _)| is_rust(path));
     let mut rust = sources
         .flat_map(|(_, text)| text.lines())
         .map(|line| line.split("//").next().unwrap_or_default());
-    let others = [Language::Python, Language::Typescript].map(|other| files(other, decorates));
+    let others = [Language::Python, Language::Typescript].map(|other| files(other, purpose));
     let logic = others.iter().flatten().filter(|(path, _)| path.contains("logic."));
     let mut imports = logic
         .flat_map(|(_, text)| text.lines())
@@ -346,19 +381,6 @@ fn check_group(group: &str) -> anyhow::Result<()> {
         bail!("--group {group} belongs to Kubernetes or to Innkeeper; use a DNS name that you own");
     }
     Ok(())
-}
-
-/// The English plural of a kind, by the common rules.
-fn plural_of(kind: &str) -> String {
-    let name = kind.to_lowercase();
-    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-    if ends(&["s", "x", "z", "ch", "sh"]) {
-        return format!("{name}es");
-    }
-    match name.strip_suffix('y') {
-        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
-        _ => format!("{name}s"),
-    }
 }
 
 #[cfg(test)]
@@ -444,6 +466,17 @@ mod tests {
     }
 
     #[test]
+    fn policy_in_another_language_is_refused_with_the_reason() {
+        let names = |language| Names::reviewing("hello", language);
+        assert!(names(Language::Rust).is_ok());
+        for (language, name) in [(Language::Go, "Go"), (Language::Typescript, "TypeScript")] {
+            let error = names(language).unwrap_err().to_string();
+            assert!(error.contains(&format!("since the SDK for {name} does not")), "{error}");
+        }
+        assert!(Names::reviewing("Hello", Language::Rust).is_err());
+    }
+
+    #[test]
     fn line_with_flags_is_only_for_guests_that_have_all_of_them() {
         let names = Names::new("hello", "Hello", "example.com", None).unwrap();
         let template =
@@ -451,20 +484,5 @@ mod tests {
         assert_eq!(names.chosen(template), "@name@ a\nc\n");
         let names = names.with(Language::Python, true);
         assert_eq!(names.chosen(template), "@name@ a\nb\nd\n");
-    }
-
-    #[test]
-    fn plural_follows_the_common_english_rules() {
-        for (kind, plural) in [
-            ("Greeting", "greetings"),
-            ("Proxy", "proxies"),
-            ("Gateway", "gateways"),
-            ("Ingress", "ingresses"),
-            ("Box", "boxes"),
-            ("HTTPCheck", "httpchecks"),
-            ("Branch", "branches"),
-        ] {
-            assert_eq!(plural_of(kind), plural);
-        }
     }
 }

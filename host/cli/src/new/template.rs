@@ -1,14 +1,19 @@
 //! The files that `innkeeper new` writes.
 
 use super::language::Language;
+use super::purpose::Purpose;
 
 /// The files of a guest: the path of each, and its text with placeholders like `@name@`. A line
 /// that begins with flags, as in `@cluster@` or `@python_decorator@`, is only for guests that have
 /// all of them.
 pub(super) type Files = &'static [(&'static str, &'static str)];
 
-/// The files of a guest in a language that owns its primaries, or that decorates those of others.
-pub(super) fn files(language: Language, decorates: bool) -> Vec<(&'static str, &'static str)> {
+/// The files of a guest in a language, for what it does.
+pub(super) fn files(language: Language, purpose: Purpose) -> Vec<(&'static str, &'static str)> {
+    if purpose == Purpose::Reviews {
+        return [RUST_POLICY, &[("module.yaml", include_str!("template/module.yaml"))]].concat();
+    }
+    let decorates = purpose == Purpose::Decorates;
     let (logic, definition): (Files, Files) = match (language, decorates) {
         (Language::Rust, false) => (RUST, &[]),
         (Language::Rust, true) => (RUST_DECORATOR, &[]),
@@ -54,6 +59,29 @@ const RUST_DECORATOR: Files = &[
     ("README.md", include_str!("template/decorator/README.md")),
     ("src/lib.rs", include_str!("template/decorator/lib.rs")),
     ("tests/guest.rs", include_str!("template/decorator/tests.rs")),
+];
+
+const RUST_POLICY: Files = &[
+    ("Cargo.toml", include_str!("template/manifest.toml")),
+    (".cargo/config.toml", include_str!("template/config.toml")),
+    (".gitignore", include_str!("template/gitignore")),
+    ("README.md", include_str!("template/policy/README.md")),
+    ("sample.yaml", include_str!("template/policy/sample.yaml")),
+    ("src/lib.rs", include_str!("template/policy/lib.rs")),
+    ("tests/policy.rs", include_str!("template/policy/tests.rs")),
+    ("tests/scenarios/modules/module.yaml", include_str!("template/policy/scenarios/module.yaml")),
+    (
+        "tests/scenarios/replicas/00-install.yaml",
+        include_str!("template/policy/scenarios/install.yaml"),
+    ),
+    (
+        "tests/scenarios/replicas/00-assert.yaml",
+        include_str!("template/policy/scenarios/assert.yaml"),
+    ),
+    (
+        "tests/scenarios/replicas/01-denied.yaml",
+        include_str!("template/policy/scenarios/denied.yaml"),
+    ),
 ];
 
 /// Files that the example guest in the same language has too come from it: CI builds it.
@@ -105,6 +133,8 @@ const PYTHON_SDK: Files = sdk![
     "schema/observed-list.json",
     "schema/observed-object.json",
     "schema/observed.json",
+    "schema/review-request.json",
+    "schema/verdict.json",
     "template_hash.py",
     "testing.py",
     "update_group.py",
@@ -151,6 +181,8 @@ const TYPESCRIPT_SDK: Files = sdk![
     "schema/observed-list.json",
     "schema/observed-object.json",
     "schema/observed.json",
+    "schema/review-request.json",
+    "schema/verdict.json",
     "src/component.ts",
     "src/condition.ts",
     "src/context.ts",
@@ -217,6 +249,8 @@ const SDK_GO: Files = sdk!["sdk-go":
     "guesttest/schema/observed-list.json",
     "guesttest/schema/observed-object.json",
     "guesttest/schema/observed.json",
+    "guesttest/schema/review-request.json",
+    "guesttest/schema/verdict.json",
 ];
 
 /// The names in the files of the examples, and the ones that take their place.
@@ -261,22 +295,37 @@ mod tests {
         for entry in folder.read_dir().unwrap() {
             let entry = entry.unwrap();
             let path = format!("{prefix}/{}", entry.file_name().to_str().unwrap());
+            // An interpreter may have left its own form of the sources.
+            if path.ends_with("_test.go") || path.ends_with("__pycache__") {
+                continue;
+            }
             if entry.path().is_dir() {
                 collect(&entry.path(), &path, found);
-            } else if !path.ends_with("_test.go") {
+            } else {
                 found.push(path);
             }
         }
     }
 
     #[test]
-    fn guest_in_go_has_all_files_of_the_sdk() {
-        let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/sdk-go");
-        let mut all = Vec::new();
-        collect(&sdk, "innkeeper", &mut all);
-        all.sort();
-        let mut given: Vec<&str> = SDK_GO.iter().map(|(path, _)| *path).collect();
-        given.sort_unstable();
-        assert_eq!(given, all);
+    fn guest_has_all_files_of_the_sdk_of_its_language() {
+        let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests");
+        for (sdk, folders) in [
+            (SDK_GO, &[("sdk-go", "innkeeper")][..]),
+            (PYTHON_SDK, &[("sdk-py/src/innkeeper", "innkeeper")]),
+            (
+                TYPESCRIPT_SDK,
+                &[("sdk-ts/schema", "innkeeper/schema"), ("sdk-ts/src", "innkeeper/src")],
+            ),
+        ] {
+            let mut all = Vec::new();
+            for (folder, path) in folders {
+                collect(&guests.join(folder), path, &mut all);
+            }
+            all.sort();
+            let mut given: Vec<&str> = sdk.iter().map(|(path, _)| *path).collect();
+            given.sort_unstable();
+            assert_eq!(given, all);
+        }
     }
 }

@@ -9,7 +9,7 @@ use innkeeper_contract::{Kind, KindName};
 use innkeeper_core::ObjectKey;
 use serde_json::Value;
 
-use super::{PrimaryName, RevisionList, StoredRevision, of_user};
+use super::{PrimaryName, RevisionList, StoredRevision, Unreadable, of_user};
 
 /// How many ControllerRevisions the command reads at once, and their most bytes.
 const PAGE_OBJECTS: u32 = 250;
@@ -20,12 +20,18 @@ impl RevisionList {
     ///
     /// # Errors
     /// If the primary has no stored revisions, several primaries have the name, or the API server
-    /// refuses a request.
+    /// refuses a request. A ControllerRevision that cannot be read is no error.
     pub(crate) async fn read(client: &ApiClient, named: PrimaryName<'_>) -> anyhow::Result<Self> {
-        let mut stored = stored_in(client, named.namespace).await?;
+        let (mut stored, unreadable) = stored_in(client, named.namespace).await?;
         stored.retain(|revision| revision.controller.name == named.name);
         stored.sort_by(|a, b| (Reverse(a.number), &a.name).cmp(&(Reverse(b.number), &b.name)));
-        let kind = kind_of(client, named, &stored).await?;
+        let kind = match kind_of(client, named, &stored).await {
+            Err(error) => match unreadable.note(named.namespace) {
+                Some(note) => bail!("{error:#} ({note})"),
+                None => return Err(error),
+            },
+            Ok(kind) => kind,
+        };
         let key = ObjectKey::new(named.namespace, named.name);
         let primary: Value = client.get_as(&kind, &key).await.map_err(of_user)?;
         stored.retain(|revision| is_of(&revision.controller.api_version, kind.group()));
@@ -33,14 +39,18 @@ impl RevisionList {
         let uid = primary["metadata"]["uid"].as_str().unwrap_or_default();
         let (revisions, foreign) =
             stored.into_iter().partition(|revision| revision.controller.uid == uid);
-        Ok(Self { kind, key, primary, revisions, foreign })
+        Ok(Self { kind, key, primary, revisions, foreign, unreadable })
     }
 }
 
-/// The revisions that the host stored in a namespace.
-async fn stored_in(client: &ApiClient, namespace: &str) -> anyhow::Result<Vec<StoredRevision>> {
+/// The revisions that the host stored in a namespace, and what cannot be read there: every user who
+/// may write ControllerRevisions writes into the same list.
+async fn stored_in(
+    client: &ApiClient,
+    namespace: &str,
+) -> anyhow::Result<(Vec<StoredRevision>, Unreadable)> {
     let kind = Kind::namespaced("apps/v1", "ControllerRevision", "controllerrevisions");
-    let mut stored = Vec::new();
+    let (mut stored, mut unreadable) = (Vec::new(), Unreadable::default());
     let mut next = String::new();
     loop {
         let page = client
@@ -48,11 +58,14 @@ async fn stored_in(client: &ApiClient, namespace: &str) -> anyhow::Result<Vec<St
             .await
             .map_err(of_user)?;
         for item in page.items {
-            stored.extend(StoredRevision::read(&serde_json::from_str(item.get())?));
+            match serde_json::from_str(item.get()) {
+                Ok(value) => stored.extend(StoredRevision::read(&value)),
+                Err(error) => unreadable.add(&item, &error),
+            }
         }
         next = page.next;
         if next.is_empty() {
-            return Ok(stored);
+            return Ok((stored, unreadable));
         }
     }
 }

@@ -1,7 +1,10 @@
 //! One stored revision, and the change that returns a primary to it.
 
 use innkeeper_core::field_path::{field, remove, separated, set};
-use innkeeper_core::primary_revision::REVISION_FIELD_PATHS_ANNOTATION;
+use innkeeper_core::names;
+use innkeeper_core::primary_revision::{
+    REVISION_API_VERSION_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION,
+};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -20,6 +23,8 @@ pub(crate) struct StoredRevision {
     pub(crate) created: Option<Timestamp>,
     /// The primary.
     pub(super) controller: Controller,
+    /// The API version in which the fields are; `None` if the host recorded none.
+    api_version: Option<String>,
     /// The paths of the stored fields: `spec`, or below it.
     field_paths: Vec<String>,
     /// The stored fields, at their places in the primary.
@@ -48,23 +53,37 @@ pub(crate) struct Change {
 impl StoredRevision {
     /// Reads a ControllerRevision; `None` for one that the host does not write.
     pub(super) fn read(value: &Value) -> Option<Self> {
-        let paths = value["metadata"]["annotations"][REVISION_FIELD_PATHS_ANNOTATION].as_str()?;
-        let field_paths = separated(paths);
-        if !field_paths.iter().all(|path| is_in_spec(path)) {
+        let annotations = &value["metadata"]["annotations"];
+        let field_paths = separated(annotations[REVISION_FIELD_PATHS_ANNOTATION].as_str()?);
+        let api_version = annotations[REVISION_API_VERSION_ANNOTATION].as_str();
+        if !field_paths.iter().all(|path| is_in_spec(path))
+            || !api_version.is_none_or(names::is_api_version)
+        {
             return None;
         }
         let owners = value["metadata"]["ownerReferences"].as_array()?;
         let controller = owners.iter().find(|owner| owner["controller"] == true)?;
+        let controller = Controller::deserialize(controller).ok()?;
+        if !names::is_api_version(&controller.api_version) {
+            return None;
+        }
         Some(Self {
             name: value["metadata"]["name"].as_str()?.to_owned(),
             number: value["revision"].as_i64()?,
             created: value["metadata"]["creationTimestamp"]
                 .as_str()
                 .and_then(|time| time.parse().ok()),
-            controller: Controller::deserialize(controller).ok()?,
+            controller,
+            api_version: api_version.map(str::to_owned),
             field_paths,
             data: value["data"].clone(),
         })
+    }
+
+    /// The API version in which the fields are, if it is another one than this. A revision without
+    /// a record counts as one of the present version, as for the host.
+    pub(crate) fn other_version(&self, present: &str) -> Option<&str> {
+        self.api_version.as_deref().filter(|version| *version != present)
     }
 
     /// The change that returns a primary to this revision: the stored fields replace the present
@@ -188,6 +207,30 @@ mod tests {
         assert_eq!(after, data["spec"]);
         let (operations, _) = change("spec.a.b.c,spec.a.b.d", &data, &data["spec"]);
         assert_eq!(operations, [] as [Value; 0]);
+    }
+
+    #[test]
+    fn revision_is_of_another_version_only_if_the_host_recorded_one() {
+        let owner = json!({"apiVersion": "example.com/v1", "kind": "Site", "name": "one",
+            "uid": "1", "controller": true});
+        let with = |version: Value| {
+            let annotations = json!({REVISION_FIELD_PATHS_ANNOTATION: "spec",
+                REVISION_API_VERSION_ANNOTATION: version});
+            StoredRevision::read(&json!({"metadata": {"name": "a", "annotations": annotations,
+                "ownerReferences": [owner]}, "revision": 1, "data": {}}))
+        };
+        for (version, other) in [
+            (Value::Null, None),
+            (json!("example.com/v1"), None),
+            (json!("example.com/v1beta1"), Some("example.com/v1beta1")),
+            (json!("v1"), Some("v1")),
+        ] {
+            let revision = with(version).unwrap();
+            assert_eq!(revision.other_version("example.com/v1"), other);
+        }
+        for forged in ["", "a\u{1b}[31m", "example.com/v1/x", &"a".repeat(1 << 16)] {
+            assert_eq!(with(json!(forged)), None);
+        }
     }
 
     #[test]

@@ -1,8 +1,15 @@
 //! A simulated API server with a primary, `Site default/web`, and revisions as the host stores
 //! them.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
 use innkeeper_cluster::{ApiClient, Cluster, Env, SecretKey, Settings};
-use innkeeper_core::primary_revision::REVISION_FIELD_PATHS_ANNOTATION;
+use innkeeper_core::primary_revision::{
+    REVISION_API_VERSION_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION,
+};
 use innkeeper_lab::{Api, Content};
 use innkeeper_simulator::{Controllers, Simulator};
 use serde_json::{Value, json};
@@ -41,6 +48,17 @@ impl Server {
         let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
         let (settings, key) = (Settings::default(), SecretKey::new(&[]));
         Cluster::over(self.simulator.clone(), env, settings, key).host()
+    }
+
+    /// The same, of a server that also stores these ControllerRevisions, as JSON texts.
+    pub(crate) fn client_with(&self, foreign: &[&str]) -> ApiClient {
+        let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
+        let (settings, key) = (Settings::default(), SecretKey::new(&[]));
+        let server = WithForeign {
+            simulator: self.simulator.clone(),
+            foreign: foreign.iter().flat_map(|text| [*text, ","]).collect(),
+        };
+        Cluster::over(server, env, settings, key).host()
     }
 
     fn api(&self) -> Api {
@@ -82,6 +100,15 @@ impl Server {
         self.store_as(&name, ("example.com/v1", &self.uid), number, field_paths, data).await;
     }
 
+    /// Stores a revision of the primary with fields of an API version, as the host records it.
+    pub(crate) async fn store_in_version(&self, api_version: &str, number: i64, spec: &Value) {
+        self.store(number, "spec", &json!({ "spec": spec })).await;
+        let path = format!("/apis/apps/v1/namespaces/default/controllerrevisions/web-{number}");
+        let change =
+            json!({"metadata": {"annotations": {REVISION_API_VERSION_ANNOTATION: api_version}}});
+        self.api().send("PATCH", &path, Content::MergePatch, &change).await.unwrap();
+    }
+
     /// Stores a revision under a name, of the controller with this API version and uid.
     pub(crate) async fn store_as(
         &self,
@@ -108,6 +135,41 @@ impl Server {
             "metadata": {"name": "other", "ownerReferences": [owner]},
             "revision": number, "data": {"spec": {}}}))
             .await;
+    }
+}
+
+/// A simulator whose lists of ControllerRevisions begin with objects that it does not accept.
+struct WithForeign {
+    simulator: Simulator,
+    /// The objects, each with a comma behind it.
+    foreign: String,
+}
+
+impl<B> tower::Service<http::Request<B>> for WithForeign
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<tower::BoxError>,
+{
+    type Response = http::Response<Full<Bytes>>;
+    type Error = tower::BoxError;
+    type Future =
+        Pin<Box<dyn Future<Output = Result<http::Response<Full<Bytes>>, tower::BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), tower::BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let is_list = request.uri().path().ends_with("/controllerrevisions");
+        let foreign = if is_list { self.foreign.clone() } else { String::new() };
+        let answer = self.simulator.call(request);
+        Box::pin(async move {
+            let (head, body) = answer.await?.into_parts();
+            let text = String::from_utf8(body.collect().await?.to_bytes().to_vec())?;
+            let text = text.replacen("\"items\":[", &format!("\"items\":[{foreign}"), 1);
+            Ok(http::Response::from_parts(head, Full::new(Bytes::from(text))))
+        })
     }
 }
 

@@ -11,7 +11,7 @@ fn manifest() -> Manifest {
     Manifest {
         name: "podroute".into(),
         version: "0.1.0".into(),
-        primary: Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes"),
+        primary: Some(Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes")),
         owned: vec![
             owned(Kind::namespaced("v1", "Service", "services"), false),
             owned(Kind::namespaced("route.openshift.io/v1", "Route", "routes"), true),
@@ -27,6 +27,7 @@ fn manifest() -> Manifest {
         parameters_schema: None,
         kind_parameters: Vec::new(),
         selector: None,
+        policy: None,
     }
 }
 
@@ -200,15 +201,29 @@ fn guest_with_cluster_scoped_kinds_is_refused_when_roles_are_to_suffice() {
     let mut manifest = manifest();
     manifest.reads.clear();
     assert!(check_namespaced(&manifest).is_ok());
-    manifest.primary = Kind::cluster("quay.io/v1alpha1", "Podroute", "podroutes");
+    manifest.primary = Some(Kind::cluster("quay.io/v1alpha1", "Podroute", "podroutes"));
     let error = check_namespaced(&manifest).unwrap_err().to_string();
     assert!(error.contains("quay.io/v1alpha1 Podroute"), "{error}");
 }
 
 #[test]
+fn guest_without_a_primary_only_gets_the_rights_to_read() {
+    let mut manifest = Manifest { primary: None, owned: Vec::new(), ..manifest() };
+    manifest.crds.clear();
+    manifest.finalizer = None;
+    let documents = read(&printed(&manifest, &[]));
+    let kinds: Vec<_> = documents.iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"]);
+    let rules = documents[1]["rules"].as_array().unwrap();
+    let resources: Vec<_> = rules.iter().map(|rule| &rule["resources"][0]).collect();
+    assert_eq!(resources, ["nodes", "services"]);
+    assert!(rules.iter().all(|rule| rule["verbs"] == json!(READ)), "{rules:?}");
+}
+
+#[test]
 fn events_about_cluster_scoped_primaries_lie_in_default() {
     let mut manifest = manifest();
-    manifest.primary = Kind::cluster("quay.io/v1alpha1", "Podroute", "podroutes");
+    manifest.primary = Some(Kind::cluster("quay.io/v1alpha1", "Podroute", "podroutes"));
     let documents = read(&printed(&manifest, &[]));
     let role = documents.iter().find(|document| document["kind"] == "Role").unwrap();
     assert_eq!(role["metadata"]["namespace"], "default");
@@ -222,9 +237,9 @@ type Field = fn(&mut Manifest) -> &mut String;
 const FIELDS: [Field; 12] = [
     |manifest| &mut manifest.name,
     |manifest| &mut manifest.version,
-    |manifest| &mut manifest.primary.api_version,
-    |manifest| &mut manifest.primary.kind,
-    |manifest| &mut manifest.primary.plural,
+    |manifest| &mut manifest.primary.as_mut().unwrap().api_version,
+    |manifest| &mut manifest.primary.as_mut().unwrap().kind,
+    |manifest| &mut manifest.primary.as_mut().unwrap().plural,
     |manifest| &mut manifest.owned[0].kind.api_version,
     |manifest| &mut manifest.owned[0].kind.kind,
     |manifest| &mut manifest.owned[0].kind.plural,
@@ -371,4 +386,72 @@ fn role_binding_comes_with_the_verb_that_it_takes_in_addition_to_its_own() {
     // The rules themselves grant neither.
     let rules = text.lines().filter(|line| line.contains("verbs:")).collect::<String>();
     assert!(!rules.contains("bind") && !rules.contains("escalate"), "{rules}");
+}
+
+/// The rules of a guest with only this policy, as text.
+fn printed_for_policy(kind: &str, rules: &Value, reads: &Value) -> String {
+    let manifest = json!({"name": "p", "policy": {"kind": kind, "rules": rules}, "reads": reads});
+    printed(&serde_json::from_value(manifest).unwrap(), &[])
+}
+
+/// The rules of the ClusterRole that are printed.
+fn rules_for_policy(kind: &str, rules: &Value, reads: &Value) -> Value {
+    read(&printed_for_policy(kind, rules, reads))[1]["rules"].clone()
+}
+
+#[test]
+fn policy_may_list_what_it_reviews_and_patch_what_it_changes() {
+    let rules = json!([
+        {"groups": ["apps"], "resources": ["deployments", "deployments/scale"],
+            "operations": ["CREATE", "UPDATE"]},
+        {"groups": [""], "resources": ["configmaps"], "operations": ["CREATE"]},
+    ]);
+    let reads = json!([{"apiVersion": "v1", "kind": "ConfigMap", "plural": "configmaps"}]);
+    let config_maps =
+        json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]});
+    let deployments =
+        |verbs: Value| json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": verbs});
+    assert_eq!(
+        rules_for_policy("Validate", &rules, &reads),
+        json!([config_maps, deployments(json!(["list", "watch"]))])
+    );
+    assert_eq!(
+        rules_for_policy("Mutate", &rules, &reads),
+        json!([
+            config_maps,
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]},
+            deployments(json!(["list", "watch", "patch"])),
+            {"apiGroups": ["apps"], "resources": ["deployments/scale"], "verbs": ["patch"]},
+        ])
+    );
+}
+
+#[test]
+fn policy_of_all_resources_gets_no_wildcard_but_a_comment() {
+    let rules = json!([
+        {"groups": ["*"], "resources": ["*"], "operations": ["CREATE"]},
+        {"groups": ["batch"], "resources": ["jobs", "jobs/*"], "operations": ["CREATE"]},
+    ]);
+    let text = printed_for_policy("Mutate", &rules, &json!([]));
+    assert!(text.contains("The policy names resources by `*`; nothing is printed"), "{text}");
+    let jobs = json!([{"apiGroups": ["batch"], "resources": ["jobs"],
+        "verbs": ["list", "watch", "patch"]}]);
+    assert_eq!(read(&text)[1]["rules"], jobs);
+}
+
+#[test]
+fn policy_of_cluster_scoped_resources_needs_a_cluster_role() {
+    let rules = json!([{"groups": [""], "resources": ["namespaces", "services"],
+        "operations": ["CREATE"]}]);
+    let manifest = json!({"name": "p", "policy": {"kind": "Validate", "rules": rules}});
+    let manifest: Manifest = serde_json::from_value(manifest).unwrap();
+    let error = check_namespaced(&manifest).unwrap_err().to_string();
+    assert!(error.contains("no Role can grant: namespaces;"), "{error}");
+    let objects = read(&printed(&manifest, &["web"]));
+    let resources = |kind: &str| {
+        let role = objects.iter().find(|object| object["kind"] == kind).unwrap();
+        role["rules"][0]["resources"].clone()
+    };
+    assert_eq!(resources("Role"), json!(["services"]));
+    assert_eq!(resources("ClusterRole"), json!(["namespaces"]));
 }

@@ -4,7 +4,7 @@
 use anyhow::{anyhow, bail};
 use hyper::body::Bytes;
 use hyper::http::{Request, header};
-use innkeeper_contract::Manifest;
+use innkeeper_contract::{Kind, Manifest};
 use innkeeper_simulator::Simulator;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -36,19 +36,19 @@ struct Response {
 }
 
 impl Admission {
-    /// Creates the primary on a server with the guest's definition, and replaces its fields by the
-    /// stored ones. Prints what the server warns of. `None` if the guest installs no definition of
-    /// its primary.
+    /// Creates the primary, an object of `kind`, on a server with the guest's definition, and
+    /// replaces its fields by the stored ones. Prints what the server warns of. `None` if the guest
+    /// installs no definition of its primary.
     ///
     /// # Errors
     /// If the server refuses the definition, or the primary. The primary of a cluster, which has a
     /// uid, may be older than a rule: its refusal is a warning.
     pub(super) fn of(
         manifest: &Manifest,
+        kind: &Kind,
         primary: &mut InputObject,
         now: Timestamp,
     ) -> anyhow::Result<Option<Self>> {
-        let kind = &manifest.primary;
         let is_primary = |definition: &&Value| {
             definition["spec"]["group"] == kind.group()
                 && definition["spec"]["names"]["kind"] == *kind.kind

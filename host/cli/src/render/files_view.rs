@@ -1,102 +1,72 @@
 //! The objects of files as the cluster that a guest sees.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
-use innkeeper_contract::{Kind, Manifest, Readiness, Unapplied, ValueSourceKind};
-use innkeeper_core::object::{Entry, Operation, holds_secrets};
-use innkeeper_core::observed::{self, Observed};
+use anyhow::Context as _;
+use innkeeper_contract::{Kind, Manifest, Unapplied};
+use innkeeper_core::object::{Entry, Operation};
+use innkeeper_core::observed::Observed;
 use innkeeper_core::ownership::Primary;
 use innkeeper_core::plan::Lookup;
 use innkeeper_core::value_source::ValueSourceGrant;
-use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, foreign};
+use innkeeper_core::{Object, ObjectRef, foreign};
 use innkeeper_operator::evaluate::{ClusterView, OwnedObjects};
 use innkeeper_sandbox::{CallError, Host, Level, ReadError, ResourceKind};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::file_objects::FileObjects;
 use crate::objects::InputObject;
 use crate::out;
 
-/// A cluster that has the objects of some files.
+/// A cluster that has the objects of some files, and the primary among them.
 pub(super) struct FilesView {
-    kinds: Vec<Kind>,
-    unserved: Vec<Kind>,
+    objects: FileObjects,
     primary: Arc<Object>,
     /// Whether the file of the primary has no uid.
     is_without_uid: bool,
     parameters: String,
-    objects: BTreeMap<(Kind, ObjectKey), (Arc<Object>, Readiness)>,
-    /// The Secrets whose values the guest does not see.
-    hidden: BTreeSet<ObjectKey>,
-    now: Timestamp,
 }
 
 impl FilesView {
-    /// The view of one primary, by its place among the objects.
+    /// The view of one primary, by its kind and its place among the objects.
     ///
     /// # Errors
     /// If an object is no Kubernetes object or is given twice, or if the guest does not declare an
     /// unserved kind.
     pub(super) fn new(
         manifest: &Manifest,
-        primary: usize,
+        (primary_kind, primary): (&Kind, usize),
         given: &[InputObject],
         unserved: &[String],
         parameters: &Value,
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let owned = manifest.owned.iter().map(|owned| &owned.kind);
-        let mut kinds: Vec<Kind> =
-            [&manifest.primary].into_iter().chain(owned).chain(&manifest.reads).cloned().collect();
-        kinds.sort();
-        kinds.dedup();
-        let unserved = unserved.iter().map(|name| {
-            kinds
-                .iter()
-                .find(|kind| format!("{}/{}", kind.api_version, kind.kind) == *name)
-                .cloned()
-                .with_context(|| format!("--unserved {name}: the guest declares no such kind"))
-        });
-        let unserved = unserved.collect::<anyhow::Result<Vec<_>>>()?;
-        let mut objects = BTreeMap::new();
-        for given in given {
-            let Some(kind) = kinds.iter().find(|kind| given.is(kind)) else {
-                out::eprint(&format!(
-                    "innkeeper: {}: the guest declares no {} {}, so it cannot see it",
-                    given.place,
-                    given.text("/apiVersion"),
-                    given.text("/kind"),
-                ));
-                continue;
-            };
-            let (mut object, readiness) = given.decode(kind)?;
-            if object.uid.is_empty() {
-                // Objects differ by uid. The guest sees the file's text, without it.
-                object.uid = format!("{kind} {}", object.key).into();
-            }
-            let key = (kind.clone(), object.key.clone());
-            if objects.insert(key, (Arc::new(object), readiness)).is_some() {
-                bail!("{}: {} {} is given twice", given.place, kind, given.text("/metadata/name"));
-            }
+        let kinds = [primary_kind].into_iter().chain(owned).chain(&manifest.reads);
+        let objects = FileObjects::new(kinds, given, unserved, now)?;
+        for given in given.iter().filter(|given| !objects.declares(given)) {
+            out::eprint(&format!(
+                "innkeeper: {}: the guest declares no {} {}, so it cannot see it",
+                given.place,
+                given.text("/apiVersion"),
+                given.text("/kind"),
+            ));
         }
-        let (primary, _) = given[primary].decode(&manifest.primary)?;
+        let (primary, _) = given[primary].decode(primary_kind)?;
         let is_without_uid = primary.uid.is_empty();
         let primary = objects
-            .get(&(manifest.primary.clone(), primary.key.clone()))
+            .all()
+            .get(&(primary_kind.clone(), primary.key.clone()))
             .map(|(primary, _)| primary.clone())
             .context("the primary is among the objects")?;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
-        let hidden = BTreeSet::new();
-        Ok(Self { kinds, unserved, primary, is_without_uid, parameters, objects, hidden, now })
+        Ok(Self { objects, primary, is_without_uid, parameters })
     }
 
     /// The view of a guest that sees no values of the Secrets among these sources.
     pub(super) fn hiding(mut self, sources: &[ValueSourceGrant]) -> Self {
-        let secrets = sources.iter().filter(|source| source.kind == ValueSourceKind::Secret);
-        self.hidden = secrets.map(|source| source.key.clone()).collect();
+        self.objects = self.objects.hiding(sources);
         self
     }
 
@@ -120,7 +90,7 @@ impl FilesView {
         let by_uid = |object: &Object| {
             object.controller().is_some_and(|controller| *controller.uid == *primary.uid)
         };
-        for (object, _) in self.objects.values_mut() {
+        for (object, _) in self.objects.all_mut().values_mut() {
             let is_named = by_name(object);
             if !is_named && !by_uid(object) && !owner.has_retained_label(object) {
                 continue;
@@ -140,31 +110,12 @@ impl FilesView {
             }
         }
     }
-
-    /// An object as the guest sees it.
-    fn shown<'o>(&self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
-        if holds_secrets(kind) && self.hidden.contains(&object.key) {
-            Cow::Owned(object.as_value_source())
-        } else {
-            Cow::Borrowed(object)
-        }
-    }
-
-    fn kind(&self, kind: &ResourceKind) -> Result<&Kind, ReadError> {
-        let found = |declared: &&Kind| {
-            declared.api_version == kind.api_version && declared.kind == kind.kind
-        };
-        if self.unserved.iter().any(|unserved| found(&unserved)) {
-            return Err(ReadError::NotServed);
-        }
-        self.kinds.iter().find(found).ok_or(ReadError::Undeclared)
-    }
 }
 
 impl ClusterView for FilesView {
     fn owned(&mut self) -> OwnedObjects {
         let uid = &*self.primary.uid;
-        let owned = self.objects.iter().filter(|(_, (object, _))| object.is_made_for(uid));
+        let owned = self.objects.all().iter().filter(|(_, (object, _))| object.is_made_for(uid));
         owned
             .map(|((kind, key), (object, _))| {
                 (ObjectRef::new(Arc::new(kind.clone()), key.clone()), object.clone())
@@ -183,8 +134,8 @@ impl ClusterView for FilesView {
             .iter()
             .filter_map(|(object_ref, object)| {
                 let key = ((*object_ref.kind).clone(), object_ref.key.clone());
-                let (_, readiness) = self.objects.get(&key)?;
-                Some((self.shown(&object_ref.kind, object), readiness.clone()))
+                let (_, readiness) = self.objects.all().get(&key)?;
+                Some((self.objects.shown(&object_ref.kind, object), readiness.clone()))
             })
             .collect();
         let owned: Vec<_> =
@@ -193,7 +144,7 @@ impl ClusterView for FilesView {
             object: primary,
             owned: &owned,
             unapplied,
-            unserved: &self.unserved,
+            unserved: self.objects.unserved(),
             parameters: &self.parameters,
             deleting: primary.is_terminating(),
         };
@@ -201,10 +152,10 @@ impl ClusterView for FilesView {
     }
 
     fn lookup(&mut self, object_ref: &ObjectRef) -> Lookup {
-        if self.unserved.contains(&object_ref.kind) {
+        if self.objects.unserved().contains(&object_ref.kind) {
             return Lookup::NotServed;
         }
-        match self.objects.get(&((*object_ref.kind).clone(), object_ref.key.clone())) {
+        match self.objects.all().get(&((*object_ref.kind).clone(), object_ref.key.clone())) {
             Some((object, _)) => Lookup::Found(object.clone()),
             None => Lookup::Absent,
         }
@@ -226,12 +177,9 @@ impl Host for FilesView {
         kind: &ResourceKind,
         namespace: &str,
         name: &str,
-        _: usize,
+        bytes_max: usize,
     ) -> Result<String, ReadError> {
-        let kind = self.kind(kind)?.clone();
-        let key = (kind, ObjectKey::new(namespace, name));
-        let (object, readiness) = self.objects.get(&key).ok_or(ReadError::NotFound)?;
-        Ok(observed::object_document(&self.shown(&key.0, object), readiness))
+        self.objects.get(kind, namespace, name, bytes_max)
     }
 
     fn list(
@@ -239,38 +187,16 @@ impl Host for FilesView {
         kind: &ResourceKind,
         namespace: &str,
         label_selector: &str,
-        _: usize,
+        bytes_max: usize,
     ) -> Result<String, ReadError> {
-        let kind = self.kind(kind)?;
-        let selector: Selector =
-            label_selector.parse().map_err(|error| ReadError::Invalid(format!("{error}")))?;
-        let objects: Vec<_> = self
-            .objects
-            .iter()
-            .filter(|((of, key), (object, _))| {
-                of == kind
-                    && (namespace.is_empty() || key.namespace() == namespace)
-                    && selector.matches(&object.labels)
-            })
-            .map(|((of, _), (object, readiness))| (self.shown(of, object), readiness.clone()))
-            .collect();
-        let objects: Vec<_> =
-            objects.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
-        Ok(observed::list_document(&objects))
+        self.objects.list(kind, namespace, label_selector, bytes_max)
     }
 
     fn now_ms(&mut self) -> u64 {
-        u64::try_from(self.now.as_millisecond()).unwrap_or(0)
+        self.objects.now_ms()
     }
 
     fn log(&mut self, level: Level, message: &str) {
-        let level = match level {
-            Level::Debug => "debug",
-            Level::Info => "info",
-            Level::Warn => "warn",
-            Level::Error => "error",
-        };
-        let line = format_args!("guest: {level}: {message}");
-        out::eprint(&foreign::one_line(line, foreign::LINE_BYTES_MAX));
+        self.objects.log(level, message);
     }
 }

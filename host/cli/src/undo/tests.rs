@@ -25,10 +25,24 @@ async fn plan(server: &Server, number: Option<i64>) -> Result<Undo, String> {
 
 /// What the command prints for these arguments.
 async fn printed(server: &Server, more: &[&str]) -> String {
+    printed_to(&server.client(), more).await
+}
+
+async fn printed_to(client: &ApiClient, more: &[&str]) -> String {
     let words = [&["undo", "site", "web"], more].concat();
     let matches = Arguments::augment_args(clap::Command::new("undo")).get_matches_from(words);
     let arguments = Arguments::from_arg_matches(&matches).unwrap();
-    answer(&server.client(), WEB, &arguments).await.unwrap().text().to_owned()
+    answer(client, WEB, &arguments).await.unwrap().text().to_owned()
+}
+
+#[tokio::test]
+async fn primary_returns_to_a_revision_next_to_one_that_cannot_be_read() {
+    let server = server().await;
+    let client = server.client_with(&[r#"{"metadata": {"name": "evil"}, "data": 1e999}"#]);
+    let text = printed_to(&client, &["--to-revision", "1"]).await;
+    assert!(text.contains("left out: ControllerRevision evil in namespace default"), "{text}");
+    assert!(text.contains("Site default/web returned to revision 1 (web-1)"), "{text}");
+    assert_eq!(server.primary().await["spec"]["template"], json!({"image": "old"}));
 }
 
 async fn send(server: &Server, undo: &Undo, dry_run: DryRun) -> Result<String, String> {
@@ -171,6 +185,22 @@ async fn revision_of_another_primary_is_refused() {
     assert!(error.contains("revision 7 (web-f) is of another object"), "{error}");
     let undo = plan(&server, None).await.unwrap();
     assert_eq!(undo.revision.number, 2);
+}
+
+#[tokio::test]
+async fn revision_of_another_api_version_is_refused() {
+    let server = Server::start(&json!({"size": 2})).await;
+    server.store_in_version("example.com/v1beta1", 2, &json!({"size": 1})).await;
+    let before = server.primary().await;
+    expect!["undo does not write revision 2 (web-2): it has fields of example.com/v1beta1, and the primary is of example.com/v1, where the same fields may mean something else; look at it with `kubectl get controllerrevision web-2 -n default -o yaml`, and edit the primary"]
+        .assert_eq(&plan(&server, Some(2)).await.unwrap_err());
+    expect!["Site default/web has no stored revision of example.com/v1 that differs from its present state"]
+        .assert_eq(&plan(&server, None).await.unwrap_err());
+
+    // Without a number undo goes on to the next one that it can write.
+    server.store_in_version("example.com/v1", 1, &json!({"size": 3})).await;
+    assert_eq!(plan(&server, None).await.unwrap().revision.number, 1);
+    assert_eq!(server.primary().await, before);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "helpers of tests")]
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -29,29 +30,43 @@ pub(crate) fn shell(folder: &Path, line: &str) -> String {
     stdout
 }
 
-/// Runs a line of a document in a shell that knows `innkeeper`, and returns its output and errors.
-/// Builds in the target folder of the repository's own guests, which has the common dependencies
-/// already.
+/// Runs a line of a document, and returns its output and errors.
 pub(crate) fn shell_output(folder: &Path, line: &str) -> (String, String) {
+    let output = shell_command(folder, line).output().unwrap();
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{line}\n{}{stderr}", text(&output.stdout));
+    (text(&output.stdout), stderr)
+}
+
+/// The call of a line of a document in a shell that knows `innkeeper`. Builds in the target folder
+/// of the repository's own guests, which has the common dependencies already.
+pub(crate) fn shell_command(folder: &Path, line: &str) -> Command {
     let guests = root().join("guests");
-    let target = if line.starts_with("innkeeper build") {
+    let builds = ["innkeeper build", "exec innkeeper dev"].iter().any(|one| line.starts_with(one));
+    let target = if builds {
         Toolchain::find(&guests).unwrap().shared_target_dir(&guests).unwrap()
     } else {
         guests.join("target")
     };
     let programs = Path::new(env!("CARGO_BIN_EXE_innkeeper")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
-    let output = Command::new("sh")
+    let mut command = Command::new("sh");
+    command
         .args(["-ec", line])
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", programs.display()))
         .env_remove("INNKEEPER_SDK")
         .env("INNKEEPER_CACHE_DIR", CODE_CACHE)
         .env("CARGO_TARGET_DIR", target)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let stderr = text(&output.stderr);
-    assert!(output.status.success(), "{line}\n{}{stderr}", text(&output.stdout));
-    (text(&output.stdout), stderr)
+        .stdin(Stdio::null());
+    command
+}
+
+/// The folder with the tools of a language, which `cargo xtask guests` has installed.
+pub(crate) fn tools(program: &str) -> PathBuf {
+    let all = innkeeper_toolchain::cache_folder().unwrap().join("languages");
+    let folders = fs::read_dir(&all).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut complete = folders.filter(|one| one.join("complete").is_file());
+    let found = complete.find(|one| one.join(program).exists());
+    found.ok_or(format!("no {program} in {}; run `cargo xtask guests`", all.display())).unwrap()
 }

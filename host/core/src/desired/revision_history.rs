@@ -44,7 +44,9 @@ pub fn is_controller_revision(kind: &Kind) -> bool {
 
 /// Why primaries of the guest can have no history, if so.
 fn problem_of_manifest(manifest: &Manifest) -> Option<&'static str> {
-    let primary = &manifest.primary;
+    let Some(primary) = &manifest.primary else {
+        return Some("the guest has no primary");
+    };
     if !primary.is_namespaced() {
         return Some(
             "a cluster-scoped primary has none, since a ControllerRevision has a namespace",
@@ -184,6 +186,12 @@ mod tests {
             (
                 manifest(|manifest| manifest["owned"][0]["merges"] = true.into()),
                 "does not own apps/v1 ControllerRevision",
+            ),
+            (
+                manifest(|manifest| {
+                    manifest.as_object_mut().unwrap().remove("primary");
+                }),
+                "the guest has no primary",
             ),
             (
                 manifest(|manifest| manifest["primary"]["scope"] = "Cluster".into()),

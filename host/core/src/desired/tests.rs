@@ -26,7 +26,7 @@ fn manifest() -> Manifest {
 }
 
 fn primary() -> Primary {
-    let kind = Arc::new(manifest().primary);
+    let kind = Arc::new(manifest().primary.unwrap());
     Primary::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1")
 }
 
@@ -296,12 +296,11 @@ fn object_in_two_versions_of_its_kind_is_allowed_if_one_is_optional() {
 #[test]
 fn object_in_another_namespace_is_refused_when_the_manifest_declares_a_false_scope() {
     let mut manifest = manifest();
-    manifest.primary.scope = innkeeper_contract::Scope::Cluster;
-    let misdeclared = Primary::new(
-        "podroute",
-        ObjectRef::new(Arc::new(manifest.primary.clone()), ObjectKey::new("web", "first")),
-        "u1",
-    );
+    let kind = manifest.primary.as_mut().unwrap();
+    kind.scope = innkeeper_contract::Scope::Cluster;
+    let kind = Arc::new(kind.clone());
+    let misdeclared =
+        Primary::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1");
     for object in [
         json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}),
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
@@ -357,7 +356,7 @@ fn examples_of_the_reference_are_accepted() {
         to_namespaces: TargetNamespaces::All,
     };
     let grants = Grants { value_sources: &[grant], ..Grants::default() };
-    let kind = Arc::new(manifest.primary.clone());
+    let kind = Arc::new(manifest.primary.clone().unwrap());
     let primary = ObjectRef::new(kind, ObjectKey::new("shop", "front"));
     let primary = Primary::new("website", primary, "u1");
     let desired = DesiredState::read(&desired, &manifest, &primary, grants).unwrap();

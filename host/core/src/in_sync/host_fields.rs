@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
+use super::owner_version::group_of;
 use crate::Object;
 use crate::well_known::APPLIED_ANNOTATION;
 
 /// Members of `metadata` that the server changes with each write.
 const VERSIONS: [&str; 2] = ["generation", "resourceVersion"];
 
-/// Whether an apply with this answer changes nothing of the live object but its version and the
-/// annotation with the digest.
+/// Whether an apply with this answer changes nothing of the live object but its version, the
+/// annotation with the digest, and the versions in which it names its owners.
 ///
 /// A digest may differ although no value does: the object was applied by another version of the
 /// host, or somebody removed the annotation.
@@ -31,6 +32,12 @@ fn without_host_fields(object: &Object) -> Option<Value> {
             metadata.remove("annotations");
         }
     }
+    let owners = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut);
+    for owner in owners.into_iter().flatten() {
+        if let Some(version) = owner.get_mut("apiVersion") {
+            *version = group_of(version.as_str()?).into();
+        }
+    }
     Some(value)
 }
 
@@ -49,21 +56,28 @@ mod tests {
     #[test]
     fn objects_that_differ_in_versions_and_digest_are_the_same() {
         let live = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "generation": 1,
+            "ownerReferences": [{"apiVersion": "example.com/v1", "kind": "A", "name": "a", "uid": "o"}],
             "managedFields": [{"manager": "x", "operation": "Update"}]}, "data": {"a": "1"}});
         let mut answer = live.clone();
         answer["metadata"]["resourceVersion"] = "2".into();
         answer["metadata"]["generation"] = 2.into();
         answer["metadata"]["managedFields"] = json!([]);
         answer["metadata"]["annotations"][APPLIED_ANNOTATION] = "digest".into();
+        answer["metadata"]["ownerReferences"][0]["apiVersion"] = "example.com/v2".into();
         assert!(same_but_for_host_fields(&object(&live), &object(&answer)));
     }
 
     #[test]
     fn objects_that_differ_in_anything_else_are_not_the_same() {
-        let live = json!({"metadata": {"name": "a", "uid": "u", "annotations": {"b": "c"}}, "data": {"a": "1"}});
+        let live = json!({"metadata": {"name": "a", "uid": "u", "annotations": {"b": "c"},
+            "ownerReferences": [{"apiVersion": "example.com/v1", "kind": "A", "name": "a", "uid": "o"}]},
+            "data": {"a": "1"}});
         for (pointer, value) in [
             ("/data/a", json!("2")),
             ("/metadata/uid", json!("v")),
+            ("/metadata/ownerReferences/0/apiVersion", json!("example.org/v1")),
+            ("/metadata/ownerReferences/0/uid", json!("p")),
+            ("/metadata/ownerReferences", json!([])),
             ("/metadata/annotations/b", json!("d")),
             ("/metadata/annotations", json!({"b": "c", "innkeeper.dev/allow-deletion": "true"})),
             ("/data", json!({"a": "1", "b": "1"})),

@@ -11,7 +11,8 @@ use crate::{Manager, Object};
 pub struct LastApplied {
     /// The digest of the desired object.
     desired: [u8; DIGEST_BYTES],
-    /// The digest of the manager's entry as the server returned it, and of the object's uid.
+    /// The digest of the manager's entry as the server returned it, of the object's uid, and of
+    /// whether the object has the digest of the desired one.
     entry: [u8; DIGEST_BYTES],
 }
 
@@ -28,7 +29,8 @@ impl LastApplied {
         let desired = decode_digest(digest)?;
         let mut hash = Sha256::new();
         hash.update(response.uid.as_bytes());
-        hash.update([0]);
+        // A late apply of an earlier state, under the same name, leaves the entry as it is.
+        hash.update([0, u8::from(response.text.contains(digest))]);
         hash.update(fields);
         let mut entry = [0; DIGEST_BYTES];
         entry.copy_from_slice(&hash.finalize()[..DIGEST_BYTES]);

@@ -5,21 +5,14 @@
 //! its own where the host copied a value before, and compare the digests.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use super::Object;
+use super::hidden_digests::{values_replaced, without_digests};
 use super::raw_json::{Members, join};
-use super::type_meta::TypeMeta;
 use crate::well_known::{APPLIED_ANNOTATION, COPIED_KEYS_ANNOTATION};
-
-/// What a guest sees in place of the digest of a copied value.
-const COPIED: &str = "copied";
 
 /// What a guest sees in place of the digest of a value of a granted value source.
 const VALUE_SOURCE: &str = "value source";
-
-/// The members of a Secret that hold values.
-const VALUES: [&str; 2] = ["data", "stringData"];
 
 impl Object {
     /// The text as a guest may see it: that of a Secret is without the applied digests, since these
@@ -30,7 +23,8 @@ impl Object {
         let is_affected = may_be_secret && self.text.contains(APPLIED_ANNOTATION)
             || self.text.contains(COPIED_KEYS_ANNOTATION);
         // A text that cannot be read was not decoded by the host either.
-        let shown = is_affected.then(|| self.shown().ok().flatten()).flatten();
+        let shown =
+            is_affected.then(|| without_digests(&self.text, false).ok().flatten()).flatten();
         shown.map_or(Cow::Borrowed(&*self.text), Cow::Owned)
     }
 
@@ -52,54 +46,6 @@ impl Object {
     pub fn has_copied_values(&self) -> bool {
         self.annotation(COPIED_KEYS_ANNOTATION).is_some()
     }
-
-    /// The text without the applied digests and those of copied values; `None` if the object is no
-    /// Secret or has no annotations.
-    fn shown(&self) -> Result<Option<String>, serde_json::Error> {
-        let members: Members<'_> = serde_json::from_str(&self.text)?;
-        if !TypeMeta::of(&members).is_ok_and(|type_meta| type_meta.is_secret()) {
-            return Ok(None);
-        }
-        let Some(metadata) = members.get("metadata") else { return Ok(None) };
-        let metadata_members: Members<'_> = serde_json::from_str(metadata.get())?;
-        let Some(annotations) = metadata_members.get("annotations") else { return Ok(None) };
-        let mut annotations: BTreeMap<String, String> = serde_json::from_str(annotations.get())?;
-        annotations.retain(|name, _| !name.starts_with(APPLIED_ANNOTATION));
-        let mut replaced = match annotations.get(COPIED_KEYS_ANNOTATION) {
-            None => BTreeMap::new(),
-            Some(keys) => {
-                // A list that somebody has made unreadable hides every value.
-                let keys: Option<BTreeSet<String>> = serde_json::from_str(keys).ok();
-                let is_copied = |key: &str| keys.as_ref().is_none_or(|keys| keys.contains(key));
-                values_replaced(&members, COPIED, is_copied)?
-            }
-        };
-        let annotations = BTreeMap::from([("annotations", serde_json::to_string(&annotations)?)]);
-        let metadata = join(&metadata_members, &annotations, metadata.get().len());
-        replaced.insert("metadata", metadata);
-        Ok(Some(join(&members, &replaced, self.text.len())))
-    }
-}
-
-/// The members of a Secret that hold values, with `shown` in place of some of them.
-fn values_replaced(
-    members: &Members<'_>,
-    shown: &str,
-    is_replaced: impl Fn(&str) -> bool,
-) -> Result<BTreeMap<&'static str, String>, serde_json::Error> {
-    let mut replaced = BTreeMap::new();
-    for member in VALUES {
-        let Some(values) = members.get(member) else { continue };
-        let values: Option<BTreeMap<String, String>> = serde_json::from_str(values.get())?;
-        let mut values = values.unwrap_or_default();
-        for (key, value) in &mut values {
-            if is_replaced(key) {
-                shown.clone_into(value);
-            }
-        }
-        replaced.insert(member, serde_json::to_string(&values)?);
-    }
-    Ok(replaced)
 }
 
 #[cfg(test)]

@@ -9,13 +9,10 @@ use serde::Deserialize;
 
 use super::error::DecodeError;
 use super::raw_json::{Members, join, quoted};
-use super::secret::{self, SecretDigest, holds_secrets};
+use super::secret::{SecretDigest, holds_secrets};
 use super::type_meta::TypeMeta;
-use super::{Object, OwnerReference, managed_fields};
+use super::{Object, OwnerReference, managed_fields, shown_text};
 use crate::{Labels, ObjectKey};
-
-/// The annotation that decoding drops from every object.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The members of `metadata` that an object keeps in its head.
 #[derive(Deserialize)]
@@ -67,15 +64,9 @@ impl Object {
             Some(fields) => managed_fields::read(fields)?,
             None => Default::default(),
         };
-        let mut replaced: BTreeMap<&str, String> = BTreeMap::new();
-        if let Some(annotations) = metadata_members.get("annotations")
-            && annotations.get().contains(LAST_APPLIED)
-        {
-            let mut map: BTreeMap<String, String> = serde_json::from_str(annotations.get())?;
-            map.remove(LAST_APPLIED);
-            replaced.insert("annotations", serde_json::to_string(&map)?);
-        }
-        let metadata_text = join(&metadata_members, &replaced, metadata_text.len());
+        let digest = digest.filter(|_| holds_secrets(kind) || type_meta.is_secret());
+        let metadata_text =
+            shown_text::metadata(&metadata_members, digest.is_some(), metadata_text.len())?;
 
         let mut replaced = BTreeMap::from([("metadata", metadata_text)]);
         for (name, value) in [("apiVersion", &kind.api_version), ("kind", &kind.kind)] {
@@ -83,12 +74,8 @@ impl Object {
                 replaced.insert(name, quoted(value));
             }
         }
-        if let Some(digest) = digest.filter(|_| holds_secrets(kind) || type_meta.is_secret()) {
-            for name in ["data", "stringData"] {
-                if let Some(values) = members.get(name) {
-                    replaced.insert(name, secret::redact(&key, values, digest)?);
-                }
-            }
+        if let Some(digest) = digest {
+            replaced.extend(shown_text::values(&members, &key, digest)?);
         }
         Ok(Self {
             key,

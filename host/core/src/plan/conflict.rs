@@ -23,6 +23,19 @@ pub enum Conflict {
     SameObject(ObjectRef),
 }
 
+impl Conflict {
+    /// Whether an object that is not the primary's has the name.
+    pub(super) fn takes_name(&self) -> bool {
+        match self {
+            Self::Controlled(_)
+            | Self::NotAdopted
+            | Self::LabelsMissing(_)
+            | Self::MadeForOtherNamespace => true,
+            Self::Primary | Self::SameObject(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,6 +1,7 @@
 //! What the host does with one desired object.
 
 use innkeeper_contract::Policy;
+use serde_json::Value;
 
 use super::conflict::Conflict;
 use super::input::Input;
@@ -160,7 +161,8 @@ fn is_in_sync(
     }
 }
 
-/// Whether the desired object changed, or another manager changed the live one.
+/// Whether the desired object changed, another manager changed the live one, or neither, and the
+/// owner reference names another version of the primary's kind.
 fn apply_reason(
     last_applied: Option<&LastApplied>,
     desired_object: &DesiredObject,
@@ -168,26 +170,35 @@ fn apply_reason(
     primary: &Primary,
     manager: &Manager,
 ) -> ApplyReason {
-    let was_applied = match last_applied {
-        Some(last_applied) => last_applied.has_digest(desired_object.digest()),
-        None => {
-            object.annotation(&desired_object.annotation(primary)).as_deref()
-                == Some(desired_object.digest())
+    let was_applied = |digest: &str| match last_applied {
+        Some(last_applied) => last_applied.has_digest(digest),
+        None => object.annotation(&desired_object.annotation(primary)).as_deref() == Some(digest),
+    };
+    let is_same_version = was_applied(desired_object.digest());
+    let applied = if is_same_version {
+        desired_object.digest().to_owned()
+    } else {
+        match in_sync::digest_in_version_of_owner(&desired_object.body, object) {
+            Some(digest) if was_applied(&digest) => digest,
+            _ => return ApplyReason::Changed,
         }
     };
-    if !was_applied {
-        return ApplyReason::Changed;
-    }
     let other = object
         .other_managers
         .iter()
         .rfind(|other| &*other.subresource != "status")
         .map_or_else(|| "another manager".to_owned(), |other| other.name.to_string());
     let entry = object.applied_by(manager).and_then(|fields| FieldSet::parse(fields).ok());
-    ApplyReason::Drift {
-        fields: drift::lost_fields(&desired_object.body, &entry.unwrap_or_default()),
-        other,
+    let mut fields = drift::lost_fields(&desired_object.body, &entry.unwrap_or_default());
+    if fields.is_empty() && !object.text.contains(&applied) {
+        // The write was under the manager's own name, as a late one of another host is.
+        let annotation = Value::from(desired_object.annotation(primary));
+        fields.push(format!(".metadata.annotations[{annotation}]"));
     }
+    if fields.is_empty() && !is_same_version {
+        return ApplyReason::OwnerVersion;
+    }
+    ApplyReason::Drift { fields, other }
 }
 
 /// The rejection of this body, if the server rejected it before.

@@ -76,6 +76,8 @@ pub enum ApplyReason {
         /// The name of the other manager, if the server reports it.
         other: String,
     },
+    /// The guest sees the primary in another version of its kind, which the owner reference names.
+    OwnerVersion,
 }
 
 impl fmt::Display for Step {
@@ -89,7 +91,11 @@ impl fmt::Display for Step {
             Action::Apply { reason: ApplyReason::Drift { fields, other }, .. } => {
                 write!(f, "apply {object_ref}: {other} changed {}", fields.join(", "))
             }
-            Action::Merge { reason: ApplyReason::Changed, .. } => {
+            Action::Apply { reason: ApplyReason::OwnerVersion, .. } => {
+                write!(f, "apply {object_ref}: the apiVersion of its owner changed")
+            }
+            // A merged object has no owner reference.
+            Action::Merge { reason: ApplyReason::Changed | ApplyReason::OwnerVersion, .. } => {
                 write!(f, "merge {object_ref}: changed")
             }
             Action::Merge { reason: ApplyReason::Drift { fields, other }, .. } => {

@@ -73,7 +73,9 @@ fn limit_group(group: &UpdateGroup, steps: &mut [Step], input: &Input<'_>) -> Up
     for member in &members {
         let MemberState::Outdated { uid, .. } = &member.state else { continue };
         let Some(step) = steps.get_mut(member.index) else { continue };
-        let recreates = group.method.recreates() || matches!(step.action, Action::Recreate { .. });
+        let adopts = matches!(step.action, Action::Adopt { .. });
+        let recreates =
+            !adopts && (group.method.recreates() || matches!(step.action, Action::Recreate { .. }));
         match &decision {
             Decision::OnDelete => step.action = Action::Skip(SkipReason::UpdateOnDelete),
             Decision::Update(chosen) if chosen.contains(&member.index) => {

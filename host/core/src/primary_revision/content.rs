@@ -70,6 +70,11 @@ impl Content {
     }
 }
 
+/// The keyed digest of content with this digest in an API version of the primary.
+pub(super) fn digest_in(input: &RevisionInput<'_>, digest: &str, api_version: &str) -> String {
+    (input.digest)(&format!("{digest}\0{api_version}"))
+}
+
 /// The name of the revision with this digest.
 pub(super) fn name(primary: &str, digest: &str) -> String {
     let digits: String = digest.chars().take(NAME_DIGITS).collect();

@@ -27,3 +27,10 @@ pub struct RevisionInput<'a> {
     /// The keyed digest.
     pub digest: &'a KeyedDigest<'a>,
 }
+
+impl RevisionInput<'_> {
+    /// The API version of the primary in which the guest sees it.
+    pub(super) fn api_version(&self) -> &str {
+        &self.owner.object_ref.kind.api_version
+    }
+}

@@ -10,11 +10,13 @@ use super::content::{self, Content};
 use super::input::RevisionInput;
 use super::revision::PrimaryRevision;
 use crate::ownership::Ownership;
-use crate::well_known::{REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION};
-use crate::{Object, ObjectRef};
+use crate::well_known::{
+    REVISION_API_VERSION_ANNOTATION, REVISION_DIGEST_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION,
+};
+use crate::{Object, ObjectKey, ObjectRef};
 
 /// The highest number that the host takes from a stored revision. Others may write the number, so
-/// a higher one counts as none: the host could not count on.
+/// a higher one counts as none, and the host counts from one again at this one.
 const NUMBER_MAX: i64 = 1 << 53;
 
 /// A `ControllerRevision` that the host made for the primary. Its name proves its content.
@@ -24,8 +26,8 @@ pub(super) struct Stored {
     pub(super) content: Content,
     /// The keyed digest of the content.
     pub(super) digest: String,
-    /// Whether its annotation has the digest.
-    pub(super) is_signed: bool,
+    /// The API version in which the fields are; `None` if nothing proves it.
+    pub(super) api_version: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,7 +65,27 @@ impl Stored {
         stored.sort_by(|a, b| {
             (Reverse(a.number), &a.object_ref).cmp(&(Reverse(b.number), &b.object_ref))
         });
+        // No number would be left for the present state: count from one again.
+        if stored.first().is_some_and(|newest| newest.number >= NUMBER_MAX) {
+            for (number, one) in (1..).zip(stored.iter_mut().rev()) {
+                one.number = number;
+            }
+        }
         stored
+    }
+
+    /// The revision of the present state. It keeps the number that it has if that is the highest.
+    pub(super) fn present(input: &RevisionInput<'_>, content: Content, stored: &[Self]) -> Self {
+        let digest = content.digest(input);
+        let name = content::name(input.primary.key.name(), &digest);
+        let key = ObjectKey::new(input.primary.key.namespace(), &name);
+        let object_ref = ObjectRef::new(input.kind.clone(), key);
+        let (present, others): (Vec<_>, Vec<_>) =
+            stored.iter().partition(|one| one.object_ref == object_ref);
+        let highest = others.iter().map(|one| one.number).max().unwrap_or(0);
+        let number = present.first().map(|one| one.number).filter(|number| *number > highest);
+        let api_version = Some(input.api_version().to_owned());
+        Self { object_ref, number: number.unwrap_or(highest + 1), content, digest, api_version }
     }
 
     /// Reads a revision; `None` if the host has not made it as it is.
@@ -79,7 +101,7 @@ impl Stored {
         Some(Self {
             object_ref: object_ref.clone(),
             number: Some(text.revision).filter(|one| (1..=NUMBER_MAX).contains(one)).unwrap_or(0),
-            is_signed: annotations.get(REVISION_DIGEST_ANNOTATION) == Some(&digest),
+            api_version: proven_version(input, &annotations, &digest).map(str::to_owned),
             content,
             digest,
         })
@@ -95,11 +117,21 @@ impl Stored {
     }
 }
 
-/// The number of the present revision: it keeps the number that it has if that is the highest.
-pub(super) fn present_number(stored: &[Stored], name: &str) -> i64 {
-    let is_present = |one: &&Stored| one.object_ref.key.name() == name;
-    let others = stored.iter().filter(|one| !is_present(one)).map(|one| one.number).max();
-    let highest = others.unwrap_or(0);
-    let present = stored.iter().find(is_present).map(|one| one.number);
-    present.filter(|number| *number > highest).unwrap_or(highest + 1)
+/// The API version that the annotations of a revision prove, whose content has this digest.
+///
+/// A digest of the content alone counts for the present version: earlier hosts recorded none.
+fn proven_version<'a>(
+    input: &'a RevisionInput<'_>,
+    annotations: &'a BTreeMap<String, String>,
+    digest: &str,
+) -> Option<&'a str> {
+    let signed = annotations.get(REVISION_DIGEST_ANNOTATION)?;
+    let recorded = annotations.get(REVISION_API_VERSION_ANNOTATION).map(String::as_str);
+    let present = input.api_version();
+    if signed == digest {
+        return Some(present);
+    }
+    // Somebody may have changed the record alone.
+    let mut versions = recorded.into_iter().chain([present]);
+    versions.find(|version| *signed == content::digest_in(input, digest, version))
 }

@@ -40,6 +40,16 @@ impl PrimarySelector {
     }
 }
 
+/// Checks one requirement on a label, which is the member `member` of the object `field` in its
+/// document. Calls `report` with the path of each field that cannot be used, and why.
+pub fn check_label_requirement(
+    requirement: &LabelRequirement,
+    (field, member): (&str, &str),
+    report: &mut dyn FnMut(&str, String),
+) {
+    Reader { field, report }.label_requirement(member, requirement);
+}
+
 struct Reader<'a> {
     field: &'a str,
     report: &'a mut dyn FnMut(&str, String),
@@ -75,17 +85,20 @@ impl Reader<'_> {
             self.label_value(&member, value);
             requirements.push(equals(key, value));
         }
-        for (index, LabelRequirement { key, operator, values }) in
-            document.match_expressions.iter().enumerate()
-        {
+        for (index, requirement) in document.match_expressions.iter().enumerate() {
             let member = format!("matchExpressions[{index}]");
-            self.label_key(&format!("{member}.key"), key);
-            for (index, value) in values.iter().enumerate() {
-                self.label_value(&format!("{member}.values[{index}]"), value);
-            }
-            requirements.push(self.requirement(&member, key, *operator, values));
+            requirements.push(self.label_requirement(&member, requirement));
         }
         Selector::new(requirements)
+    }
+
+    fn label_requirement(&mut self, member: &str, requirement: &LabelRequirement) -> Requirement {
+        let LabelRequirement { key, operator, values } = requirement;
+        self.label_key(&format!("{member}.key"), key);
+        for (index, value) in values.iter().enumerate().take(ENTRIES_MAX) {
+            self.label_value(&format!("{member}.values[{index}]"), value);
+        }
+        self.requirement(member, key, *operator, values)
     }
 
     fn annotations(&mut self, document: &Document) -> Selector {

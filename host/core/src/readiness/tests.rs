@@ -346,3 +346,12 @@ fn kinds_with_one_rule_are_ready_by_it() {
         check(api_version, kind, &[(json!({}), "Ready")]);
     }
 }
+
+#[test]
+fn status_whose_name_is_written_with_an_escape_counts() {
+    let text = r#"{"metadata": {"name": "x"},
+        "\u0073tatus": {"conditions": [{"type": "Ready", "status": "False"}]}}"#;
+    let kind = Kind::namespaced("example.com/v1", "Thing", "things");
+    let object = Object::decode(&kind, text, None).unwrap();
+    assert_eq!(of(&kind, &object).state, ReadinessState::InProgress);
+}

@@ -49,7 +49,8 @@ pub(crate) fn named_cluster_case(name: &str, uid: &str, objects: &Value) -> Case
     case_of(ObjectRef::new(Arc::new(kind), ObjectKey::new("", name)), uid, objects)
 }
 
-fn case_of(primary: ObjectRef, uid: &str, objects: &Value) -> Case {
+/// The same of any primary.
+pub(crate) fn case_of(primary: ObjectRef, uid: &str, objects: &Value) -> Case {
     let manifest: Manifest = serde_json::from_value(json!({
         "name": "podroute",
         "primary": &*primary.kind,

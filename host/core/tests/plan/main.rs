@@ -8,10 +8,13 @@ mod consent;
 mod merging;
 mod outliving;
 mod over_limit;
+mod owner_version;
 mod recreate;
 mod revision_history;
+mod revision_versions;
 mod same_object;
 mod update_model;
+mod update_names;
 mod update_times;
 mod updates;
 mod values;
@@ -93,6 +96,26 @@ fn last_apply_in_memory_takes_precedence_over_the_annotation() {
     case.live.clear();
     case.applied(&objects, |live| live["metadata"]["uid"] = "another".into());
     case.check(&expect!["apply Deployment web/a: another manager changed "]);
+}
+
+#[test]
+fn apply_under_the_name_of_the_manager_that_changes_the_digest_alone_is_drift() {
+    // Given an object as the host applied it.
+    let objects = json!([deployment(3)]);
+    let mut case = case(&objects);
+    case.applied(&objects, |_| {});
+    let (object_ref, object) = case.live[0].clone();
+    let body = &case.desired_state.objects[0].body;
+    let last_applied = LastApplied::new(body, &object, &case.primary.manager).unwrap();
+    case.state.applied.insert(object_ref, last_applied);
+    case.check(&expect!["skip Deployment web/a: in sync"]);
+
+    // When a late apply of an earlier state arrives, then it is drift, and the fields say so.
+    case.live.clear();
+    case.applied(&json!([deployment(2)]), |_| {});
+    case.check(&expect![[
+        r#"apply Deployment web/a: another manager changed .metadata.annotations["innkeeper.dev/applied"]"#
+    ]]);
 }
 
 #[test]

@@ -18,17 +18,18 @@ use sha2::{Digest as _, Sha256};
 use crate::case::{Case, case, deployment, entry};
 
 /// A primary, and the `ControllerRevisions` that exist for it.
-struct History {
+pub(crate) struct History {
     case: Case,
     name: String,
     spec: Value,
     fields: RevisionHistory,
     key: &'static str,
+    pub(crate) api_version: &'static str,
     deleting: bool,
-    stored: Vec<Value>,
+    pub(crate) stored: Vec<Value>,
 }
 
-fn history_of(paths: &[&str], limit: u32, spec: Value) -> History {
+pub(crate) fn history_of(paths: &[&str], limit: u32, spec: Value) -> History {
     let field_paths = paths.iter().map(|path| (*path).to_owned()).collect();
     History {
         case: case(&json!([])),
@@ -36,6 +37,7 @@ fn history_of(paths: &[&str], limit: u32, spec: Value) -> History {
         spec,
         fields: RevisionHistory { limit, field_paths },
         key: "key",
+        api_version: "quay.io/v1alpha1",
         deleting: false,
         stored: Vec::new(),
     }
@@ -53,7 +55,7 @@ impl History {
         Object::decode(&self.case.primary.object_ref.kind, &text.to_string(), None).unwrap()
     }
 
-    fn revisions(&self) -> PrimaryRevisions {
+    pub(crate) fn revisions(&self) -> PrimaryRevisions {
         let owned: Vec<(ObjectRef, Arc<Object>)> = self
             .stored
             .iter()
@@ -62,18 +64,25 @@ impl History {
                 (ObjectRef::new(kind(), object.key.clone()), Arc::new(object))
             })
             .collect();
+        let mut primary = self.case.primary.clone();
+        let kind_of_primary = Arc::make_mut(&mut primary.object_ref.kind);
+        self.api_version.clone_into(&mut kind_of_primary.api_version);
         primary_revision::of(&RevisionInput {
             primary: &self.primary(),
-            owner: &self.case.primary,
+            owner: &primary,
             history: &self.fields,
             kind: &kind(),
             owned: &owned,
-            digest: &|text| hex::encode(&Sha256::digest(format!("{}{text}", self.key))[..8]),
+            digest: &|text| self.digest(text),
         })
     }
 
+    pub(crate) fn digest(&self, text: &str) -> String {
+        hex::encode(&Sha256::digest(format!("{}{text}", self.key))[..8])
+    }
+
     /// Lets the host write what it desires, and prune the rest.
-    fn write(&mut self) {
+    pub(crate) fn write(&mut self) {
         let desired = self.revisions().desired;
         self.stored = desired.iter().map(written).collect();
     }
@@ -104,7 +113,7 @@ impl History {
     }
 
     /// Changes the spec, and lets the host write.
-    fn change(&mut self, spec: Value) {
+    pub(crate) fn change(&mut self, spec: Value) {
         self.spec = spec;
         self.write();
     }
@@ -123,7 +132,7 @@ impl History {
         images
     }
 
-    fn stored_image(&mut self, image: &str) -> &mut Value {
+    pub(crate) fn stored_image(&mut self, image: &str) -> &mut Value {
         let is_it = |one: &&mut Value| one["data"]["spec"]["image"] == image;
         self.stored.iter_mut().find(is_it).unwrap()
     }
@@ -138,7 +147,7 @@ fn written(desired: &DesiredObject) -> Value {
     value
 }
 
-fn image(image: &str) -> Value {
+pub(crate) fn image(image: &str) -> Value {
     json!({ "image": image })
 }
 
@@ -167,7 +176,8 @@ fn present_state_is_stored_with_its_digest_and_paths() {
           "kind": "ControllerRevision",
           "metadata": {
             "annotations": {
-              "innkeeper.dev/revision-digest": "e630dbeef267583d",
+              "innkeeper.dev/revision-api-version": "quay.io/v1alpha1",
+              "innkeeper.dev/revision-digest": "fde4f2d22f22832c",
               "innkeeper.dev/revision-field-paths": "spec.template,spec.strategy"
             },
             "name": "first-e630dbeef2",
@@ -266,30 +276,75 @@ fn text_of_others_is_no_revision() {
     assert!(history.revisions().earlier.is_empty());
 }
 
+/// Sets or removes an annotation of a stored revision.
+pub(crate) fn annotate(revision: &mut Value, name: &str, value: Option<&str>) {
+    let annotations = revision["metadata"]["annotations"].as_object_mut().unwrap();
+    match value {
+        Some(value) => annotations.insert(name.to_owned(), value.into()),
+        None => annotations.remove(name),
+    };
+}
+
 #[test]
-fn changed_digest_or_impossible_number_is_repaired_and_an_unsigned_revision_is_not_used() {
+fn revision_with_a_changed_digest_is_deleted_unless_it_is_the_present_one() {
     let mut history = history_of(&["spec"], 2, image("a"));
     history.write();
     history.change(image("b"));
-    let before = history.revisions();
-    let annotations = "annotations";
-    for digest in [json!("0123456789abcdef"), Value::Null] {
-        history.stored_image("a")["metadata"][annotations][REVISION_DIGEST_ANNOTATION] =
-            digest.clone();
-        if digest.is_null() {
-            let metadata = &mut history.stored_image("a")["metadata"];
-            let all = metadata[annotations].as_object_mut().unwrap();
-            all.remove(REVISION_DIGEST_ANNOTATION);
-        }
+    let (before, written) = (history.revisions(), history.stored.clone());
+    for digest in [Some("0123456789abcdef"), None] {
+        annotate(history.stored_image("b"), REVISION_DIGEST_ANNOTATION, digest);
+        assert_eq!(history.revisions(), before, "{digest:?}");
+        annotate(history.stored_image("a"), REVISION_DIGEST_ANNOTATION, digest);
         let revisions = history.revisions();
-        assert_eq!(revisions.desired, before.desired);
-        assert!(revisions.earlier.is_empty());
+        assert_eq!(lines(&history.images()), ["2 b"], "{digest:?}");
+        let surplus: Vec<_> = revisions.surplus.iter().map(|one| one.key.name()).collect();
+        assert_eq!(surplus, [written[1]["metadata"]["name"].as_str().unwrap()]);
+        assert!(!revisions.has_earlier(), "{digest:?}");
+        history.stored.clone_from(&written);
     }
+}
+
+#[test]
+fn impossible_number_is_repaired() {
+    let mut history = history_of(&["spec"], 2, image("a"));
+    history.write();
+    history.change(image("b"));
     for (number, expected) in
         [(7, ["8 b", "7 a"]), (i64::MAX, ["2 b", "1 a"]), (0, ["2 b", "1 a"]), (-4, ["2 b", "1 a"])]
     {
         history.stored_image("a")["revision"] = number.into();
         assert_eq!(lines(&history.images()), expected, "{number}");
+    }
+}
+
+#[test]
+fn highest_number_that_a_stored_revision_may_have_begins_the_numbers_again() {
+    for number in [(1_i64 << 53) - 1, 1 << 53] {
+        // Given a history whose oldest revision somebody gave the highest number.
+        let mut history = history_of(&["spec"], 2, image("a"));
+        history.write();
+        history.change(image("b"));
+        history.stored_image("a")["revision"] = number.into();
+
+        // When the primary changes, then each state is newer than those before.
+        history.write();
+        history.change(image("c"));
+        history.change(image("d"));
+        assert_eq!(
+            history.images().iter().map(|one| &*one.1).collect::<String>(),
+            "dcb",
+            "{number}"
+        );
+        history.change(image("e"));
+        assert_eq!(
+            history.images().iter().map(|one| &*one.1).collect::<String>(),
+            "edc",
+            "{number}"
+        );
+        assert!(history.images()[0].0 < 1_000, "{number}: {:?}", history.images());
+        let before = history.revisions();
+        history.write();
+        assert_eq!(history.revisions(), before);
     }
 }
 

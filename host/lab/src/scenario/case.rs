@@ -1,16 +1,18 @@
 //! A test case, read from its folder.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use innkeeper_simulator::Controllers;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::denied::{self, Denied};
 use super::document::{Reference, Simulation, TestAssert, TestStep};
+use super::files::{
+    CaseError, Document, DocumentLocation, documents, documents_at, files, name_of, wrong,
+};
 
 /// Maximum time until the asserts of a step hold, unless a `TestAssert` or the suite sets one. The
 /// default of KUTTL.
@@ -19,51 +21,7 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 /// The placeholder in values for the namespace of the case.
 pub(super) const NAMESPACE: &str = "$NAMESPACE";
 
-/// Why a case cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum CaseError {
-    /// A file or folder cannot be read.
-    #[error("cannot read {}: {error}", .path.display())]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// A document is malformed or not supported.
-    #[error("{place}: {why}")]
-    Wrong {
-        /// File and document.
-        place: String,
-        /// What is wrong, and what to do.
-        why: String,
-    },
-}
-
-/// An object of a file.
-#[derive(Clone, Debug)]
-pub(super) struct Document {
-    pub(super) value: Value,
-    pub(super) place: DocumentLocation,
-}
-
-/// The location of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DocumentLocation {
-    pub(super) file: PathBuf,
-    /// Its index in the file.
-    pub(super) index: usize,
-    /// Whether the document is a `List` and may have other items.
-    pub(super) in_list: bool,
-}
-
-impl fmt::Display for DocumentLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, document {}", self.file.display(), self.index + 1)
-    }
-}
-
-/// A step: it deletes, then applies, then waits for the asserts.
+/// A step: it deletes, then applies, then sends what must be denied, then waits for the asserts.
 #[derive(Clone, Debug, Default)]
 pub struct Step {
     /// Its number.
@@ -78,6 +36,8 @@ pub struct Step {
     pub(super) nevers: Vec<Document>,
     /// Objects in the order in which they must have been created.
     pub(super) orders: Vec<Document>,
+    /// Requests that must be denied, after the objects are applied.
+    pub(super) denied: Vec<Denied>,
     pub(super) simulations: Vec<Simulation>,
     pub(super) timeout: Option<Duration>,
 }
@@ -99,6 +59,7 @@ enum Role {
     Error,
     Never,
     Order,
+    Denied,
 }
 
 /// Number, name and role of a file; `None` if it belongs to no step.
@@ -111,6 +72,7 @@ fn role(file: &str) -> Option<(u32, &str, Role)> {
         "error" | "errors" => Role::Error,
         "never" => Role::Never,
         "order" => Role::Order,
+        "denied" => Role::Denied,
         _ => Role::Apply,
     };
     Some((index, name, role))
@@ -122,24 +84,6 @@ fn role(file: &str) -> Option<(u32, &str, Role)> {
 /// If the folder cannot be read.
 pub(super) fn is_case(folder: &Path) -> Result<bool, CaseError> {
     Ok(files(folder)?.iter().any(|path| role(&name_of(path)).is_some()))
-}
-
-pub(super) fn name_of(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// The entries of a folder, ordered by name.
-///
-/// # Errors
-/// If the folder cannot be read.
-pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
-    let unreadable = |error| CaseError::Unreadable { path: folder.to_owned(), error };
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        found.push(entry.map_err(unreadable)?.path());
-    }
-    found.sort();
-    Ok(found)
 }
 
 impl Case {
@@ -158,7 +102,8 @@ impl Case {
             let Some((index, name, role)) = role(&file) else { continue };
             let step = steps.entry(index).or_default();
             step.index = index;
-            if step.name.is_empty() || (role == Role::Apply && step.name.starts_with("assert")) {
+            let is_of_role = ["assert", "denied"].iter().any(|one| step.name.starts_with(one));
+            if step.name.is_empty() || (role == Role::Apply && is_of_role) {
                 name.clone_into(&mut step.name);
             }
             for document in documents(&path)? {
@@ -217,18 +162,17 @@ impl Step {
                     }
                     self.delete.push((reference, document.place.clone()));
                 }
+                for entry in step.denied {
+                    self.denied.extend(denied::of_entry(folder, entry, &document.place)?);
+                }
                 for (files, role) in [
                     (step.apply, Role::Apply),
                     (step.assert, Role::Assert),
                     (step.error, Role::Error),
                 ] {
                     for file in files {
-                        let path = folder.join(file);
-                        let all = if path.is_dir() { self::files(&path)? } else { vec![path] };
-                        for path in all {
-                            for document in documents(&path)? {
-                                self.add(folder, role, document)?;
-                            }
+                        for document in documents_at(&folder.join(file))? {
+                            self.add(folder, role, document)?;
                         }
                     }
                 }
@@ -254,14 +198,15 @@ impl Step {
                 return Err(wrong(&document.place, "not an object: apiVersion or kind is missing"));
             }
             _ => match role {
-                Role::Apply => self.apply.push(document),
+                Role::Denied => self.denied.push(Denied::of_object(document)?),
+                Role::Apply => self.apply.push(denied::not_annotated(document)?),
                 Role::Assert | Role::Error | Role::Never | Role::Order => {
                     refuse_expressions(&document.value, &document.place)?;
                     let documents = match role {
                         Role::Error => &mut self.errors,
                         Role::Never => &mut self.nevers,
                         Role::Order => &mut self.orders,
-                        Role::Assert | Role::Apply => &mut self.asserts,
+                        Role::Assert | Role::Apply | Role::Denied => &mut self.asserts,
                     };
                     documents.push(document);
                 }
@@ -287,10 +232,6 @@ fn refuse_expressions(value: &Value, place: &DocumentLocation) -> Result<(), Cas
     }
 }
 
-pub(super) fn wrong(place: impl fmt::Display, why: impl fmt::Display) -> CaseError {
-    CaseError::Wrong { place: place.to_string(), why: why.to_string() }
-}
-
 fn refuse_commands(commands: &[Value], place: &DocumentLocation) -> Result<(), CaseError> {
     if commands.is_empty() {
         return Ok(());
@@ -306,31 +247,6 @@ fn typed<T: DeserializeOwned>(document: &Document) -> Result<T, CaseError> {
         members.remove(head);
     }
     serde_json::from_value(Value::Object(members)).map_err(|error| wrong(&document.place, error))
-}
-
-/// Reads the documents of a file. Replaces a `List` by its items.
-///
-/// # Errors
-/// If the file cannot be read, or is no YAML.
-pub(super) fn documents(path: &Path) -> Result<Vec<Document>, CaseError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| CaseError::Unreadable { path: path.to_owned(), error })?;
-    let mut found = Vec::new();
-    for (index, document) in serde_yaml_ng::Deserializer::from_str(&text).enumerate() {
-        let place = DocumentLocation { file: path.to_owned(), index, in_list: false };
-        let value = Value::deserialize(document)
-            .map_err(|error| wrong(&place, format!("not an object in YAML: {error}")))?;
-        match value {
-            Value::Null => {}
-            Value::Object(_) if value["kind"] == "List" => {
-                let place = DocumentLocation { in_list: true, ..place };
-                let items = value["items"].as_array().into_iter().flatten().cloned();
-                found.extend(items.map(|value| Document { value, place: place.clone() }));
-            }
-            value => found.push(Document { value, place }),
-        }
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ const LINES_MAX: usize = 8;
 /// Conditions of a Module that are False as long as nothing is wrong.
 const FALSE_WHEN_WELL: [&str; 2] = ["Held", "Blocked"];
 
+/// The reason of a module whose policy gets no requests.
+const POLICY_NOT_ACTIVE: &str = "PolicyNotActive";
+
 /// A module, of a Module object or of the operator of a lab.
 struct ModuleState {
     name: String,
@@ -88,11 +91,14 @@ async fn modules(backend: &Backend) -> Vec<ModuleState> {
     if let Some(lab) = backend.lab() {
         let modules = lab.running().operator().modules();
         let state = |one: innkeeper_operator::ReportedModule| ModuleState {
-            name: one.name,
             primary: one.primary.map(|kind| (kind.api_version.clone(), kind.kind.clone())),
             conditions: one
                 .conditions
                 .into_iter()
+                // The operator does not know that the lab sends requests to the policy.
+                .filter(|condition| {
+                    condition.reason != POLICY_NOT_ACTIVE || !lab.reviews_with(&one.name)
+                })
                 .map(|one| ConditionText {
                     type_: one.type_,
                     status: one.status.as_str().to_owned(),
@@ -100,6 +106,7 @@ async fn modules(backend: &Backend) -> Vec<ModuleState> {
                     message: one.message,
                 })
                 .collect(),
+            name: one.name,
         };
         return modules.into_iter().map(state).collect();
     }

@@ -15,6 +15,8 @@ pub(super) struct TestStep {
     pub(super) assert: Vec<String>,
     pub(super) error: Vec<String>,
     pub(super) delete: Vec<Reference>,
+    /// Ours: KUTTL does not have it.
+    pub(super) denied: Vec<DeniedEntry>,
     pub(super) commands: Vec<Value>,
     pub(super) kubeconfig: Option<String>,
 }
@@ -28,6 +30,22 @@ pub(super) struct TestAssert {
     pub(super) commands: Vec<Value>,
     pub(super) assert_any: Vec<Value>,
     pub(super) assert_all: Vec<Value>,
+}
+
+/// Requests that must be denied: of the objects of a file, or the deletion of an object.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct DeniedEntry {
+    /// A file or a folder, relative to that of the case.
+    #[serde(default)]
+    pub(super) file: Option<String>,
+    #[serde(default)]
+    pub(super) delete: Option<Reference>,
+    /// A part of the message of the refusal.
+    pub(super) message: String,
+    /// The HTTP status of the refusal; any if left out.
+    #[serde(default)]
+    pub(super) code: Option<u16>,
 }
 
 /// The objects to delete: one, or all of a kind that have certain labels.

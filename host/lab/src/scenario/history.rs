@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures::future::join_all;
 use serde_json::Value;
 
-use super::case::DocumentLocation;
+use super::files::DocumentLocation;
 use super::matching::{fits, name_of_object, named, yaml};
 use crate::api::{Api, ApiFailure};
 

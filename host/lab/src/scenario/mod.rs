@@ -2,9 +2,9 @@
 //!
 //! A folder is a case; the files of one number are a step. `NN-assert.yaml` has the objects that
 //! must exist at the end of the step, `NN-errors.yaml` (or `error`) those that must not,
-//! `NN-never.yaml` those that must not at any moment of the step, and `NN-order.yaml` the order in
-//! which objects are created. The step first applies the files with other names. In a lab the waits
-//! are in virtual time.
+//! `NN-never.yaml` those that must not at any moment of the step, `NN-order.yaml` the order in
+//! which objects are created, and `NN-denied.yaml` those that the API server must refuse. The step
+//! first applies the files with other names. In a lab the waits are in virtual time.
 //!
 //! - [`Suite`] finds the cases below a folder.
 //! - [`Player`] runs one and returns an [`Outcome`].
@@ -13,7 +13,9 @@
 mod backend;
 mod case;
 mod causes;
+mod denied;
 mod document;
+mod files;
 mod history;
 mod matching;
 mod outcome;
@@ -22,8 +24,9 @@ mod suite;
 mod update;
 
 pub use backend::Backend;
-pub use case::{Case, CaseError, Step};
+pub use case::{Case, Step};
 pub use causes::of_modules;
+pub use files::CaseError;
 pub use outcome::{Failure, Outcome, junit};
 pub use player::Player;
 pub use suite::Suite;

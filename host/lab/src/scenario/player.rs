@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::backend::Backend;
-use super::case::{Case, Document, NAMESPACE, Step, TIMEOUT};
+use super::case::{Case, NAMESPACE, Step, TIMEOUT};
 use super::causes;
+use super::denied::{Denied, DeniedRequest, Mismatch};
 use super::document::Reference;
+use super::files::Document;
 use super::history::{Expectation, History, Violation};
 use super::matching::{difference, fits, likeness, name_of_object, yaml};
 use super::outcome::{Failure, Outcome};
@@ -53,7 +55,7 @@ impl<'a> Player<'a> {
         let (begun, mut passed) = (Instant::now(), Duration::ZERO);
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
-        if let Err(error) = self.backend.api().apply(&namespace, "").await {
+        if let Err(error) = self.create_namespace(&namespace).await {
             let message = format!("cannot create namespace {}: {error}", self.namespace);
             return Outcome::failed(&case.name, Failure::new("namespace", message));
         }
@@ -74,6 +76,15 @@ impl<'a> Player<'a> {
         outcome.took = begun.elapsed();
         outcome.passed = self.backend.lab().map(|_| passed);
         outcome
+    }
+
+    /// Creates the namespace of the case, unless it is there: a policy could deny its update.
+    async fn create_namespace(&self, namespace: &Value) -> Result<(), ApiFailure> {
+        let api = self.backend.api();
+        if api.get(&api.path_of(namespace, "").await?).await?.is_some() {
+            return Ok(());
+        }
+        api.apply(namespace, "").await
     }
 
     /// Deletes the namespace of the case and the applied objects outside of it.
@@ -130,6 +141,11 @@ impl<'a> Player<'a> {
             self.apply(document, timeout, passed)
                 .await
                 .map_err(|error| fail(format!("{}: {error}", document.place), String::new()))?;
+        }
+        for denied in &step.denied {
+            self.expect_denied(denied, timeout, passed)
+                .await
+                .map_err(|Mismatch { message, details }| fail(message, details))?;
         }
         for simulation in &step.simulations {
             if let Some(lab) = self.backend.lab() {
@@ -206,6 +222,65 @@ impl<'a> Player<'a> {
                 other => return other,
             }
         }
+    }
+
+    /// Sends a request that must be denied. Retries while the server does not serve a new
+    /// definition.
+    async fn expect_denied(
+        &self,
+        denied: &Denied,
+        timeout: Duration,
+        passed: &mut Duration,
+    ) -> Result<(), Mismatch> {
+        let api = self.backend.api();
+        let message = denied.message.replace(NAMESPACE, &self.namespace);
+        let deadline = self.backend.instant() + timeout;
+        loop {
+            let result = match &denied.request {
+                DeniedRequest::Apply(object) => self.apply_once(&self.substituted(object)).await,
+                DeniedRequest::Delete(reference) => {
+                    let path = self.path_of(reference).await;
+                    let path = path.map_err(|error| denied.failed(&error, &message))?;
+                    match api.get(&path).await {
+                        Ok(Some(_)) => api.delete(&path).await,
+                        Ok(None) => return Err(denied.missing(&message)),
+                        Err(error) => Err(error),
+                    }
+                }
+            };
+            match (denied.check(&result, &message), &result) {
+                (Ok(()), _) => return Ok(()),
+                (
+                    Err(_),
+                    Err(ApiFailure::NotServed { .. } | ApiFailure::Refused { code: 409 | 404, .. }),
+                ) if self.backend.instant() < deadline => {
+                    *passed += self.backend.wait().await;
+                }
+                (Err(mismatch), _) => return Err(mismatch),
+            }
+        }
+    }
+
+    /// Applies an object that must be denied. One that the server creates nevertheless is deleted
+    /// at once, since no step names it.
+    async fn apply_once(&self, object: &Value) -> Result<(), ApiFailure> {
+        let api = self.backend.api();
+        let path = api.path_of(object, &self.namespace).await?;
+        let is_new = api.get(&path).await?.is_none();
+        api.apply(object, &self.namespace).await?;
+        if is_new {
+            // A refusal of this is none of the request.
+            let _ = api.delete(&path).await;
+        }
+        Ok(())
+    }
+
+    /// The path of the object that a reference names.
+    async fn path_of(&self, reference: &Reference) -> Result<String, ApiFailure> {
+        let Reference { api_version, kind, name, namespace, .. } = reference;
+        let resource = self.backend.api().resource(api_version, kind).await?;
+        let namespace = if namespace.is_empty() { &self.namespace } else { namespace };
+        Ok(resource.path(namespace, name))
     }
 
     /// Replaces `$NAMESPACE` by the namespace of the case.

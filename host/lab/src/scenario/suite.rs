@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::case::{Case, CaseError, documents, files, is_case, wrong};
+use super::case::{Case, is_case};
 use super::document::TestSuite;
+use super::files::{CaseError, documents, files, wrong};
 
 /// Cases and their common settings.
 #[derive(Clone, Debug, Default)]

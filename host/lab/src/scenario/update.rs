@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::case::{DocumentLocation, NAMESPACE};
+use super::case::NAMESPACE;
+use super::files::DocumentLocation;
 use super::matching::yaml;
 
 /// Replaces a document by an object. The other documents of the file stay unchanged.

@@ -10,8 +10,8 @@ use crate::machine::{ComponentInfo, Event, Rejection, RetryPolicy, Spec, reason}
 use crate::module::{self, Module, ModuleStatus};
 use crate::revision::Loaded;
 use crate::source::{Component, Digest, SourceError};
-use crate::validated_spec::{SourceKind, SpecContext};
-use crate::{finalizers, manifest, parameters};
+use crate::validated_spec::{SourceKind, SpecContext, ValidatedPolicy, ValidatedSpec};
+use crate::{manifest, parameters};
 
 /// How much of an annotation that names no digest is quoted, in bytes.
 const ANNOTATION_BYTES_MAX: usize = 80;
@@ -98,6 +98,7 @@ impl<G: Loaded> ModuleState<G> {
         self.restored.decorates = status.decorates;
         self.restored.selector.clone_from(&status.selector);
         self.restored.finalizer.clone_from(&status.finalizer);
+        self.restored.policy.clone_from(&status.policy);
         // If the annotations are gone, they count again when somebody writes them.
         let digest = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
         self.annotations.approve = digest(&status.used_approval);
@@ -127,6 +128,10 @@ impl<G: Loaded> ModuleState<G> {
             Ok(settings) => settings,
             Err(errors) => return Some(invalid_spec(generation, errors.to_string())),
         };
+        if settings.policy.is_some() && !context.namespaces.is_empty() {
+            let spec = Err(needs_cluster_scope());
+            return Some(Event::Spec { generation, spec });
+        }
         if self.machine.is_spec_valid()
             && self.machine.generation() == generation
             && self.settings.as_ref() == Some(&settings)
@@ -215,14 +220,14 @@ impl<G: Loaded> ModuleState<G> {
     ) -> Event {
         let manifest = guest.manifest();
         // A revision that was active before the host started becomes active again without its
-        // finalizer being granted; the misfit is only reported.
+        // finalizer and its policy being granted; the misfit is only reported.
         let settings = self.settings.as_ref().filter(|_| !self.machine.is_restored(digest));
-        let finalizer =
-            settings.map_or(Ok(()), |settings| finalizers::check(&self.name, manifest, settings));
+        let granted = settings.map_or(Ok(()), |settings| self.granted_to(manifest, settings));
         let info = ComponentInfo {
             title: title(manifest),
             has_crds: !manifest.crds.is_empty(),
-            fits: finalizer.and(fits),
+            enforces: manifest.policy.is_some() && self.settings.as_ref().is_some_and(enforces),
+            fits: granted.and(fits),
         };
         if !manifest.version.is_empty() {
             self.versions.insert(digest, manifest.version.clone());
@@ -260,10 +265,21 @@ impl Annotations {
     }
 }
 
+/// Whether a spec lets a policy deny requests.
+fn enforces(settings: &ValidatedSpec) -> bool {
+    settings.policy.as_ref().is_some_and(ValidatedPolicy::enforces)
+}
+
 /// The event of a spec that cannot be used.
 fn invalid_spec(generation: i64, message: String) -> Event {
     let rejection = Rejection::new(reason::INVALID_SPEC, message, RetryPolicy::WhenSpecChanges);
     Event::Spec { generation, spec: Err(rejection) }
+}
+
+/// Why a namespaced host refuses a policy.
+fn needs_cluster_scope() -> Rejection {
+    let message = "spec.policy: this host runs with --namespaces and cannot review requests, since webhook configurations are cluster-scoped; remove spec.policy, or use a host for the whole cluster";
+    Rejection::new(reason::POLICIES_NEED_CLUSTER_SCOPE, message, RetryPolicy::WhenSpecChanges)
 }
 
 fn unavailable(error: &SourceError) -> Rejection {

@@ -81,7 +81,7 @@ impl<G: Loaded> ModuleState<G> {
         let settings = settings.or(self.settings.as_ref());
         Teardown {
             primary: match manifest {
-                Some(manifest) => Some(manifest.primary.clone()),
+                Some(manifest) => manifest.primary.clone(),
                 None => self.restored.primary.as_ref().and_then(KindStatus::known),
             },
             finalizer: match manifest {

@@ -232,7 +232,8 @@ impl LoadJob {
     }
 }
 
-/// Parameters of a Module to be checked against the schema that its guest describes.
+/// Parameters of a Module to be checked against the schema that its guest describes, and by the
+/// guest itself if it is a policy of Kubewarden.
 #[derive(Clone, Debug)]
 pub struct ParametersJob<G = Guest> {
     /// The component whose schema it is.
@@ -248,7 +249,8 @@ pub struct ParametersJob<G = Guest> {
 
 impl<G: Loaded> ParametersJob<G> {
     /// Checks the parameters; blocks the thread, up to
-    /// [`VALIDATE_TIME`](innkeeper_sandbox::schema::VALIDATE_TIME) and the jobs before this one.
+    /// [`VALIDATE_TIME`](innkeeper_sandbox::schema::VALIDATE_TIME), the jobs before this one, and
+    /// one call of the guest.
     pub fn run(&self, engine: &Engine) -> Input<G> {
         self.run_with(|schema, document| engine.validate(schema, document))
     }
@@ -258,7 +260,8 @@ impl<G: Loaded> ParametersJob<G> {
         &self,
         validate: impl FnOnce(&Value, &Value) -> Result<(), SchemaError>,
     ) -> Input<G> {
-        let result = parameters::check_with(self.guest.manifest(), &self.parameters, validate);
+        let result = parameters::check_with(self.guest.manifest(), &self.parameters, validate)
+            .and_then(|()| self.guest.ask_about(&self.parameters));
         Input::ParametersChecked {
             digest: self.digest,
             parameters: self.parameters.clone(),
@@ -275,7 +278,10 @@ pub(super) fn misfit(error: &ParametersError) -> Rejection {
         ParametersError::TooCostly(_) => {
             (reason::INVALID_PARAMETERS_SCHEMA, RetryPolicy::WhenSpecChanges)
         }
-        ParametersError::Unexpected(_) | ParametersError::Misfit(_) => {
+        ParametersError::Unexpected(_)
+        | ParametersError::Misfit(_)
+        | ParametersError::Refused(_)
+        | ParametersError::Unanswered(_) => {
             (reason::INVALID_PARAMETERS, RetryPolicy::WhenSpecChanges)
         }
         ParametersError::Unavailable(_) => (reason::PARAMETERS_NOT_CHECKED, RetryPolicy::Later),

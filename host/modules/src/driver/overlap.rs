@@ -1,7 +1,7 @@
 //! Modules that would reconcile the same primaries: all but one are refused, and tried again when
 //! that one reconciles others or is gone.
 
-use innkeeper_contract::Manifest;
+use innkeeper_contract::{Kind, Manifest};
 use innkeeper_core::{PrimarySelector, control};
 
 use super::Driver;
@@ -32,9 +32,8 @@ impl<G: Loaded> Driver<G> {
             Input::Loaded { digest, result: Ok(guest) } => {
                 let settings =
                     self.states.get(name).and_then(|module_state| module_state.settings.as_ref());
-                let other = settings.and_then(|settings| {
-                    self.overlapping_module(name, &primary_scope(guest.manifest(), settings), false)
-                });
+                let scope = settings.and_then(|one| primary_scope(guest.manifest(), one));
+                let other = scope.and_then(|scope| self.overlapping_module(name, &scope, false));
                 let result = match other {
                     Some(other) => Err(self.refuse_candidate(name, other)),
                     None => Ok(guest),
@@ -44,8 +43,9 @@ impl<G: Loaded> Driver<G> {
             Input::Module(module) => {
                 let changed = self.context.validate(&module).ok();
                 let other = changed.zip(self.states.get(name)).and_then(|(settings, state)| {
-                    let scopes = state.activatable_guests();
-                    let mut scopes = scopes.map(|guest| primary_scope(guest.manifest(), &settings));
+                    let guests = state.activatable_guests();
+                    let mut scopes =
+                        guests.filter_map(|guest| primary_scope(guest.manifest(), &settings));
                     scopes.find_map(|scope| self.overlapping_module(name, &scope, true))
                 });
                 let rejection = other.as_ref().map(|other| overlap(name, other));
@@ -66,7 +66,7 @@ impl<G: Loaded> Driver<G> {
     pub(super) fn check_candidate_overlap(&mut self, name: &str) -> Result<(), Rejection> {
         let candidate = self.states.get(name).and_then(ModuleState::candidate_with_settings);
         let Some((guest, settings)) = candidate else { return Ok(()) };
-        let scope = primary_scope(guest.manifest(), settings);
+        let Some(scope) = primary_scope(guest.manifest(), settings) else { return Ok(()) };
         match self.overlapping_module(name, &scope, false) {
             Some(other) => Err(self.refuse_candidate(name, other)),
             None => Ok(()),
@@ -103,7 +103,7 @@ impl<G: Loaded> Driver<G> {
     pub(super) fn overlap(&self, one: &str, other: &str) -> bool {
         let scope = |name: &str| {
             let active = self.active_revision(name)?;
-            Some(primary_scope(active.guest.manifest(), &active.settings))
+            primary_scope(active.guest.manifest(), &active.settings)
         };
         scope(one).zip(scope(other)).is_some_and(|(one, other)| one.overlaps(&other))
     }
@@ -128,16 +128,15 @@ impl<G: Loaded> Driver<G> {
     }
 }
 
-fn primary_scope(manifest: &Manifest, settings: &ValidatedSpec) -> PrimaryScope {
-    PrimaryScope {
-        primary: KindName {
-            api_version: manifest.primary.api_version.clone(),
-            kind: manifest.primary.kind.clone(),
-        },
+/// Which primaries a guest reconciles with these settings; `None` if it only reviews requests.
+fn primary_scope(manifest: &Manifest, settings: &ValidatedSpec) -> Option<PrimaryScope> {
+    let Kind { api_version, kind, .. } = manifest.primary.clone()?;
+    Some(PrimaryScope {
+        primary: KindName { api_version, kind },
         decorates: control::decorates(manifest),
         namespaces: settings.namespaces.clone(),
         selector: PrimarySelector::of_guest(manifest.selector.as_ref()).and(&settings.selector),
-    }
+    })
 }
 
 fn overlap(name: &str, other: &str) -> Rejection {
@@ -184,9 +183,9 @@ impl<G: Loaded> ModuleState<G> {
     fn reserved_scopes(&self) -> impl Iterator<Item = PrimaryScope> {
         // The active revision may run with settings of its own, the others get the present ones.
         let active = self.active();
-        let active = active.map(|one| primary_scope(one.guest.manifest(), &one.settings));
+        let active = active.and_then(|one| primary_scope(one.guest.manifest(), &one.settings));
         let later = self.settings.iter().flat_map(|settings| {
-            self.activatable_guests().map(|guest| primary_scope(guest.manifest(), settings))
+            self.activatable_guests().filter_map(|guest| primary_scope(guest.manifest(), settings))
         });
         active.into_iter().chain(later)
     }

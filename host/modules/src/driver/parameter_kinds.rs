@@ -29,7 +29,7 @@ impl<G: Loaded> ModuleState<G> {
         let Some(active) = self.active().filter(|_| is_active) else { return Vec::new() };
         let manifest = active.guest.manifest();
         let owned = manifest.owned.iter().map(|owned| &owned.kind);
-        owned.chain(&manifest.reads).chain([&manifest.primary]).cloned().collect()
+        owned.chain(&manifest.reads).chain(&manifest.primary).cloned().collect()
     }
 
     /// A guest with the manifest that a check of its parameters found.
@@ -49,11 +49,11 @@ impl<G: Loaded> ModuleState<G> {
         let roles = &guest.manifest().kind_parameters;
         let is_fixed = roles.is_empty() || roles.iter().any(|one| one.role == KindRole::Primary);
         let before = match self.active() {
-            Some(active) => Some(KindStatus::of(&active.guest.manifest().primary)),
+            Some(active) => active.guest.manifest().primary.as_ref().map(KindStatus::of),
             None => self.restored.primary.clone(),
         };
-        let after = &manifest.primary;
-        if let Some(before) = before.filter(|_| is_fixed)
+        // A guest that gains or loses its primary says so in its manifest, not in a parameter.
+        if let Some((before, after)) = before.filter(|_| is_fixed).zip(manifest.primary.as_ref())
             && (group(&before.api_version), &before.kind) != (after.group(), &after.kind)
         {
             let message = format!(

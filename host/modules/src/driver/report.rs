@@ -1,5 +1,6 @@
 //! The status of a Module.
 
+use innkeeper_contract::PolicyKind;
 use innkeeper_core::{Finalizer, control, foreign};
 use serde_json::{Map, Value, json};
 
@@ -7,15 +8,20 @@ use super::message::Report;
 use super::state::ModuleState;
 use crate::machine::{Candidate, DecidedDigests, HeldCandidate, Machine, REJECTED, Rejection};
 use crate::module::{
-    CandidateStatus, EarlierRevision, ExampleStatus, KindStatus, PreviewStatus, RejectedVersion,
+    CandidateStatus, EarlierRevision, ExampleStatus, KindStatus, PolicyPreviewStatus, PolicyStatus,
+    PreviewStatus, RejectedVersion, ReviewExampleStatus,
 };
-use crate::revision::Loaded;
+use crate::policy_preview::PolicyPreview;
+use crate::revision::{Loaded, Revision};
 use crate::rollout::Preview;
 use crate::source::Digest;
 
 /// The longest message in a status outside of conditions, in bytes: its schema allows three more,
 /// for the dots of one that is cut.
 const MESSAGE_BYTES_MAX: usize = 4_093;
+
+/// The longest detail of an example of a policy's preview, in bytes: there are many of them.
+const DETAIL_BYTES_MAX: usize = 1_024;
 
 /// The name of the ConfigMap, in [`NAMESPACE`](crate::module::NAMESPACE), with the snapshot of a
 /// component.
@@ -52,6 +58,7 @@ impl<G: Loaded> ModuleState<G> {
             status.deletes = Some(shown.deletes);
             status.failures = Some(shown.failures);
             status.examples = shown.examples;
+            status.policy = shown.policy;
         }
         serde_json::to_value(status).ok()
     }
@@ -121,18 +128,26 @@ impl<G: Loaded> ModuleState<G> {
                 guest["version"] = manifest.version.clone().into();
             }
             members.insert("guest".into(), guest);
-            members.insert("primary".into(), json!(KindStatus::of(&manifest.primary)));
-            if control::decorates(manifest) {
-                members.insert("decorates".into(), true.into());
+            if let Some(primary) = &manifest.primary {
+                members.insert("primary".into(), json!(KindStatus::of(primary)));
+                if control::decorates(manifest) {
+                    members.insert("decorates".into(), true.into());
+                }
             }
             if let Some(selector) = &manifest.selector {
                 members.insert("selector".into(), json!(selector));
+            }
+            if let Some(policy) = policy_status(revision) {
+                members.insert("policy".into(), json!(policy));
             }
             members.insert("contract".into(), innkeeper_contract::VERSION.into());
         } else {
             // A restarted host that loads its revision again keeps these members of the status.
             if let Some(primary) = &self.restored.primary {
                 members.insert("primary".into(), json!(primary));
+            }
+            if let Some(policy) = &self.restored.policy {
+                members.insert("policy".into(), json!(policy));
             }
             if self.restored.decorates {
                 members.insert("decorates".into(), true.into());
@@ -160,6 +175,7 @@ impl PreviewStatus {
             deletes,
             failures,
             examples,
+            policy,
         } = preview;
         // Names of members of an object are the guest's.
         let visible = |text: &String| foreign::one_line(text, MESSAGE_BYTES_MAX);
@@ -176,6 +192,30 @@ impl PreviewStatus {
             changes: *changes,
             deletes: *deletes,
             failures: *failures,
+            examples: examples.collect(),
+            policy: policy.as_ref().map(PolicyPreviewStatus::of),
+        }
+    }
+}
+
+impl PolicyPreviewStatus {
+    /// The status of a preview. Its texts are a guest's.
+    pub fn of(preview: &PolicyPreview) -> Self {
+        let visible = |text: &String| foreign::one_line(text, DETAIL_BYTES_MAX);
+        let examples = preview.examples.iter().map(|example| ReviewExampleStatus {
+            decision: example.change.as_str().to_owned(),
+            object: visible(&example.object),
+            details: example.details.iter().map(visible).collect(),
+        });
+        Self {
+            objects: preview.objects,
+            reviewed: preview.reviewed,
+            requests: preview.requests,
+            newly_denied: preview.newly_denied,
+            newly_allowed: preview.newly_allowed,
+            newly_changed: preview.newly_changed,
+            newly_failing: preview.newly_failing,
+            left_out: preview.left_out.iter().map(visible).collect(),
             examples: examples.collect(),
         }
     }
@@ -210,6 +250,17 @@ impl<G: Loaded> ModuleState<G> {
         self.previews.retain(|one| Some(&one.digest) == active.as_ref());
         self.previews.push(PreviewStatus::of(digest, preview));
     }
+}
+
+/// What the driver knows of the policy of a revision.
+fn policy_status<G: Loaded>(revision: &Revision<G>) -> Option<PolicyStatus> {
+    let (guest, settings) = revision.policy()?;
+    let kind = match guest.kind {
+        PolicyKind::Validate => "Validate",
+        PolicyKind::Mutate => "Mutate",
+    };
+    let mode = settings.mode.as_str().to_owned();
+    Some(PolicyStatus { kind: kind.to_owned(), mode, ..PolicyStatus::default() })
 }
 
 /// A rejection's message, no longer than the schema allows: a guest's texts may be of any length,

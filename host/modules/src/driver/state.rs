@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use innkeeper_contract::PrimarySelector;
+use innkeeper_contract::{Manifest, PrimarySelector};
 use serde_json::Value;
 
 use super::installation_numbers::InstallationNumbers;
 use crate::finalizers;
-use crate::machine::{Candidate, Machine, Rejection, RetryPolicy};
-use crate::module::{KindName, KindStatus, Module, PreviewStatus};
+use crate::machine::{Candidate, Machine, Rejection, RetryPolicy, reason};
+use crate::module::{KindName, KindStatus, Module, PolicyStatus, PreviewStatus};
+use crate::policy_grant;
 use crate::revision::{Loaded, Revision};
 use crate::source::{Component, Digest};
 use crate::validated_spec::ValidatedSpec;
@@ -93,6 +94,8 @@ pub(super) struct RestoredStatus {
     pub(super) selector: Option<PrimarySelector>,
     /// The finalizer on its primaries.
     pub(super) finalizer: Option<String>,
+    /// The policy of the active revision.
+    pub(super) policy: Option<PolicyStatus>,
 }
 
 /// The annotations of the Module that approve and reject.
@@ -143,14 +146,29 @@ impl<G: Loaded> ModuleState<G> {
         self.settings.as_ref().map_or(Value::Null, |settings| settings.parameters.clone())
     }
 
-    /// Whether the present spec grants the finalizer of the active revision.
+    /// Whether the present spec grants the finalizer and the policy of the active revision.
     pub(super) fn grant(&self) -> Result<(), Rejection> {
-        match (self.active(), &self.settings) {
-            (Some(active), Some(settings)) => {
-                finalizers::check(&self.name, active.guest.manifest(), settings)
-            }
-            _ => Ok(()),
+        let (Some(active), Some(settings)) = (self.active(), &self.settings) else { return Ok(()) };
+        let granted = self.granted_to(active.guest.manifest(), settings);
+        // `spec.policy` may be there for the candidate.
+        let is_for_candidate = |rejection: &Rejection| {
+            rejection.reason == reason::POLICY_MISSING
+                && *self.machine.candidate() != Candidate::Nothing
+        };
+        match granted {
+            Err(rejection) if is_for_candidate(&rejection) => Ok(()),
+            granted => granted,
         }
+    }
+
+    /// Whether a spec grants the finalizer and the policy of a guest.
+    pub(super) fn granted_to(
+        &self,
+        manifest: &Manifest,
+        settings: &ValidatedSpec,
+    ) -> Result<(), Rejection> {
+        finalizers::check(&self.name, manifest, settings)?;
+        policy_grant::check(manifest, settings)
     }
 
     /// Drops what the machine can no longer ask for.

@@ -7,6 +7,8 @@ mod installations;
 mod kind_parameters;
 mod overlap;
 mod parameters;
+mod policy;
+mod primary;
 mod random;
 mod report;
 mod teardown;
@@ -390,7 +392,12 @@ fn invalid_manifest_is_refused() {
         [
             ("spec 1", module(1, &spec())),
             ("source a", source("a")),
-            ("loaded a", loaded("a", |manifest| manifest.primary.plural = "pods/exec".into())),
+            (
+                "loaded a",
+                loaded("a", |manifest| {
+                    manifest.primary.as_mut().unwrap().plural = "pods/exec".into();
+                }),
+            ),
         ],
         &expect![[r#"
             spec 1

@@ -13,7 +13,7 @@ fn parameter(name: &str, role: KindRole) -> KindParameter {
 /// A manifest of a decorator with a parameter for each role.
 fn manifest() -> Manifest {
     let mut manifest = testing::manifest("g");
-    manifest.primary = Kind::namespaced("apps/v1", "StatefulSet", "statefulsets");
+    manifest.primary = Some(Kind::namespaced("apps/v1", "StatefulSet", "statefulsets"));
     manifest.decorates = true;
     manifest.parameters_schema = Some(json!({"properties": {
         "target": {}, "copies": {}, "watch": {}, "size": {},
@@ -62,7 +62,8 @@ fn kinds_of_parameters_are_added_by_their_role() {
         "size": 3,
     });
     let manifest = resolved(&manifest(), &parameters).unwrap();
-    assert_eq!(manifest.primary, Kind::namespaced("apps/v1", "Deployment", "deployments"));
+    let deployment = Kind::namespaced("apps/v1", "Deployment", "deployments");
+    assert_eq!(manifest.primary, Some(deployment));
     let owned: Vec<_> = manifest.owned.iter().map(|owned| owned.kind.to_string()).collect();
     assert_eq!(owned, ["v1 ConfigMap", "v1 Secret"], "a kind that is listed already is one kind");
     assert_eq!(manifest.reads, [Kind::namespaced("v1", "Node", "nodes")]);

@@ -97,6 +97,8 @@ pub struct LoadedCandidate {
     pub title: String,
     /// Whether it describes CustomResourceDefinitions.
     pub has_crds: bool,
+    /// Whether it has a policy whose mode is Enforce, anywhere.
+    pub enforces: bool,
 }
 
 /// What the machine keeps about the candidate over several tries.

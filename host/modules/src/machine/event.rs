@@ -167,6 +167,8 @@ pub struct ComponentInfo {
     pub title: String,
     /// Whether it describes CustomResourceDefinitions.
     pub has_crds: bool,
+    /// Whether it has a policy that the Module lets deny requests (mode Enforce, anywhere).
+    pub enforces: bool,
     /// Whether the Module's parameters fit it.
     pub fits: Result<(), Rejection>,
 }

@@ -51,7 +51,7 @@ impl Machine {
                     self.adopt_crds(effects);
                     self.evaluate_source(effects);
                 }
-                _ if self.is_guarded(digest) => {
+                _ if self.is_guarded(&loaded) => {
                     self.candidate = Candidate::Previewing(loaded);
                     effects.push(Effect::Preview(digest));
                 }
@@ -62,16 +62,18 @@ impl Machine {
 
     /// Whether a component is previewed before it becomes active: not if it was active before the
     /// host started, nor if a user has approved it.
-    fn is_guarded(&self, digest: Digest) -> bool {
-        let revisions = &self.revisions;
+    fn is_guarded(&self, loaded: &LoadedCandidate) -> bool {
+        let (digest, revisions) = (loaded.digest, &self.revisions);
         if self.approvals.approved == Some(digest) || revisions.is_restored(digest) {
             return false;
         }
         match self.spec.rollout.strategy {
             Strategy::Immediate => false,
-            // The first revision has nothing to be compared with.
+            // The first revision has nothing to be compared with, but for a policy: without one
+            // everything is allowed.
             Strategy::Guarded => {
-                revisions.active.is_some()
+                loaded.enforces
+                    || revisions.active.is_some()
                     || revisions.restored.is_some()
                     || revisions.is_restored_lost
             }
@@ -199,6 +201,6 @@ impl Machine {
 impl LoadedCandidate {
     /// A component that was loaded.
     pub(super) fn new(digest: Digest, info: ComponentInfo) -> Self {
-        Self { digest, title: info.title, has_crds: info.has_crds }
+        Self { digest, title: info.title, has_crds: info.has_crds, enforces: info.enforces }
     }
 }

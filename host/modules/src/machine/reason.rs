@@ -20,6 +20,14 @@ pub const PAUSED: &str = "Paused";
 pub const INVALID_SPEC: &str = "InvalidSpec";
 /// Another module reconciles some of the same primaries.
 pub const PRIMARY_OVERLAP: &str = "PrimaryOverlap";
+/// The guest has a policy, and the Module has no `spec.policy`.
+pub const POLICY_NOT_GRANTED: &str = "PolicyNotGranted";
+/// The Module has `spec.policy`, and the guest has no policy.
+pub const POLICY_MISSING: &str = "PolicyMissing";
+/// `spec.policy` does not fit the policy of the guest.
+pub const INVALID_POLICY_SETTINGS: &str = "InvalidPolicySettings";
+/// The Module has `spec.policy`, and the host has rights in some namespaces only.
+pub const POLICIES_NEED_CLUSTER_SCOPE: &str = "PoliciesNeedClusterScope";
 /// The parameters do not fit the guest.
 pub const INVALID_PARAMETERS: &str = "InvalidParameters";
 /// The guest's schema of the parameters cannot be used, or takes too much.

@@ -97,7 +97,14 @@ fn rejection(reason: &str, again: RetryPolicy) -> Rejection {
 }
 
 fn loaded(name: &str, has_crds: bool) -> Event {
-    let info = ComponentInfo { title: name.to_owned(), has_crds, fits: Ok(()) };
+    let info = ComponentInfo { title: name.to_owned(), has_crds, enforces: false, fits: Ok(()) };
+    Event::Loaded { digest: digest(name), result: Ok(info) }
+}
+
+/// A component with a policy that may deny requests.
+fn loaded_enforcing(name: &str) -> Event {
+    let info =
+        ComponentInfo { title: name.to_owned(), has_crds: false, enforces: true, fits: Ok(()) };
     Event::Loaded { digest: digest(name), result: Ok(info) }
 }
 

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::policy::PolicySpec;
 use super::value_source::ValueSource;
 
 /// The desired state of a module.
@@ -101,6 +102,11 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 
+    /// How the policy of the guest reviews requests. A guest with a policy needs it, and a guest
+    /// without one must not have it. With it, limits.timeout is at most 20s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicySpec>,
+
     /// How a candidate becomes active.
     #[serde(default, skip_serializing_if = "Rollout::is_default")]
     pub rollout: Rollout,
@@ -137,13 +143,22 @@ pub struct Rollout {
     pub max_changed_percent: Option<u32>,
 
     /// Maximum number of newly failing primaries, those for which the active revision does not
-    /// fail, before an approval is required or the swap is rolled back. Default: 0.
+    /// fail, before an approval is required or the swap is rolled back. The same number counts for
+    /// the reviews of a policy. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_failures: Option<u32>,
 
-    /// Time after a swap in which the host rolls back to the previous revision if more primaries
-    /// newly fail than maxFailures; 0s for never. Default: 2m. Limits: at most 24h.
+    /// Maximum number of existing objects and recent requests that a candidate of a policy, or
+    /// other settings of one, may deny without an approval although they are allowed now. It
+    /// counts where the mode is Enforce, in some namespaces at least. Default: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub max_newly_denied: Option<u32>,
+
+    /// Time after a swap in which the host rolls back to the previous revision if more primaries,
+    /// or reviews of a policy, newly fail than maxFailures; 0s for never. Default: 2m. Limits: at
+    /// most 24h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), regex(pattern = r"^([0-9]+(ms|s|m|h))+$"))]
     pub rollback_window: Option<String>,

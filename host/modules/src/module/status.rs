@@ -4,6 +4,9 @@ use innkeeper_contract::{Kind, PrimarySelector};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::policy_preview_status::PolicyPreviewStatus;
+use super::policy_status::PolicyStatus;
+
 /// The observed state of a module. Changes only when the module's state does: counters are
 /// metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +31,10 @@ pub struct ModuleStatus {
     /// The kind of the primaries that the module reconciles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<KindStatus>,
+
+    /// The policy of the active revision, if its guest has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyStatus>,
 
     /// Whether the guest decorates the primaries, so that others may reconcile them as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -167,6 +174,9 @@ pub struct CandidateStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub examples: Vec<ExampleStatus>,
+    /// What the policy decides otherwise, if the guest has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyPreviewStatus>,
 }
 
 /// The changes that a preview found, compared with the revision that was active then.
@@ -191,6 +201,9 @@ pub struct PreviewStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub examples: Vec<ExampleStatus>,
+    /// What the policy decides otherwise, if the guest has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyPreviewStatus>,
 }
 
 /// What a candidate would do with one object.

@@ -243,6 +243,7 @@ impl SpecChecker {
             deletions_max: rollout.max_deletions.unwrap_or(defaults.deletions_max),
             changed_percent_max: percent,
             failures_max: rollout.max_failures.unwrap_or(defaults.failures_max),
+            newly_denied_max: rollout.max_newly_denied.unwrap_or(defaults.newly_denied_max),
             rollback_window: rollback_window.unwrap_or(defaults.rollback_window),
         }
     }

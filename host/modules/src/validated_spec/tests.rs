@@ -79,6 +79,7 @@ fn a_whole_spec_is_understood() {
             secret_names: BTreeSet::new(),
             value_sources: Vec::new(),
             paused: true,
+            policy: None,
             rollout: Rollout::default(),
         }
     );
@@ -188,7 +189,7 @@ fn the_shape_is_checked_with_the_field() {
         &json!({"source": {"file": "g"}, "rollOut": {"strategy": "Manual"}}),
         SourceKind::Directory,
         &expect![
-            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `crds`, `parameters`, `resyncPeriod`, `manageStatus`, `runResult`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `valueSources`, `paused`, `rollout`"
+            "spec.rollOut: unknown field `rollOut`, expected one of `source`, `serviceAccountName`, `allowedCRDGroups`, `crds`, `parameters`, `resyncPeriod`, `manageStatus`, `runResult`, `limits`, `selector`, `namespaces`, `allowCrossNamespace`, `allowFinalizers`, `secretNames`, `valueSources`, `paused`, `policy`, `rollout`"
         ],
     );
     refused(&json!({}), SourceKind::Directory, &expect!["spec: missing field `source`"]);
@@ -229,7 +230,7 @@ fn a_rollout_is_read_within_bounds() {
         settings("m", &spec, SourceKind::Cluster).map(|settings| settings.rollout)
     };
     let manual = json!({"strategy": "Manual", "maxDeletions": 2, "maxChangedPercent": 50,
-        "maxFailures": 3, "rollbackWindow": "90s"});
+        "maxFailures": 3, "maxNewlyDenied": 4, "rollbackWindow": "90s"});
     assert_eq!(
         of(manual).unwrap(),
         Rollout {
@@ -237,6 +238,7 @@ fn a_rollout_is_read_within_bounds() {
             deletions_max: 2,
             changed_percent_max: 50,
             failures_max: 3,
+            newly_denied_max: 4,
             rollback_window: Duration::from_secs(90),
         }
     );

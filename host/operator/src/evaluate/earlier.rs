@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use innkeeper_core::desired::DesiredState;
-use innkeeper_core::primary_revision::{self, EARLIER_CALLS_MAX, GroupOverLimit, PrimaryRevision};
+use innkeeper_core::primary_revision::{
+    self, EARLIER_CALLS_MAX, GroupOverLimit, PrimaryRevision, PrimaryRevisions,
+};
 use innkeeper_core::{Object, ObjectRef, plan};
 use innkeeper_sandbox::{Figures, Host, Level, Outcome, ReadError, ResourceKind};
 
@@ -19,8 +21,8 @@ pub(super) struct Earlier<'a> {
     pub(super) subject: &'a Subject<'a>,
     /// The objects that the primary owns or is merged into.
     pub(super) owned: &'a [(ObjectRef, Arc<Object>)],
-    /// The genuine earlier revisions, newest first.
-    pub(super) revisions: &'a [PrimaryRevision],
+    /// The revisions of the primary.
+    pub(super) revisions: &'a PrimaryRevisions,
 }
 
 impl Earlier<'_> {
@@ -32,7 +34,7 @@ impl Earlier<'_> {
     /// which the failed object is still in the group while the API server deletes it.
     ///
     /// A call that fails is no failure of the primary: the host creates the objects as they are
-    /// desired now.
+    /// desired now. So it does if only revisions in another API version are left.
     pub(super) fn substitute(
         &self,
         mut groups: Vec<GroupOverLimit>,
@@ -41,7 +43,7 @@ impl Earlier<'_> {
         figures: &mut Vec<Figures>,
     ) -> bool {
         let mut replaced = 0;
-        for revision in self.revisions.iter().take(EARLIER_CALLS_MAX).rev() {
+        for revision in self.revisions.earlier.iter().take(EARLIER_CALLS_MAX).rev() {
             if groups.is_empty() {
                 break;
             }
@@ -58,7 +60,24 @@ impl Earlier<'_> {
                 ),
             }
         }
+        if !groups.is_empty() {
+            self.log_other_versions();
+        }
         replaced > 0
+    }
+
+    /// Logs which revisions the guest does not get since their fields may mean something else.
+    fn log_other_versions(&self) {
+        for other in self.revisions.of_other_version.iter().take(EARLIER_CALLS_MAX) {
+            tracing::info!(
+                module = self.subject.owner.module(),
+                primary = %self.subject.primary.key,
+                primary_revision = other.name,
+                api_version = other.api_version,
+                reason = "OtherApiVersion",
+                "earlier revision of the primary is in another API version; the guest does not get it"
+            );
+        }
     }
 
     /// What the guest desires for a revision, with the same observation otherwise.

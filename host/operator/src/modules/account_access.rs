@@ -2,9 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use innkeeper_cluster::Revocation;
-use innkeeper_modules::account_annotation::{NOT_ALLOWED, UNKNOWN};
+use innkeeper_cluster::cache::CacheReadError;
+use innkeeper_cluster::{Lookup, Revocation, View};
+use innkeeper_core::ObjectKey;
+use innkeeper_modules::account_annotation::{
+    self, ALLOWED_MODULES_ANNOTATION, NOT_ALLOWED, UNKNOWN,
+};
+use innkeeper_modules::module::NAMESPACE;
 use innkeeper_modules::{Rejection, RetryPolicy};
+
+use super::event::SERVICE_ACCOUNT;
 
 /// Whether a ServiceAccount allows a module to act as it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +25,27 @@ pub enum AccountAccess {
 }
 
 impl AccountAccess {
+    /// Whether an account allows a module to act as it. `accounts` has the metadata of the
+    /// ServiceAccounts in the namespace of the modules.
+    pub fn of(accounts: &View, module: &str, account: &str) -> Self {
+        match accounts.snapshot().get(&SERVICE_ACCOUNT, &ObjectKey::new(NAMESPACE, account)) {
+            Lookup::Found(object) => {
+                let annotation = object.annotation(ALLOWED_MODULES_ANNOTATION);
+                let annotation = annotation.as_deref();
+                if account_annotation::allows(annotation, module) {
+                    Self::Allowed
+                } else {
+                    Self::Denied(account_annotation::not_allowed(account, annotation, module))
+                }
+            }
+            Lookup::Absent => Self::Denied(account_annotation::no_account(account, module)),
+            Lookup::Unknown | Lookup::Unreadable(CacheReadError::NotSynced(_)) => Self::Unknown,
+            Lookup::Unreadable(why) => Self::Denied(format!(
+                "whether ServiceAccount {NAMESPACE}/{account} allows module {module} to act as it cannot be read: {why}; give the host the rights of deploy/base/roles.yaml"
+            )),
+        }
+    }
+
     /// Turns everything but [`Self::Allowed`] into the reason not to act as the account.
     ///
     /// # Errors

@@ -101,7 +101,10 @@ impl Supervisor {
         match self.account_result(name, account) {
             Ok(()) => {
                 let was_stopped = self.accounts.stopped.remove(name).is_some();
-                if was_stopped || self.shared.module(name).is_none() {
+                // A revision that only reviews requests is never open.
+                let is_closed =
+                    revision.guest.has_reconciler() && self.shared.module(name).is_none();
+                if was_stopped || is_closed {
                     self.activate(revision);
                 }
             }

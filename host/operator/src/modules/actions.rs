@@ -250,7 +250,7 @@ impl Supervisor {
         });
     }
 
-    async fn publish_event(&mut self, name: &str, event: &Notice) {
+    pub(super) async fn publish_event(&mut self, name: &str, event: &Notice) {
         if event.type_ == EventType::Warning {
             tracing::warn!(module = name, reason = event.reason, "{}", event.message);
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
@@ -282,6 +282,7 @@ impl Supervisor {
         self.latest.parameter_checks.retain(|(module, _), _| module != name);
         self.latest.previews.remove(name);
         self.latest.rollback_checks.remove(name);
+        self.latest.policy_windows.remove(name);
         self.rollback.previous.remove(name);
         self.retries.remove(name);
         self.reinstalls.remove(name);
@@ -292,6 +293,7 @@ impl Supervisor {
         self.history.remove(name);
         self.shared.module_conditions().remove(name);
         self.accounts.forget(name);
+        self.withdraw_deleted(name);
         self.shared.stop(name);
         self.count_active();
     }

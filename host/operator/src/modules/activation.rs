@@ -1,27 +1,31 @@
 //! Activates revisions, and runs candidates without writes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::{Account, Namespaces};
+use innkeeper_cluster::{Account, ApiError, Namespaces};
 use innkeeper_core::PrimarySelector;
-use innkeeper_modules::{Digest, Input, Revision, ValidatedSpec};
+use innkeeper_modules::{Digest, Input, Preview, Rejection, RetryPolicy, Revision, ValidatedSpec};
 
+use super::declared::{self, Refused};
 use super::event::SupervisorEvent;
 use super::open_revision::{self, OpenRevision};
 use super::supervisor::Supervisor;
 use crate::modules::teardown;
 use crate::preview;
+use crate::preview::policy::preview_policy;
 
 /// The time between two searches for objects of kinds that no revision declares any more.
 const LEFTOVERS_PERIOD: Duration = Duration::from_secs(1);
 
 impl Supervisor {
     /// Makes a revision active. The new view opens before the old one closes with the last
-    /// reconcile that uses it: the caches of kinds that both read are kept.
+    /// reconcile that uses it: the caches of kinds that both read are kept. A revision without a
+    /// primary opens nothing, and ends the reconciles of the one before it.
     pub(super) fn activate(&mut self, revision: &Arc<Revision>) {
         let name = &revision.module;
-        let active = self.open(revision);
+        let active = self.open(revision).map(Arc::new);
         if revision.settings.service_account.is_none() {
             tracing::warn!(module = %name, "the Module names no serviceAccountName: it acts with all rights of this kubeconfig");
         }
@@ -37,25 +41,32 @@ impl Supervisor {
         self.shared.metrics.reloads.with_label_values(&[&**name, "active"]).inc();
         // Its rollback window begins next, if it has one.
         self.rollback.replaced = self.shared.module(name);
-        let active = Arc::new(active);
-        self.shared.serve(&active);
+        self.rollback.replaced_policy = self.own_policy(name);
+        match &active {
+            Some(active) => self.shared.serve(active),
+            None if self.rollback.replaced.is_some() => self.shared.stop(name),
+            None => {}
+        }
         if let Some(before) = self.rollback.replaced.clone()
-            && teardown::is_narrowed(&before, &active)
+            && teardown::is_narrowed(&before, active.as_deref())
         {
-            let shared = self.shared.clone();
+            let (shared, active) = (self.shared.clone(), active.clone());
             self.spawn("narrow", async move {
-                teardown::release_unselected(&shared, &before, &active).await;
+                teardown::release_unselected(&shared, &before, active.as_deref()).await;
             });
         }
         self.count_active();
-        let primary = &revision.guest.manifest().primary;
-        self.read_status_schema(&primary.resource());
+        if let Some(active) = &active {
+            self.read_status_schema(&active.primary.resource());
+        }
         // A revision that was active before the host started installs nothing of itself.
         self.check_crds(name);
+        self.hand_over(revision);
     }
 
-    /// Opens the client and the view of a revision.
-    fn open(&mut self, revision: &Arc<Revision>) -> OpenRevision {
+    /// Opens the client and the view of a revision; `None` if it reconciles nothing.
+    fn open(&mut self, revision: &Arc<Revision>) -> Option<OpenRevision> {
+        let primary = revision.guest.manifest().primary.clone()?;
         let settings: &ValidatedSpec = &revision.settings;
         let name = &revision.module;
         let of_guest = PrimarySelector::of_guest(revision.guest.manifest().selector.as_ref());
@@ -75,21 +86,37 @@ impl Supervisor {
             None => client.clone(),
         };
         let view = self.caches.open(&reader, name, &open_revision::watched(revision), &namespaces);
-        OpenRevision::new(revision.clone(), selector, client, view)
+        Some(OpenRevision::new(revision.clone(), primary, selector, client, view))
     }
 
-    /// Runs a candidate on the present primaries, without writes.
+    /// Runs a candidate on the present primaries, without writes. Of a candidate without a primary
+    /// the host only compares the kinds that it reads with discovery.
     pub(super) fn preview(&mut self, name: &str, digest: Digest, candidate: &Arc<Revision>) {
         let account = candidate.settings.service_account.as_deref();
         if let Err(rejection) = self.account_result(name, account) {
             return self.send(name, Input::Previewed { digest, result: Err(rejection) });
         }
         tracing::info!(module = name, digest = %digest.short(), "preview started");
-        let candidate = Arc::new(self.open(candidate));
+        let (open, guest) = (self.open(candidate).map(Arc::new), candidate.guest.clone());
+        let policy = self.open_candidate(candidate);
+        let reviewing = policy.as_ref().and_then(|_| self.reviewing_policy(name));
+        let caches = self.caches.clone();
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         let task = self.shared.env.spawn("preview", async move {
             let active = shared.module(&module);
-            let result = preview::preview(&shared, &candidate, active.as_ref()).await;
+            let mut result = if let Some(candidate) = &open {
+                preview::preview(&shared, candidate, active.as_ref()).await
+            } else {
+                let checked = declared::check(&shared.cluster.host(), &guest).await;
+                checked.map(|()| Preview::default())
+            };
+            if let (Ok(preview), Some(candidate)) = (&mut result, &policy) {
+                let found = preview_policy(&shared, &caches, candidate, reviewing.as_ref()).await;
+                match found {
+                    Ok(found) => preview.policy = Some(found),
+                    Err(error) => result = Err(unknown_kinds(&error)),
+                }
+            }
             let result = result.map_err(|refused| {
                 // A change of the definition retries it at once.
                 if !refused.groups.is_empty() {
@@ -130,4 +157,13 @@ impl Supervisor {
             .modules
             .set(i64::try_from(self.shared.modules().len()).unwrap_or(i64::MAX));
     }
+}
+
+/// Why the objects that a candidate reviews are not known.
+fn unknown_kinds(error: &ApiError) -> Refused {
+    let message = format!(
+        "the host cannot preview its policy: the kinds that the API server serves are not known: {error}; it is tried again"
+    );
+    let rejection = Rejection::new(error.reason(), message, RetryPolicy::Later);
+    Refused { rejection, groups: BTreeSet::new() }
 }

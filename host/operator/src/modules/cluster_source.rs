@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiError, Caches, Cluster, KindState, Lookup, Namespaces, View};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Labels, LastRun, Manager, Object, ObjectKey, status};
-use innkeeper_modules::account_annotation::{self, ALLOWED_MODULES_ANNOTATION};
 use innkeeper_modules::driver::snapshot_name;
 use innkeeper_modules::module::{self, NAMESPACE};
 use innkeeper_modules::{Component, Digest, Report, SourceError, SourceRef};
@@ -84,28 +82,9 @@ impl ClusterSource {
 
     /// Whether a ServiceAccount allows a module to act as it.
     pub(super) fn account_access(&self, module: &str, account: &str) -> AccountAccess {
-        let Some(view) = &self.accounts else { return AccountAccess::Unknown };
-        match view.snapshot().get(&SERVICE_ACCOUNT, &ObjectKey::new(NAMESPACE, account)) {
-            Lookup::Found(object) => {
-                let annotation = object.annotation(ALLOWED_MODULES_ANNOTATION);
-                let annotation = annotation.as_deref();
-                if account_annotation::allows(annotation, module) {
-                    AccountAccess::Allowed
-                } else {
-                    AccountAccess::Denied(account_annotation::not_allowed(
-                        account, annotation, module,
-                    ))
-                }
-            }
-            Lookup::Absent => {
-                AccountAccess::Denied(account_annotation::no_account(account, module))
-            }
-            Lookup::Unknown | Lookup::Unreadable(CacheReadError::NotSynced(_)) => {
-                AccountAccess::Unknown
-            }
-            Lookup::Unreadable(why) => AccountAccess::Denied(format!(
-                "whether ServiceAccount {NAMESPACE}/{account} allows module {module} to act as it cannot be read: {why}; give the host the rights of deploy/base/roles.yaml"
-            )),
+        match &self.accounts {
+            Some(accounts) => AccountAccess::of(accounts, module, account),
+            None => AccountAccess::Unknown,
         }
     }
 

@@ -43,7 +43,8 @@ pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
     // The kind of a parameter replaces the default, which the API server may not serve.
     let is_default = |kind: &Kind| {
         let mut parameters = guest.manifest().kind_parameters.iter();
-        *kind == guest.manifest().primary && parameters.any(|one| one.role == KindRole::Primary)
+        Some(kind) == guest.manifest().primary.as_ref()
+            && parameters.any(|one| one.role == KindRole::Primary)
     };
     for kind in open_revision::declared(guest).into_iter().filter(|kind| !is_default(kind)) {
         match host.discovery().check(&kind, AGE_MAX).await {

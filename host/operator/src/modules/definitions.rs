@@ -104,6 +104,7 @@ impl Supervisor {
 fn is_declared(described: &Manifest, kind: &Kind) -> bool {
     let mut roles = described.kind_parameters.iter().map(|parameter| parameter.role);
     let primary = (!roles.any(|role| role == KindRole::Primary)).then_some(&described.primary);
+    let primary = primary.into_iter().flatten();
     let owned = described.owned.iter().map(|owned| &owned.kind);
     owned.chain(&described.reads).chain(primary).any(|declared| declared == kind)
 }

@@ -7,11 +7,12 @@ use innkeeper_cluster::{Change, crd};
 use innkeeper_contract::Kind;
 use innkeeper_core::Object;
 use innkeeper_modules::definitions::MODULE_LABEL;
-use innkeeper_modules::module::{self, NAMESPACE};
-use innkeeper_modules::{Digest, Input, Module, Rejection, SourceRef};
+use innkeeper_modules::module::{self, NAMESPACE, PolicyMode};
+use innkeeper_modules::{Digest, Input, Module, PolicyPreview, Rejection, SourceRef};
 use serde_json::Value;
 
 use super::crds::StatusSchema;
+use crate::policies::{AuditState, PolicyRecord, PolicyState};
 
 /// The name under which the host reads for itself. No Module can have it: it is no DNS label.
 pub const HOST_MODULE: &str = "(host)";
@@ -104,6 +105,41 @@ pub enum SupervisorEvent {
         digest: Digest,
         /// The parameters that name them.
         parameters: Value,
+    },
+    /// The policy record of a module is written or deleted, or why not.
+    PolicyRecordKept {
+        /// The module's name.
+        module: String,
+        /// The record; `None` if it was to be deleted.
+        record: Option<Arc<PolicyRecord>>,
+        /// Why that failed, for people; `None` if it did not.
+        problem: Option<String>,
+    },
+    /// The preview of other settings of a policy has ended.
+    SettingsPreviewed {
+        /// The module's name.
+        module: String,
+        /// The record with the settings.
+        record: Arc<PolicyRecord>,
+        /// What it found, and the mode of the settings before; `None` if there is nothing to
+        /// compare.
+        preview: Option<Box<(PolicyPreview, PolicyMode)>>,
+    },
+    /// Settings of a policy that wait may be allowed by now; the module's name.
+    SettingsChecked(String),
+    /// The audit of the policy of a module has found something else.
+    PolicyAuditChanged {
+        /// The module.
+        module: String,
+        /// What it has found; `None` once there is no audit.
+        state: Option<AuditState>,
+    },
+    /// What the leader knows of the policy of a module has changed.
+    PolicyStateChanged {
+        /// The module's name.
+        module: String,
+        /// What it knows; `None` once there is no policy.
+        state: Option<PolicyState>,
     },
     /// The kinds that a module can read have changed.
     ReadabilityChanged(String),

@@ -7,6 +7,9 @@
 //!   It carries out `actions`, the `activation` of revisions, `decisions` with their
 //!   [`component_snapshots`], the `rollback_window`, `account_checks`, changes of
 //!   `definitions` and the `crd_reinstallation`.
+//! - What becomes of policies: `policy_handover` hands the decided ones over, `policy_opening`
+//!   opens those that the leader itself reviews with, `settings_preview` previews other settings
+//!   (`waiting_settings`), and `policy_rollback` counts failed reviews after a swap.
 //! - What users see: `status` assembles the conditions of a Module, `readable` those of its kinds;
 //!   `status_writer` writes them.
 //! - What reconciles use: [`open_revision`], its [`health`] and its [`granted_secrets`]. Before a
@@ -32,12 +35,18 @@ pub mod health;
 mod kind_resolution;
 pub mod liveness;
 pub mod open_revision;
+mod policy_handover;
+mod policy_handovers;
+mod policy_opening;
+mod policy_rollback;
 mod readable;
 mod retry_wait;
 mod rollback_window;
 mod schema_reads;
+mod settings_preview;
 pub mod source;
 mod status;
 mod status_writer;
 pub mod supervisor;
 pub mod teardown;
+mod waiting_settings;

@@ -28,9 +28,10 @@ pub enum TeardownPhase {
     Immediate,
 }
 
-/// One revision of a module with the client and the caches with which it runs: the active revision,
-/// the one before it, or a candidate that is previewed. It never changes, and a swap replaces it
-/// whole, so that a reconcile ends with the revision that it began with.
+/// One revision of a module that reconciles primaries, with the client and the caches with which it
+/// runs: the active revision, the one before it, or a candidate that is previewed. It never
+/// changes, and a swap replaces it whole, so that a reconcile ends with the revision that it began
+/// with.
 #[derive(Clone, Debug)]
 pub struct OpenRevision {
     /// The guest and its settings.
@@ -60,9 +61,10 @@ pub struct OpenRevision {
 }
 
 impl OpenRevision {
-    /// A revision with its identity and its caches.
+    /// A revision that reconciles `primary`, with its identity and its caches.
     pub fn new(
         revision: Arc<Revision>,
+        primary: Kind,
         selector: PrimarySelector,
         client: ApiClient,
         view: View,
@@ -74,7 +76,7 @@ impl OpenRevision {
         let parameters = &revision.settings.parameters;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
         let manifest = revision.guest.manifest();
-        let primary = Arc::new(manifest.primary.clone());
+        let primary = Arc::new(primary);
         let view = Arc::new(view);
         let log = Arc::new(GuestLog::new(client.env()));
         let finalizer = Finalizer::new(&revision.module, manifest.finalizer.as_deref());
@@ -249,10 +251,11 @@ pub fn watched(revision: &Revision) -> Vec<Kind> {
     kinds
 }
 
-/// The kinds that a guest declares, each once: its primary, what it owns, what it reads.
+/// The kinds that a guest declares, each once: its primary if it has one, what it owns, what it
+/// reads.
 pub fn declared(guest: &Guest) -> Vec<Kind> {
     let manifest = guest.manifest();
-    let mut kinds = vec![manifest.primary.clone()];
+    let mut kinds = Vec::from_iter(manifest.primary.clone());
     let others = manifest.owned.iter().map(|owned| &owned.kind).chain(&manifest.reads);
     for kind in others {
         if !kinds.contains(kind) {

@@ -28,6 +28,7 @@ impl Supervisor {
         self.shared.health.begin_rollback_window(&name.into(), window);
         let replaced = self.rollback.replaced.take();
         self.rollback.previous.extend(replaced.map(|before| (name.to_owned(), before)));
+        self.watch_policy(name, digest, failures_max);
         self.send_after(name, time, Event::RollbackWindowOver(digest));
     }
 
@@ -35,6 +36,7 @@ impl Supervisor {
     pub(super) fn end_rollback_window(&mut self, name: &str) {
         self.rollback.previous.remove(name);
         self.latest.rollback_checks.remove(name);
+        self.latest.policy_windows.remove(name);
         self.shared.health.end_rollback_window(name);
     }
 

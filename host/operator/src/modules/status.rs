@@ -6,10 +6,21 @@ use std::collections::BTreeSet;
 use innkeeper_contract::{Condition, ConditionStatus};
 use innkeeper_core::{foreign, guest_status};
 use innkeeper_modules::Report;
-use innkeeper_modules::machine::condition::{LOADED_CONDITION, READY_CONDITION, SERVING_CONDITION};
+use innkeeper_modules::machine::condition::{
+    HELD_CONDITION, LOADED_CONDITION, READY_CONDITION, SERVING_CONDITION,
+};
+use innkeeper_modules::module::{HeldSettings, PolicyMode};
+use serde_json::{Value, json};
 
 use super::account_access::Denial;
 use super::readable::AUTHORIZED_CONDITION;
+use crate::policies::{AuditState, PolicyProblem, PolicyState};
+
+/// The reason of a revision that only reviews requests and gets none.
+const POLICY_NOT_ACTIVE: &str = "PolicyNotActive";
+
+/// The reason of a revision whose policy no replica can learn.
+const POLICY_RECORD_NOT_WRITTEN: &str = "PolicyRecordNotWritten";
 
 /// What the supervisor knows of a module, in addition to the driver's report.
 pub(super) struct Observation<'a> {
@@ -17,6 +28,16 @@ pub(super) struct Observation<'a> {
     pub(super) readable: Option<Vec<Condition>>,
     /// Why the module may not act as its account, if it may not.
     pub(super) denial: Option<Denial<'a>>,
+    /// Whether the active revision only reviews requests.
+    pub(super) is_policy_only: bool,
+    /// Why the policy record of the active revision is not written, if it is not.
+    pub(super) policy_problem: Option<&'a str>,
+    /// Settings of the policy that need an approval, and the mode with which it reviews meanwhile.
+    pub(super) held_settings: Option<(&'a HeldSettings, PolicyMode)>,
+    /// What the leader knows of the decided policy, if it leads policies.
+    pub(super) policy_state: Option<PolicyState>,
+    /// What the audit of the policy has found, if there is an audit.
+    pub(super) audit: Option<AuditState>,
     /// The conditions of the live Module.
     pub(super) live: &'a [Condition],
 }
@@ -24,6 +45,27 @@ pub(super) struct Observation<'a> {
 /// Adds to a report what the active revision may and can read, and why the account denies it.
 pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>) -> Report {
     report.conditions.extend(observation.readable.iter().flatten().cloned());
+    if let Some(state) = &observation.policy_state {
+        state.complete(&mut report.members);
+    }
+    if let Some(audit) = &observation.audit {
+        audit.complete(&mut report.members);
+    }
+    if observation.is_policy_only {
+        replace_serving(&mut report.conditions, observation.policy_state.as_ref());
+    }
+    let of_leader = observation.policy_state.as_ref().and_then(|state| state.problem.as_ref());
+    if let Some(problem) = of_leader {
+        let PolicyProblem { reason, message } = problem;
+        replace_unreviewed(&mut report.conditions, (reason, message), observation.is_policy_only);
+    }
+    if let Some(problem) = observation.policy_problem {
+        let problem = (POLICY_RECORD_NOT_WRITTEN, problem);
+        replace_unreviewed(&mut report.conditions, problem, observation.is_policy_only);
+    }
+    if let Some(held) = observation.held_settings {
+        hold_settings(&mut report, held);
+    }
     if let Some(denial) = &observation.denial {
         replace_denied(&mut report.conditions, denial);
     }
@@ -33,6 +75,65 @@ pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>)
         condition.message = foreign::message(&condition.message, guest_status::MESSAGE_BYTES_MAX);
     }
     report
+}
+
+/// Replaces what the driver says of a revision that only reviews requests: it is active as far as
+/// the driver knows, and the leader of policies knows which replicas review with it.
+fn replace_serving(conditions: &mut [Condition], state: Option<&PolicyState>) {
+    let serving = conditions.iter_mut().filter(|one| one.type_ == SERVING_CONDITION);
+    for condition in serving.filter(|one| one.status == ConditionStatus::True) {
+        if let Some(state) = state {
+            *condition = state.condition(condition);
+            continue;
+        }
+        condition.status = ConditionStatus::False;
+        POLICY_NOT_ACTIVE.clone_into(&mut condition.reason);
+        condition.message = format!(
+            "{} It only reviews requests, and no API server sends this host any: the host has no admission port, or cannot read its policies (see its log).",
+            condition.message
+        );
+    }
+}
+
+/// Replaces what does not hold while the API server or the replicas do not know the policy:
+/// `problem` is the reason and the message.
+fn replace_unreviewed(
+    conditions: &mut [Condition],
+    (reason, message): (&str, &str),
+    is_policy_only: bool,
+) {
+    for condition in conditions {
+        let is_about_policy = condition.type_ == READY_CONDITION
+            || (is_policy_only && condition.type_ == SERVING_CONDITION);
+        if is_about_policy {
+            condition.status = ConditionStatus::False;
+            reason.clone_into(&mut condition.reason);
+            message.clone_into(&mut condition.message);
+        }
+    }
+}
+
+/// Shows settings of a policy that need an approval. A held candidate needs one first.
+fn hold_settings(report: &mut Report, (held, mode): (&HeldSettings, PolicyMode)) {
+    let policy = report.members.get_mut("policy").and_then(Value::as_object_mut);
+    let Some(policy) = policy.filter(|_| !held.message.is_empty()) else { return };
+    policy.insert("mode".to_owned(), mode.as_str().into());
+    policy.insert("heldSettings".to_owned(), json!(held));
+    let message = format!(
+        "Other settings of the policy are held: {}. `innkeeper modules approve` with the digest {} approves them; until then the policy reviews with the settings before.",
+        held.message, held.digest
+    );
+    for condition in &mut report.conditions {
+        let (is_held, is_ready) =
+            (condition.type_ == HELD_CONDITION, condition.type_ == READY_CONDITION);
+        if (is_held && condition.status != ConditionStatus::True)
+            || (is_ready && condition.status == ConditionStatus::True)
+        {
+            condition.status = if is_held { ConditionStatus::True } else { ConditionStatus::False };
+            condition.reason.clone_from(&held.reason);
+            condition.message.clone_from(&message);
+        }
+    }
 }
 
 /// Replaces the conditions that do not hold without the account.
@@ -110,7 +211,16 @@ mod tests {
     }
 
     fn observation<'a>() -> Observation<'a> {
-        Observation { readable: None, denial: None, live: &[] }
+        Observation {
+            readable: None,
+            denial: None,
+            is_policy_only: false,
+            policy_problem: None,
+            held_settings: None,
+            policy_state: None,
+            audit: None,
+            live: &[],
+        }
     }
 
     const DENIAL: Denial<'static> =
@@ -148,6 +258,74 @@ mod tests {
             let observation = Observation { readable: readable(), denial, ..observation() };
             let report = report(&[("Ready", True), ("Serving", True)]);
             assert_eq!(shown(&complete_report(report, &observation)), expected);
+        }
+    }
+
+    #[test]
+    fn revision_that_only_reviews_requests_does_not_serve_and_stays_ready() {
+        let observation = Observation { is_policy_only: true, ..observation() };
+        let active = report(&[("Ready", True), ("Serving", True)]);
+        let shown_active = shown(&complete_report(active, &observation));
+        assert_eq!(shown_active, ["Ready=True Because", "Serving=False PolicyNotActive"]);
+        let none = report(&[("Serving", False)]);
+        assert_eq!(shown(&complete_report(none, &observation)), ["Serving=False Because"]);
+    }
+
+    fn policy_state() -> PolicyState {
+        PolicyState {
+            record: "0011".to_owned(),
+            reviewing: 1,
+            replicas: 2,
+            lack: None,
+            failure_policy: None,
+            webhooks: None,
+            problem: None,
+            failed: 0,
+            failure: None,
+        }
+    }
+
+    #[test]
+    fn policy_serves_as_the_leader_says_and_its_status_has_the_figures() {
+        for (is_policy_only, serving) in [(true, "PolicyActive"), (false, "Because")] {
+            let policy_state = Some(policy_state());
+            let observation = Observation { is_policy_only, policy_state, ..observation() };
+            let mut report = report(&[("Serving", True)]);
+            report.members.insert("policy".to_owned(), serde_json::json!({"kind": "Validate"}));
+            let report = complete_report(report, &observation);
+            assert_eq!(shown(&report), [format!("Serving=True {serving}")]);
+            assert_eq!(report.members["policy"]["replicas"], "1/2");
+        }
+    }
+
+    #[test]
+    fn policy_without_webhooks_is_shown_by_ready_and_of_a_pure_policy_by_serving() {
+        for (is_policy_only, expected) in [
+            (false, ["Ready=False BreakGlass", "Serving=True Because"]),
+            (true, ["Ready=False BreakGlass", "Serving=False BreakGlass"]),
+        ] {
+            let problem = PolicyProblem { reason: "BreakGlass", message: "it is off".to_owned() };
+            let policy_state = Some(PolicyState { problem: Some(problem), ..policy_state() });
+            let observation = Observation { is_policy_only, policy_state, ..observation() };
+            let report =
+                complete_report(report(&[("Ready", True), ("Serving", True)]), &observation);
+            assert_eq!(shown(&report), expected);
+            assert_eq!(report.conditions[0].message, "it is off");
+        }
+    }
+
+    #[test]
+    fn policy_record_that_is_not_written_is_shown_by_ready_and_of_a_pure_policy_by_serving() {
+        for (is_policy_only, expected) in [
+            (false, ["Ready=False PolicyRecordNotWritten", "Serving=True Because"]),
+            (true, ["Ready=False PolicyRecordNotWritten", "Serving=False PolicyRecordNotWritten"]),
+        ] {
+            let policy_problem = Some("it is too large");
+            let observation = Observation { is_policy_only, policy_problem, ..observation() };
+            let report =
+                complete_report(report(&[("Ready", True), ("Serving", True)]), &observation);
+            assert_eq!(shown(&report), expected);
+            assert_eq!(report.conditions[0].message, "it is too large");
         }
     }
 

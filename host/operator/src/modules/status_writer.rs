@@ -5,6 +5,7 @@ use std::time::Duration;
 use innkeeper_contract::Condition;
 use innkeeper_modules::Report;
 
+use super::account_access::Denial;
 use super::cluster_source::WriteOutcome;
 use super::event::SupervisorEvent;
 use super::readable;
@@ -36,9 +37,23 @@ impl Supervisor {
 
     fn observation<'a>(&'a self, name: &str, live: &'a [Condition]) -> Observation<'a> {
         let active = self.shared.module(name);
+        let is_policy_only = self
+            .driver
+            .active_revision(name)
+            .is_some_and(|revision| !revision.guest.has_reconciler());
+        let denial = self.accounts.denial(name);
         Observation {
             readable: active.map(|active| readable::conditions(&active.view.states())),
-            denial: self.accounts.denial(name),
+            // A policy goes on without its account; only what it reads is forbidden.
+            denial: denial.map(|denial| Denial {
+                is_stopped: denial.is_stopped && !is_policy_only,
+                ..denial
+            }),
+            is_policy_only,
+            policy_problem: self.policies.problem(name),
+            held_settings: self.policies.settings.held(name),
+            policy_state: self.shared.policy_states().get(name).cloned(),
+            audit: self.shared.policy_audits().get(name).cloned(),
             live,
         }
     }

@@ -20,10 +20,12 @@ use super::event::{HOST_MODULE, SupervisorEvent};
 use super::health::HealthChange;
 use super::liveness::WAKE_PERIOD;
 use super::open_revision::OpenRevision;
+use super::policy_handovers::PolicyHandovers;
 use super::retry_wait::RetryWait;
 use super::schema_reads::SchemaReads;
 use super::source::ModuleSource;
 use super::status::ConditionHistory;
+use crate::policies::{ActivePolicy, Handover};
 use crate::shared::Shared;
 
 /// The number of components that are loaded at once. A module has at most one of them, so one that
@@ -48,6 +50,8 @@ pub struct Supervisor {
     pub(super) rollback: RollbackTargets,
     /// The accounts that modules act as.
     pub(super) accounts: AccountStates,
+    /// The policies that were handed over to the replicas.
+    pub(super) policies: PolicyHandovers,
     /// The waits before a module's next retry.
     pub(super) retries: BTreeMap<String, RetryWait>,
     /// The waits before deleted definitions of a module are installed again.
@@ -94,6 +98,8 @@ pub(super) struct LatestTasks {
     pub(super) previews: BTreeMap<String, (Digest, Task<()>)>,
     /// Runs of the previous revision on primaries that fail in the rollback window.
     pub(super) rollback_checks: BTreeMap<String, Task<()>>,
+    /// The counts of failed reviews in rollback windows.
+    pub(super) policy_windows: BTreeMap<String, Task<()>>,
 }
 
 /// The revisions that rollbacks may need.
@@ -102,18 +108,20 @@ pub(super) struct RollbackTargets {
     /// The revision that the last activation replaced, while the actions of one input are carried
     /// out.
     pub(super) replaced: Option<Arc<OpenRevision>>,
+    /// The policy that this replica reviewed with before, as long.
+    pub(super) replaced_policy: Option<Arc<ActivePolicy>>,
     /// The previous revision of each module in its rollback window.
     pub(super) previous: BTreeMap<String, Arc<OpenRevision>>,
 }
 
 impl Supervisor {
-    /// A supervisor of the modules of a source.
+    /// A supervisor of the modules of a source, whose policies it hands over in this way.
     pub fn new(
         shared: Arc<Shared>,
         caches: Caches,
         engine: Engine,
         driver: Driver,
-        source: ModuleSource,
+        (source, handover): (ModuleSource, Handover),
         outbox: mpsc::UnboundedSender<SupervisorEvent>,
         inbox: mpsc::UnboundedReceiver<SupervisorEvent>,
     ) -> Self {
@@ -134,6 +142,7 @@ impl Supervisor {
             latest: LatestTasks::default(),
             rollback: RollbackTargets::default(),
             accounts: AccountStates::default(),
+            policies: PolicyHandovers::new(handover),
             retries: BTreeMap::new(),
             reinstalls: BTreeMap::new(),
             definitions: None,
@@ -232,6 +241,19 @@ impl Supervisor {
             SupervisorEvent::KindsDecided { module, digest, parameters } => {
                 self.commit_kinds(&module, digest, parameters).await;
             }
+            SupervisorEvent::PolicyRecordKept { module, record, problem } => {
+                self.policy_record_kept(&module, record, problem).await;
+            }
+            SupervisorEvent::SettingsPreviewed { module, record, preview } => {
+                self.settings_previewed(&module, &record, preview).await;
+            }
+            SupervisorEvent::SettingsChecked(module) => self.check_settings(&module).await,
+            SupervisorEvent::PolicyStateChanged { module, state } => {
+                self.policy_state_changed(&module, state).await;
+            }
+            SupervisorEvent::PolicyAuditChanged { module, state } => {
+                self.policy_audit_changed(&module, state).await;
+            }
             SupervisorEvent::ReadabilityChanged(module) => {
                 self.resolve_kinds_again(&module).await;
                 self.read_published_schema(&module);
@@ -243,6 +265,7 @@ impl Supervisor {
             SupervisorEvent::SourceStateChanged => {
                 if self.source.relist(&self.outbox) {
                     self.shared.know_modules();
+                    self.policies_are_complete();
                 }
             }
         }
@@ -277,6 +300,9 @@ impl Supervisor {
     pub(super) async fn handle(&mut self, name: &str, input: impl Into<Input>) {
         let input = input.into();
         let is_module = matches!(input, Input::Module(_));
+        if let Input::Module(module) = &input {
+            self.policies.saw(module);
+        }
         self.shared.liveness.begin(format!("handling an input of the module {name}"));
         let Some(input) = self.check_account(name, input) else { return };
         let actions = self.driver.handle(name, input);
@@ -289,9 +315,10 @@ impl Supervisor {
             self.shared.liveness.begin(format!("carrying out an action for the module {name}"));
             self.carry_out(name, action).await;
         }
-        self.rollback.replaced = None;
+        (self.rollback.replaced, self.rollback.replaced_policy) = (None, None);
         if is_module {
             self.hand_over_missing_crds(name);
+            self.check_settings(name).await;
         }
         // This repairs a status that a user changed, or that could not be written before.
         if is_module && !has_report {

@@ -146,31 +146,40 @@ fn help() -> String {
 }
 
 /// Removes the finalizer from the primaries that a module no longer selects, since its namespaces
-/// or the kind of its primaries changed.
-pub async fn release_unselected(shared: &Shared, before: &OpenRevision, now: &OpenRevision) {
+/// or the kind of its primaries changed, or since it has no primaries any more (`now` is `None`).
+pub async fn release_unselected(
+    shared: &Shared,
+    before: &OpenRevision,
+    now: Option<&OpenRevision>,
+) {
     let none = BTreeSet::new();
     let gone = &before.settings().namespaces;
-    let seen = if has_another_kind(before, now) { &none } else { &now.settings().namespaces };
+    let same_kind = now.filter(|now| !has_another_kind(before, now));
+    let seen = same_kind.map_or(&none, |now| &now.settings().namespaces);
     let mut backoff = Backoff::new(&shared.env, POLL_PERIOD, REMOVAL_TIME);
     for _ in 0..RELEASE_TRIES {
         let let_go =
             remove_directly(&before.client, &before.finalizer, &before.primary, gone, seen);
         match let_go.await {
             Ok(_) => return,
-            Err(rejection) => tracing::warn!(module = %now.name(), "{}", rejection.message),
+            Err(rejection) => tracing::warn!(module = %before.name(), "{}", rejection.message),
         }
         shared.env.sleep(backoff.advance()).await;
     }
 }
 
-/// Whether a module has fewer namespaces than before, or primaries of another kind, so that its
-/// finalizer may be left on primaries that it no longer selects.
-pub fn is_narrowed(before: &OpenRevision, now: &OpenRevision) -> bool {
+/// Whether a module has fewer namespaces than before, or primaries of another kind or none (`now`
+/// is `None`), so that its finalizer may be left on primaries that it no longer selects.
+pub fn is_narrowed(before: &OpenRevision, now: Option<&OpenRevision>) -> bool {
+    if before.finalizer.name().is_none() {
+        return false;
+    }
+    let Some(now) = now else { return true };
     let (before_in, now_in) = (&before.settings().namespaces, &now.settings().namespaces);
     let sees_fewer = before.primary.is_namespaced()
         && !now_in.is_empty()
         && (before_in.is_empty() || !before_in.is_subset(now_in));
-    before.finalizer.name().is_some() && (sees_fewer || has_another_kind(before, now))
+    sees_fewer || has_another_kind(before, now)
 }
 
 /// Whether a module's primaries are of another kind than before. A version is no kind of its own.

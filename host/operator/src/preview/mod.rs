@@ -6,6 +6,7 @@
 //! primaries for which it fails.
 
 mod compare;
+pub mod policy;
 mod recreates;
 mod sample;
 

@@ -1,32 +1,38 @@
-//! Which primaries a preview runs.
+//! Which primaries a preview runs, and which objects it reviews.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_core::Object;
 
-/// A preview runs the candidate for at most this many primaries. Of more it takes a sample.
+/// A preview runs the candidate for at most this many primaries, or reviews so many objects. Of
+/// more it takes a sample.
 pub(super) const PRIMARIES_MAX: usize = 500;
 
 /// At most [`PRIMARIES_MAX`] primaries, in order. Namespaces take turns, and the sample is even
 /// within each: the primaries of every namespace are in it, however many another one has.
 pub(super) fn choose(primaries: &[Arc<Object>]) -> Vec<&Arc<Object>> {
-    let mut by_namespace: BTreeMap<&str, Vec<&Arc<Object>>> = BTreeMap::new();
-    for primary in primaries {
-        by_namespace.entry(primary.key.namespace()).or_default().push(primary);
+    choose_by(primaries, |primary| primary.key.namespace().to_owned())
+}
+
+/// The same of anything, with other groups than namespaces.
+pub(super) fn choose_by<T, G: Ord>(all: &[T], group: impl Fn(&T) -> G) -> Vec<&T> {
+    let mut by_group: BTreeMap<G, Vec<usize>> = BTreeMap::new();
+    for (index, one) in all.iter().enumerate() {
+        by_group.entry(group(one)).or_default().push(index);
     }
-    // The smallest namespaces first: the others share what these leave.
-    let mut namespaces: Vec<_> = by_namespace.into_values().collect();
-    namespaces.sort_by_key(Vec::len);
-    let (mut room, mut namespaces_left) = (PRIMARIES_MAX, namespaces.len());
-    let mut sample = Vec::with_capacity(room.min(primaries.len()));
-    for all in namespaces {
-        let some = all.len().min(room.div_ceil(namespaces_left.max(1)));
-        sample.extend((0..some).filter_map(|index| all.get(index * all.len() / some).copied()));
-        (room, namespaces_left) = (room - some, namespaces_left - 1);
+    // The smallest groups first: the others share what these leave.
+    let mut groups: Vec<_> = by_group.into_values().collect();
+    groups.sort_by_key(Vec::len);
+    let (mut room, mut groups_left) = (PRIMARIES_MAX, groups.len());
+    let mut sample = Vec::with_capacity(room.min(all.len()));
+    for group in groups {
+        let some = group.len().min(room.div_ceil(groups_left.max(1)));
+        sample.extend((0..some).filter_map(|at| group.get(at * group.len() / some).copied()));
+        (room, groups_left) = (room - some, groups_left - 1);
     }
-    sample.sort_by(|a, b| a.key.cmp(&b.key));
-    sample
+    sample.sort_unstable();
+    sample.into_iter().filter_map(|index| all.get(index)).collect()
 }
 
 #[cfg(test)]

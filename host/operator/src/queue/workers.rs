@@ -14,11 +14,12 @@ use crate::reconcile::reconcile;
 use crate::reconcile::stats::ReconcileStats;
 use crate::shared::Shared;
 
-/// Reconciles requests until `stop` is true; then finishes the running ones, and returns.
+/// Reconciles requests until `stop` is true or its sender is dropped; then finishes the running
+/// ones, and returns.
 pub async fn run_workers(shared: Arc<Shared>, caches: Caches, mut stop: watch::Receiver<bool>) {
     let mut tasks = FuturesUnordered::new();
     loop {
-        let stopping = *stop.borrow();
+        let stopping = *stop.borrow() || stop.has_changed().is_err();
         if stopping {
             shared.queue().close();
             if tasks.is_empty() {

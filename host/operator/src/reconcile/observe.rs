@@ -9,10 +9,11 @@ use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::{CacheSnapshot, Lookup};
 use innkeeper_contract::{Kind, Unapplied};
 use innkeeper_core::observed::{self, Observed};
-use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, names, plan, readiness};
+use innkeeper_core::{Object, ObjectRef, plan, readiness};
 use innkeeper_sandbox::{CallError, Host, Level, Outcome, ReadError, ResourceKind};
 use jiff::Timestamp;
 
+use crate::cluster_reads::{self, ClusterReads};
 use crate::evaluate::{ClusterView, OwnedObjects};
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::modules::open_revision::OpenRevision;
@@ -148,9 +149,37 @@ impl<'a> Observation<'a> {
             Cow::Borrowed(object)
         }
     }
+}
 
-    fn kind(&self, kind: &ResourceKind) -> Result<Arc<Kind>, ReadError> {
-        self.active.kind(&kind.api_version, &kind.kind).cloned().ok_or(ReadError::Undeclared)
+impl ClusterReads for Observation<'_> {
+    fn snapshot(&self) -> Result<&CacheSnapshot, ReadError> {
+        Ok(self.snapshot)
+    }
+
+    fn declared(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
+        self.active.kind(api_version, kind).cloned()
+    }
+
+    fn record(&mut self) -> &mut ReadRecord {
+        &mut self.reads
+    }
+
+    /// A Secret that the cache has lost is gone, even if a live read granted it before.
+    fn found<'o>(&'o self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
+        match self.secrets.get(kind, &object.key) {
+            Some(granted) => Cow::Borrowed(granted),
+            None => self.shown(kind, object),
+        }
+    }
+
+    fn listed<'o>(&'o self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
+        self.shown(kind, object)
+    }
+
+    /// The host reads it live first, and runs the guest again.
+    fn unknown(&mut self, object_ref: ObjectRef) -> ReadError {
+        self.unknown.insert(object_ref);
+        ReadError::NotFound
     }
 }
 
@@ -248,31 +277,7 @@ impl Host for Observation<'_> {
         name: &str,
         room: usize,
     ) -> Result<String, ReadError> {
-        let kind = self.kind(kind)?;
-        // The API server has no object of such a name; in a request the name would be a path.
-        if !names::is_name_of(&kind, name) || !is_namespace(namespace) {
-            return Err(ReadError::NotFound);
-        }
-        let object_ref = ObjectRef::new(kind, ObjectKey::new(namespace, name));
-        match self.read(&object_ref) {
-            Lookup::Found(object) => {
-                // A Secret that the cache has lost is gone, even if a live read granted it before.
-                let object = match self.secrets.get(&object_ref.kind, &object_ref.key) {
-                    Some(granted) => Cow::Borrowed(granted),
-                    None => self.shown(&object_ref.kind, &object),
-                };
-                if observed::bytes([&*object]) > room {
-                    return Err(ReadError::TooLarge);
-                }
-                Ok(observed::object_document(&object, &readiness::of(&object_ref.kind, &object)))
-            }
-            Lookup::Absent => Err(ReadError::NotFound),
-            Lookup::Unknown => {
-                self.unknown.insert(object_ref);
-                Err(ReadError::NotFound)
-            }
-            Lookup::Unreadable(why) => Err(refused(why)),
-        }
+        cluster_reads::get(self, kind, (namespace, name), room)
     }
 
     fn list(
@@ -282,25 +287,7 @@ impl Host for Observation<'_> {
         label_selector: &str,
         room: usize,
     ) -> Result<String, ReadError> {
-        let kind = self.kind(kind)?;
-        let selector: Selector =
-            label_selector.parse().map_err(|error| ReadError::Invalid(format!("{error}")))?;
-        if !is_namespace(namespace) {
-            return Ok(observed::list_document(&[]));
-        }
-        self.reads.list(&kind, namespace, selector.clone());
-        let within = (!namespace.is_empty()).then_some(namespace);
-        let objects = self
-            .snapshot
-            .list(&kind, within, &|labels| selector.matches(labels))
-            .map_err(refused)?;
-        if observed::bytes(objects.iter().map(|object| &**object)) > room {
-            return Err(ReadError::TooLarge);
-        }
-        let shown: Vec<_> = objects.iter().map(|object| self.shown(&kind, object)).collect();
-        let objects: Vec<_> =
-            shown.iter().map(|object| (&**object, readiness::of(&kind, object))).collect();
-        Ok(observed::list_document(&objects))
+        cluster_reads::list(self, kind, (namespace, label_selector), room)
     }
 
     fn now_ms(&mut self) -> u64 {
@@ -320,19 +307,4 @@ pub fn own<'a>(
     primary: &Object,
 ) -> impl Iterator<Item = &'a (ObjectRef, Arc<Object>)> {
     owned.iter().filter(|(_, object)| object.is_made_for(&primary.uid))
-}
-
-/// Whether a guest's text is the name of a namespace, or empty for all namespaces.
-fn is_namespace(text: &str) -> bool {
-    text.is_empty() || names::is_label(text)
-}
-
-fn refused(why: CacheReadError) -> ReadError {
-    match why {
-        CacheReadError::NotServed => ReadError::NotServed,
-        CacheReadError::Undeclared => ReadError::Undeclared,
-        CacheReadError::Forbidden(denial) => ReadError::Forbidden(denial.to_string()),
-        CacheReadError::Mismatched(mismatch) => ReadError::Forbidden(mismatch.to_string()),
-        CacheReadError::NotSynced(why) => ReadError::Forbidden(why),
-    }
 }

@@ -13,6 +13,7 @@ use crate::modules::granted_secrets::GrantedSecrets;
 use crate::modules::health::Failing;
 use crate::queue::ReconcileResult;
 use crate::reconcile::problem::{Problem, Retry};
+use crate::reconcile::refusal::Refusal;
 use crate::reconcile::status_input::StatusInput;
 
 /// The reason of a guest's failure whose own reason cannot be written to a condition.
@@ -105,13 +106,16 @@ impl RoundReport {
     /// Takes why there is no plan, and gives the label by which the metrics count it: one of ours,
     /// since a guest could make any number of labels.
     pub fn take_error(&mut self, error: EvaluationError) -> &'static str {
+        let is_of_objects = is_of_objects(&error);
         let (problem, label) = match error {
             EvaluationError::Failed(failure) => (self.guest_failure(*failure), GUEST_FAILED),
             EvaluationError::Call(error) => (self.call_error(&error), error.reason()),
             EvaluationError::Invalid(invalid) => (self.invalid_desired(&invalid), invalid.reason()),
         };
-        self.failing = Some(Failing::of(&problem));
-        self.status_input.problems.push(problem);
+        // Others make objects that the primary owns, so these say nothing about the module.
+        self.failing = (!is_of_objects).then(|| Failing::of(&problem));
+        let refusal = is_of_objects.then_some(Refusal::Object);
+        self.status_input.problems.push(Problem { refusal, ..problem });
         label
     }
 
@@ -164,6 +168,11 @@ impl RoundReport {
             retry: Retry::OnChange,
         }
     }
+}
+
+/// Whether the primary and its objects are the cause, which the guest has not seen.
+fn is_of_objects(error: &EvaluationError) -> bool {
+    matches!(error, EvaluationError::Call(CallError::ObservedTooLarge { .. }))
 }
 
 /// The time after which a guest asks to run again. Zero is none: the guest would run without end.

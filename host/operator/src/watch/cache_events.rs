@@ -1,7 +1,7 @@
 //! Which change of a cache wakes which reconcile request.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use innkeeper_cluster::cache::StateChange;
 use innkeeper_cluster::{Change as CacheChange, KindState, Listener, crd};
@@ -16,8 +16,9 @@ use crate::watch::dependency_index::Change;
 /// Listens to the caches: wakes the requests that a change concerns, and sends the supervisor what
 /// concerns Modules.
 pub struct CacheEventHandler {
-    /// The queue and the index of reads.
-    pub shared: Arc<Shared>,
+    /// The queue, the index of reads, and the active revisions. These have views of the caches, and
+    /// the caches refer to their listener: a strong reference would free none of them.
+    pub shared: Weak<Shared>,
     /// The supervisor of modules.
     pub supervisor: mpsc::UnboundedSender<SupervisorEvent>,
 }
@@ -27,51 +28,54 @@ impl CacheEventHandler {
         // The supervisor is gone only when the host stops.
         let _ = self.supervisor.send(event);
     }
+}
 
-    /// The requests that a change concerns, without the one whose own write it is.
-    fn concerned(&self, of_caches: &CacheChange) -> BTreeSet<ReconcileRequest> {
-        let writer = match (&of_caches.after, &of_caches.before) {
-            (Some(object), _) => self.shared.writes().writer(object).cloned(),
-            (None, Some(object)) => self.shared.writes().deleter(&object.uid).cloned(),
-            (None, None) => None,
-        };
-        let change = Arc::new(Change {
-            kind: of_caches.kind.clone(),
-            before: of_caches.before.clone(),
-            after: of_caches.after.clone(),
-            writer: writer.clone(),
-        });
-        let mut concerned = self.shared.index().changed(&change);
-        let modules = self.shared.modules();
-        let of_primaries = modules.iter().filter(|active| active.primary == change.kind);
-        concerned.extend(of_primaries.map(|active| ReconcileRequest {
-            module: active.name().clone(),
-            key: of_caches.key.clone(),
-        }));
-        if let Some(writer) = &writer {
-            concerned.remove(writer);
-        }
-        concerned
+/// The requests that a change concerns, without the one whose own write it is.
+fn concerned(shared: &Shared, of_caches: &CacheChange) -> BTreeSet<ReconcileRequest> {
+    let writer = match (&of_caches.after, &of_caches.before) {
+        (Some(object), _) => shared.writes().writer(object).cloned(),
+        (None, Some(object)) => shared.writes().deleter(&object.uid).cloned(),
+        (None, None) => None,
+    };
+    let change = Arc::new(Change {
+        kind: of_caches.kind.clone(),
+        before: of_caches.before.clone(),
+        after: of_caches.after.clone(),
+        writer: writer.clone(),
+    });
+    let mut concerned = shared.index().changed(&change);
+    let modules = shared.modules();
+    let of_primaries = modules.iter().filter(|active| active.primary == change.kind);
+    concerned.extend(of_primaries.map(|active| ReconcileRequest {
+        module: active.name().clone(),
+        key: of_caches.key.clone(),
+    }));
+    if let Some(writer) = &writer {
+        concerned.remove(writer);
     }
+    concerned
 }
 
 impl Listener for CacheEventHandler {
     fn changed(&self, change: &CacheChange) {
+        // The caches may outlive the operator, which nothing needs to wake then.
+        let Some(shared) = self.shared.upgrade() else { return };
         if let Some(event) = event::classify(change) {
             self.notify_supervisor(event);
         }
         if change.after.is_none() {
-            for active in self.shared.modules() {
+            for active in shared.modules() {
                 if active.dropped().contains(&change.kind) {
                     let module = active.name().to_string();
                     self.notify_supervisor(SupervisorEvent::LeftoversChanged(module));
                 }
             }
         }
-        self.shared.wake_all(&self.concerned(change), &Trigger::change(change));
+        shared.wake_all(&concerned(&shared, change), &Trigger::change(change));
     }
 
     fn state_changed(&self, change: &StateChange) {
+        let Some(shared) = self.shared.upgrade() else { return };
         let event = if &*change.module == HOST_MODULE {
             tracing::info!(kind = %change.kind, state = ?change.state, "watch state changed");
             if *change.kind == *CONFIG_MAP && change.state == KindState::Synced {
@@ -87,8 +91,8 @@ impl Listener for CacheEventHandler {
             SupervisorEvent::ReadabilityChanged(change.module.to_string())
         };
         self.notify_supervisor(event);
-        if let Some(active) = self.shared.module(&change.module) {
-            self.shared.wake_primaries(&active, &Trigger::ReadabilityChanged(change.kind.clone()));
+        if let Some(active) = shared.module(&change.module) {
+            shared.wake_primaries(&active, &Trigger::ReadabilityChanged(change.kind.clone()));
         }
     }
 }

@@ -42,9 +42,21 @@ const CHANGES_MAX: usize = 4_096;
 /// The most bytes of the objects of these changes.
 const CHANGES_BYTES_MAX: usize = 32 << 20;
 
+/// What reads: a reconcile request, or the review of an existing object.
+pub trait Reader: Clone + Ord {
+    /// The module whose guest reads.
+    fn module(&self) -> &Arc<str>;
+}
+
+impl Reader for ReconcileRequest {
+    fn module(&self) -> &Arc<str> {
+        &self.module
+    }
+}
+
 /// A change of one object.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct Change<R = ReconcileRequest> {
     /// Its kind.
     pub kind: Arc<Kind>,
     /// The object before; `None` if it is new.
@@ -52,10 +64,10 @@ pub struct Change {
     /// The object now; `None` if it is gone.
     pub after: Option<Arc<Object>>,
     /// The request that made this write: the change does not wake it.
-    pub writer: Option<ReconcileRequest>,
+    pub writer: Option<R>,
 }
 
-impl Change {
+impl<R> Change<R> {
     fn versions(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.before.iter().chain(&self.after)
     }
@@ -73,26 +85,42 @@ pub struct RunStart {
 }
 
 /// Which request read what. See the [module's documentation](self).
-#[derive(Debug, Default)]
-pub struct DependencyIndex {
-    by_request: BTreeMap<ReconcileRequest, Box<[Read]>>,
-    gets: BTreeMap<(Arc<Kind>, ObjectKey), SmallSet<ReconcileRequest>>,
-    lists: BTreeMap<Arc<Kind>, BTreeMap<Box<str>, Lists>>,
+#[derive(Debug)]
+pub struct DependencyIndex<R = ReconcileRequest> {
+    by_request: BTreeMap<R, Box<[Read]>>,
+    gets: BTreeMap<(Arc<Kind>, ObjectKey), SmallSet<R>>,
+    lists: BTreeMap<Arc<Kind>, BTreeMap<Box<str>, Lists<R>>>,
     /// By the uid of the owner, and by the namespace in which it can own objects; empty for all.
-    owned: BTreeMap<Box<str>, BTreeMap<Box<str>, SmallSet<ReconcileRequest>>>,
+    owned: BTreeMap<Box<str>, BTreeMap<Box<str>, SmallSet<R>>>,
     /// The bytes of the records of each module.
     bytes: BTreeMap<Arc<str>, usize>,
     /// The changes since the oldest running run began; the first has the number `first`.
-    changes: VecDeque<Arc<Change>>,
+    changes: VecDeque<Arc<Change<R>>>,
     changes_bytes: usize,
     first: u64,
     /// The number of running runs that began at each number.
     runs: BTreeMap<u64, usize>,
 }
 
-impl DependencyIndex {
+impl<R> Default for DependencyIndex<R> {
+    fn default() -> Self {
+        Self {
+            by_request: BTreeMap::new(),
+            gets: BTreeMap::new(),
+            lists: BTreeMap::new(),
+            owned: BTreeMap::new(),
+            bytes: BTreeMap::new(),
+            changes: VecDeque::new(),
+            changes_bytes: 0,
+            first: 0,
+            runs: BTreeMap::new(),
+        }
+    }
+}
+
+impl<R: Reader> DependencyIndex<R> {
     /// Begins a run of a request; to be called before its snapshot is taken.
-    pub fn begin(&mut self, request: &ReconcileRequest) -> RunStart {
+    pub fn begin(&mut self, request: &R) -> RunStart {
         for read in self.by_request.get(request).into_iter().flatten() {
             if let Read::List { kind, namespace, selector } = read
                 && selector.is_everything()
@@ -110,7 +138,7 @@ impl DependencyIndex {
     /// that it must run again. The records of its module may take `bytes_max`.
     pub fn record(
         &mut self,
-        request: &ReconcileRequest,
+        request: &R,
         start: RunStart,
         mut record: ReadRecord,
         bytes_max: usize,
@@ -118,7 +146,7 @@ impl DependencyIndex {
         let is_missed = self.has_missed(request, &start, &record);
         self.end(start);
         let of_others =
-            self.bytes_of(&request.module).saturating_sub(self.bytes_of_request(request));
+            self.bytes_of(request.module()).saturating_sub(self.bytes_of_request(request));
         if record.bytes() > SMALL_RECORD_BYTES && of_others + record.bytes() > bytes_max {
             record.make_small();
         }
@@ -129,7 +157,7 @@ impl DependencyIndex {
                 self.insert(request, read);
             }
             let bytes: usize = reads.iter().map(Read::bytes).sum();
-            *self.bytes.entry(request.module.clone()).or_default() += bytes;
+            *self.bytes.entry(request.module().clone()).or_default() += bytes;
             self.by_request.insert(request.clone(), reads);
         }
         is_missed
@@ -141,7 +169,7 @@ impl DependencyIndex {
     }
 
     /// Forgets the reads of a request.
-    pub fn forget(&mut self, request: &ReconcileRequest) {
+    pub fn forget(&mut self, request: &R) {
         let Some(reads) = self.by_request.remove(request) else { return };
         for read in &reads {
             match read {
@@ -170,18 +198,22 @@ impl DependencyIndex {
             }
         }
         let bytes: usize = reads.iter().map(Read::bytes).sum();
-        if let Some(of_module) = self.bytes.get_mut(&request.module) {
+        if let Some(of_module) = self.bytes.get_mut(request.module()) {
             *of_module = of_module.saturating_sub(bytes);
             if *of_module == 0 {
-                self.bytes.remove(&request.module);
+                self.bytes.remove(request.module());
             }
         }
     }
 
     /// Forgets the reads of all requests of a module.
     pub fn forget_module(&mut self, module: &str) {
-        let of_module: Vec<ReconcileRequest> =
-            self.by_request.keys().filter(|request| &*request.module == module).cloned().collect();
+        let of_module: Vec<R> = self
+            .by_request
+            .keys()
+            .filter(|request| &**request.module() == module)
+            .cloned()
+            .collect();
         for request in of_module {
             self.forget(&request);
         }
@@ -193,7 +225,7 @@ impl DependencyIndex {
     }
 
     /// The requests that a change concerns, without its writer.
-    pub fn changed(&mut self, change: &Arc<Change>) -> BTreeSet<ReconcileRequest> {
+    pub fn changed(&mut self, change: &Arc<Change<R>>) -> BTreeSet<R> {
         self.keep_change(change);
         let mut found = BTreeSet::new();
         for object in change.versions() {
@@ -215,7 +247,7 @@ impl DependencyIndex {
     }
 
     /// Adds the requests that listed a changed object.
-    fn add_listing(&mut self, change: &Change, found: &mut BTreeSet<ReconcileRequest>) {
+    fn add_listing(&mut self, change: &Change<R>, found: &mut BTreeSet<R>) {
         let Some(of_kind) = self.lists.get_mut(&change.kind) else { return };
         let mut budgets = Budgets::default();
         let (before, after) = (change.before.as_ref(), change.after.as_ref());
@@ -235,7 +267,7 @@ impl DependencyIndex {
             for object in before.into_iter().chain(after) {
                 for (request, selector) in lists.selecting(&object.labels).flat_map(SmallSet::iter)
                 {
-                    if budgets.of(&request.module).matches(selector, &object.labels) {
+                    if budgets.of(request.module()).matches(selector, &object.labels) {
                         found.insert(request.clone());
                     }
                 }
@@ -244,12 +276,7 @@ impl DependencyIndex {
     }
 
     /// Whether a change since a run began concerns it, or may concern it.
-    fn has_missed(
-        &self,
-        request: &ReconcileRequest,
-        start: &RunStart,
-        record: &ReadRecord,
-    ) -> bool {
+    fn has_missed(&self, request: &R, start: &RunStart, record: &ReadRecord) -> bool {
         let Some(skip) = start.from.checked_sub(self.first) else { return true };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mut budget = Budget(COMPARISONS_MAX);
@@ -262,7 +289,7 @@ impl DependencyIndex {
     }
 
     /// Keeps a change for the running runs.
-    fn keep_change(&mut self, change: &Arc<Change>) {
+    fn keep_change(&mut self, change: &Arc<Change<R>>) {
         if self.runs.is_empty() {
             return;
         }
@@ -284,11 +311,11 @@ impl DependencyIndex {
         self.bytes.get(module).copied().unwrap_or(0)
     }
 
-    fn bytes_of_request(&self, request: &ReconcileRequest) -> usize {
+    fn bytes_of_request(&self, request: &R) -> usize {
         self.by_request.get(request).map_or(0, |reads| reads.iter().map(Read::bytes).sum())
     }
 
-    fn insert(&mut self, request: &ReconcileRequest, read: &Read) {
+    fn insert(&mut self, request: &R, read: &Read) {
         match read {
             Read::Get { kind, key } => {
                 self.gets.entry((kind.clone(), key.clone())).or_default().insert(request.clone());
@@ -331,11 +358,7 @@ impl<'a> Budgets<'a> {
     }
 }
 
-fn remove<K: Ord>(
-    map: &mut BTreeMap<K, SmallSet<ReconcileRequest>>,
-    place: &K,
-    request: &ReconcileRequest,
-) {
+fn remove<K: Ord, R: Ord>(map: &mut BTreeMap<K, SmallSet<R>>, place: &K, request: &R) {
     if map.get_mut(place).is_some_and(|requests| requests.remove(request)) {
         map.remove(place);
     }

@@ -54,6 +54,13 @@ impl OwnWrites {
     pub fn writer(&self, object: &Object) -> Option<&ReconcileRequest> {
         self.writers.get(&version(object))
     }
+
+    /// Forgets the writes of a module.
+    pub fn forget_module(&mut self, module: &str) {
+        self.writers.retain(|_, writer| &*writer.module != module);
+        self.order.retain(|version| self.writers.contains_key(version));
+        self.order.shrink_to_fit();
+    }
 }
 
 fn version(object: &Object) -> Version {
@@ -87,5 +94,24 @@ mod tests {
         assert_eq!(writes.order.len(), writes.writers.len());
         writes.note_deleted("u", &request);
         assert_eq!((writes.deleter("u"), writes.deleter("v")), (Some(&request), None));
+    }
+
+    #[test]
+    fn forgotten_module_leaves_the_writes_of_others() {
+        let mut writes = OwnWrites::default();
+        let [gone, other] = ["gone", "other"].map(|module| ReconcileRequest {
+            module: module.into(),
+            key: ObjectKey::new("n", "a"),
+        });
+        writes.note(&object(1), &gone);
+        writes.note(&object(2), &other);
+        writes.note_deleted("u", &gone);
+
+        writes.forget_module("gone");
+
+        assert_eq!(writes.writer(&object(1)), None);
+        assert_eq!(writes.writer(&object(2)), Some(&other));
+        assert_eq!(writes.deleter("u"), None);
+        assert_eq!((writes.writers.len(), writes.order.len()), (1, 1));
     }
 }

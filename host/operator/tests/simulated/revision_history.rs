@@ -8,14 +8,15 @@ use crate::support::{
     primary_path,
 };
 use crate::updates::{
-    NAMES, VERBS, condition, group, maps, sizes, widget_group, widget_path, widgets, writes,
+    NAMES, VERBS, all_ready, condition, fail_update, group, maps, sizes, widget_group, widget_path,
+    widgets, writes,
 };
 
 /// The path of the ControllerRevisions of all primaries.
-const REVISIONS: &str = "/apis/apps/v1/namespaces/ns/controllerrevisions";
+pub(crate) const REVISIONS: &str = "/apis/apps/v1/namespaces/ns/controllerrevisions";
 
 /// A guest that owns ControllerRevisions.
-fn script() -> Script {
+pub(crate) fn script() -> Script {
     let kind = json!({"apiVersion": "apps/v1", "kind": "ControllerRevision",
         "plural": "controllerrevisions"});
     Script::new().owns(json!({ "kind": kind }))
@@ -38,7 +39,7 @@ fn kept_widgets(group: &Value, size: u32) -> Value {
 }
 
 /// A stage whose primary has this spec, with the rights to ControllerRevisions and Widgets.
-async fn stage_with(script: Script, spec: &Value) -> Stage {
+pub(crate) async fn stage_with(script: Script, spec: &Value) -> Stage {
     let stage = Setup::new(script)
         .may(&VERBS, "apps", "controllerrevisions")
         .may(&VERBS, crate::support::GROUP, "widgets")
@@ -62,16 +63,14 @@ async fn stage_with_widgets(group: &Value) -> Stage {
     let kind = json!({"apiVersion": format!("{}/v1", crate::support::GROUP), "kind": "Widget",
         "plural": "widgets"});
     let stage = stage_with(script().owns(json!({ "kind": kind })), &kept_widgets(group, 1)).await;
-    for name in NAMES {
-        condition(&stage, name, "Ready", "True").await;
-    }
+    all_ready(&stage).await;
     stage.settle().await;
     stage.writes();
     stage
 }
 
 /// The values of the ConfigMaps `a` to `c`.
-async fn values(stage: &Stage) -> Vec<String> {
+pub(crate) async fn values(stage: &Stage) -> Vec<String> {
     let mut values = Vec::new();
     for name in NAMES {
         let map = stage.config_map(name).await.unwrap_or_default();
@@ -104,10 +103,7 @@ fn evicted_object_of_a_stopped_update_returns_as_it_was() {
         // Given an update that a failed object has stopped.
         let group = widget_group("RollingRecreate");
         let stage = stage_with_widgets(&group).await;
-        stage.set_spec("one", &kept_widgets(&group, 2)).await;
-        stage.settle().await;
-        condition(&stage, "a", "Stalled", "True").await;
-        stage.until_primary("one", "Synced", "False", "UpdateFailed").await;
+        fail_update(&stage, &kept_widgets(&group, 2)).await;
         stage.settle().await;
         assert_eq!(sizes(&stage).await, [2, 1, 1]);
 
@@ -128,9 +124,7 @@ fn evicted_object_of_a_stopped_update_returns_as_it_was() {
         stage.set_spec("one", &kept_widgets(&group, 3)).await;
         stage.settle().await;
         for _ in NAMES {
-            for name in NAMES {
-                condition(&stage, name, "Ready", "True").await;
-            }
+            all_ready(&stage).await;
             stage.settle().await;
         }
         stage.until_primary("one", "Synced", "True", "Applied").await;
@@ -144,10 +138,7 @@ fn object_evicted_while_a_stopped_change_is_corrected_returns_from_before_the_ch
         // Given an update that a failed object has stopped.
         let group = widget_group("RollingRecreate");
         let stage = stage_with_widgets(&group).await;
-        stage.set_spec("one", &kept_widgets(&group, 2)).await;
-        stage.settle().await;
-        condition(&stage, "a", "Stalled", "True").await;
-        stage.until_primary("one", "Synced", "False", "UpdateFailed").await;
+        fail_update(&stage, &kept_widgets(&group, 2)).await;
 
         // And a correction, for which the failed object terminates.
         let finalizers = |names: Value| json!({"metadata": {"finalizers": names}});
@@ -166,9 +157,7 @@ fn object_evicted_while_a_stopped_change_is_corrected_returns_from_before_the_ch
         stage.merge_at(&widget_path("a"), &finalizers(Value::Null)).await;
         for _ in 0..=NAMES.len() {
             stage.settle().await;
-            for name in NAMES {
-                condition(&stage, name, "Ready", "True").await;
-            }
+            all_ready(&stage).await;
         }
         stage.settle().await;
         stage.until_primary("one", "Synced", "True", "Applied").await;
@@ -411,7 +400,7 @@ fn fields_that_are_too_large_are_not_stored_and_updates_go_on() {
 }
 
 #[test]
-fn digest_that_a_tenant_changes_is_repaired_and_a_forged_revision_is_not_used() {
+fn number_that_a_tenant_changes_is_repaired_and_a_forged_revision_is_not_used() {
     block_on(async {
         // Given a paused change.
         let mut group = group("RollingInPlace");

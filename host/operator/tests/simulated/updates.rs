@@ -69,9 +69,7 @@ async fn stage_with_widgets(group: &Value) -> Stage {
     let stage = setup.start().await;
     stage.create("one", &widgets(group, 1)).await;
     stage.until_primary("one", "Synced", "True", "Applied").await;
-    for name in NAMES {
-        condition(&stage, name, "Ready", "True").await;
-    }
+    all_ready(&stage).await;
     stage.settle().await;
     writes(&stage);
     stage
@@ -84,6 +82,22 @@ pub(crate) async fn condition(stage: &Stage, name: &str, type_: &str, status: &s
         "reason": "Because", "message": "it is so", "observedGeneration": object["metadata"]["generation"]}]}});
     let path = format!("{}/status", widget_path(name));
     stage.api().send("PATCH", &path, Content::MergePatch, &status).await.unwrap();
+}
+
+/// Makes the Widgets `a` to `c` ready, as their controller does.
+pub(crate) async fn all_ready(stage: &Stage) {
+    for name in NAMES {
+        condition(stage, name, "Ready", "True").await;
+    }
+}
+
+/// Changes the primary to a spec that updates the Widget `a` first, and lets that one fail. Returns
+/// the message of `Synced`.
+pub(crate) async fn fail_update(stage: &Stage, spec: &Value) -> String {
+    stage.set_spec("one", spec).await;
+    stage.settle().await;
+    condition(stage, "a", "Stalled", "True").await;
+    stage.until_primary("one", "Synced", "False", "UpdateFailed").await
 }
 
 /// The writes to objects of the group since the last call, without dry runs.
@@ -180,10 +194,7 @@ fn failed_object_stops_the_update_and_a_correction_goes_on() {
         // Given an update whose first object fails.
         let group = widget_group("RollingRecreate");
         let stage = stage_with_widgets(&group).await;
-        stage.set_spec("one", &widgets(&group, 2)).await;
-        stage.settle().await;
-        condition(&stage, "a", "Stalled", "True").await;
-        let message = stage.until_primary("one", "Synced", "False", "UpdateFailed").await;
+        let message = fail_update(&stage, &widgets(&group, 2)).await;
         let expected = "update group widgets is stopped: 1 of 3 objects is updated, and Widget ns/a failed: it is so; correct the primary or delete the object, then the host goes on";
         assert_eq!(message, expected);
         stage.pass(600).await;
@@ -211,10 +222,7 @@ fn object_that_is_no_longer_desired_is_deleted_while_an_update_is_stopped() {
         // Given a stopped update.
         let group = widget_group("RollingInPlace");
         let stage = stage_with_widgets(&group).await;
-        stage.set_spec("one", &widgets(&group, 2)).await;
-        stage.settle().await;
-        condition(&stage, "a", "Stalled", "True").await;
-        stage.until_primary("one", "Synced", "False", "UpdateFailed").await;
+        fail_update(&stage, &widgets(&group, 2)).await;
 
         // When an object is no longer desired, then it is deleted.
         let mut spec = widgets(&group, 2);

@@ -11,6 +11,7 @@ use hmac::Mac as _;
 use sha2::{Digest as _, Sha256};
 
 use super::key::Key;
+use crate::format::Format;
 
 /// The bytes between artifact and authentication code, which name the format.
 const MAGIC: &[u8; 8] = b"INKCODE1";
@@ -34,13 +35,16 @@ const CHUNK_BYTES: usize = 64 << 10;
 pub(super) struct Name([u8; 32]);
 
 impl Name {
-    /// The name for a component (its SHA-256) and an engine: it covers wasmtime's version, the
-    /// settings and CPU features that shape code, and the versions of the contract and this host.
-    pub(super) fn of(wasm: &wasmtime::Engine, component: &[u8; 32]) -> Self {
+    /// The name for a guest (its format, and the SHA-256 of its bytes) and an engine: it covers
+    /// wasmtime's version, the settings and CPU features that shape code, and the versions of the
+    /// contract and this host.
+    pub(super) fn of(wasm: &wasmtime::Engine, format: Format, guest: &[u8; 32]) -> Self {
         let mut engine = Sha256Hasher(Sha256::new());
         wasm.precompile_compatibility_hash().hash(&mut engine);
         let mut name = Sha256::new_with_prefix(PURPOSE);
-        name.update(component);
+        name.update(format.tag());
+        name.update(b"\0");
+        name.update(guest);
         name.update(engine.0.finalize());
         for version in [innkeeper_contract::VERSION, env!("CARGO_PKG_VERSION")] {
             name.update(version);
@@ -189,7 +193,7 @@ mod tests {
     #[test]
     fn name_depends_on_the_component_and_on_settings_that_shape_code() {
         let engine = |fuel| Engine::new(Config::new().consume_fuel(fuel)).unwrap();
-        let name = |wasm: &Engine, component| Name::of(wasm, &[component; 32]).file();
+        let name = |wasm: &Engine, guest| Name::of(wasm, Format::Component, &[guest; 32]).file();
         let (plain, fuel) = (engine(false), engine(true));
         assert_eq!(name(&plain, 1), name(&engine(false), 1));
         assert_ne!(name(&plain, 1), name(&plain, 2));
@@ -216,7 +220,8 @@ mod tests {
                     }
                 }
             }
-            let name = |config| Name::of(&Engine::new(config).unwrap(), &[1; 32]).file();
+            let of = |wasm: &Engine| Name::of(wasm, Format::Component, &[1; 32]).file();
+            let name = |config| of(&Engine::new(config).unwrap());
             assert_ne!(name(&with), name(&without));
         }
     }

@@ -81,15 +81,13 @@ pub(crate) fn concurrent() {
     let folder = tempfile::tempdir().unwrap();
     // Two hosts on one folder.
     let caches = [open(folder.path(), KEY), open(folder.path(), KEY)];
-    let engines = caches
-        .each_ref()
-        .map(|cache| Engine::builder().guests(8).permits(8).cache(cache.clone()).build().unwrap());
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let engine = &engines[thread % 2];
+            // An engine does not load what another thread holds; so each thread has its own.
+            let engine = engine(&caches[thread % 2]);
             scope.spawn(move || {
                 for name in ["tiny", "other", "tiny"] {
-                    load(engine, name);
+                    load(&engine, name);
                 }
             });
         }

@@ -35,7 +35,13 @@ impl Load for Tiny {
 
 /// An engine that compiles in this process.
 pub fn engine(interruption: Interruption) -> Engine {
-    Engine::builder().interruption(interruption).guests(4).permits(2).build().unwrap()
+    Engine::builder()
+        .interruption(interruption)
+        .guests(4)
+        .permits(2)
+        .review_permits(2)
+        .build()
+        .unwrap()
 }
 
 /// A cluster that gives one answer to all reads and records them.

@@ -15,7 +15,29 @@ pub(crate) fn all_hold(
     context: &RequestContext<'_>,
     request: &Value,
 ) -> Result<bool, StatusError> {
-    if hook.conditions.is_empty() {
+    let expressions = hook.conditions.iter().map(|(_, expression)| expression.as_str());
+    let named = || context.named(request["name"].as_str().unwrap_or_default());
+    match conditions_hold(expressions, request) {
+        Ok(hold) => Ok(hold),
+        Err(_) if hook.ignored => Ok(false),
+        Err(failures) => match failures.as_slice() {
+            [one] => Err(StatusError::refused(named(), one)),
+            many => Err(StatusError::refused(named(), &format!("[{}]", many.join(", ")))),
+        },
+    }
+}
+
+/// Whether all match conditions of a webhook, in CEL, hold for a request: the member `request` of
+/// an AdmissionReview. A false one decides, even if others cannot be evaluated.
+///
+/// # Errors
+/// Why expressions cannot be evaluated, a text for each.
+pub fn conditions_hold<'e>(
+    expressions: impl IntoIterator<Item = &'e str>,
+    request: &Value,
+) -> Result<bool, Vec<String>> {
+    let mut expressions = expressions.into_iter().peekable();
+    if expressions.peek().is_none() {
         return Ok(true);
     }
     let mut scope = cel_expression::context();
@@ -27,7 +49,7 @@ pub(crate) fn all_hold(
     }
     scope.add_variable_from_value("request", plain(&bare));
     let mut failures = Vec::new();
-    for (_, expression) in &hook.conditions {
+    for expression in expressions {
         let result = CelExpression::compile(expression)
             .and_then(|program| program.execute(&scope).map_err(|error| words(&error)));
         match result {
@@ -39,11 +61,5 @@ pub(crate) fn all_hold(
             }
         }
     }
-    let named = context.named(request["name"].as_str().unwrap_or_default());
-    match failures.as_slice() {
-        [] => Ok(true),
-        _ if hook.ignored => Ok(false),
-        [one] => Err(StatusError::refused(named, one)),
-        many => Err(StatusError::refused(named, &format!("[{}]", many.join(", ")))),
-    }
+    if failures.is_empty() { Ok(true) } else { Err(failures) }
 }

@@ -8,5 +8,6 @@ pub(crate) mod policies;
 pub(crate) mod policy_scope;
 pub(crate) mod pvc_resize;
 pub(crate) mod service_account;
+pub(crate) mod unexpected_response;
 pub(crate) mod webhook;
 pub(crate) mod webhooks;

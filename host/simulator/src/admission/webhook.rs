@@ -22,7 +22,8 @@ pub(crate) struct Webhook {
     pub(crate) reinvoked: bool,
     /// Its conditions in CEL: name and expression.
     pub(crate) conditions: Vec<(String, String)>,
-    timeout_s: i64,
+    /// How long the call may take, in seconds.
+    pub(crate) timeout_s: i64,
     /// `Exact`; otherwise rules match other versions of a kind too.
     policy: String,
     rules: Vec<Value>,

@@ -5,11 +5,11 @@ use std::ops::Deref as _;
 use crate::admission::admission_review::Verdict;
 use crate::admission::attributes::{Attributes, Operation};
 use crate::admission::webhook::{Webhook, WebhookCall};
-use crate::admission::{admission_review, match_conditions, policies};
+use crate::admission::{admission_review, match_conditions, policies, unexpected_response};
 use crate::api::request_context::RequestContext;
 use crate::apply::managed_object::ManagedObject;
 use crate::state::cluster::Cluster;
-use crate::state::webhook_handlers::CallOutcome;
+use crate::state::webhook_handlers::WebhookReply;
 use crate::types::object::meta;
 use crate::types::status_error::StatusError;
 
@@ -130,11 +130,14 @@ fn call_webhook(
         let text = format!("admission webhook {:?} does not support dry run", hook.name);
         return Err(StatusError::bad_request(text));
     }
-    let answer = match cluster.handlers.call(&hook.url, &review) {
-        CallOutcome::Response(answer) => admission_review::read(&answer, &uid, mutating)
+    let answer = match cluster.handlers.call(&hook.url, hook.timeout_s, &review) {
+        Some(WebhookReply::Review(answer)) => admission_review::read(&answer, &uid, mutating)
             .map_err(|why| format!("received invalid webhook response: {why}")),
-        CallOutcome::Timeout => Err(hook.unanswered("context deadline exceeded")),
-        CallOutcome::Unreachable => Err(hook.unanswered(&unreachable_reason(cluster, hook))),
+        Some(WebhookReply::Error { code, body }) => {
+            Err(format!("failed to call webhook: {}", unexpected_response::message(code, &body)))
+        }
+        Some(WebhookReply::Timeout) => Err(hook.unanswered("context deadline exceeded")),
+        None => Err(hook.unanswered(&unreachable_reason(cluster, hook))),
     };
     match answer {
         Ok(answer) => {

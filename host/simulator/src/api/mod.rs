@@ -11,6 +11,7 @@ pub(crate) mod request;
 pub(crate) mod request_body;
 pub(crate) mod request_context;
 pub(crate) mod request_log;
+pub(crate) mod strict_decoding;
 pub(crate) mod table;
 pub(crate) mod verbs;
 pub(crate) mod written_view;

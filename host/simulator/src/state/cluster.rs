@@ -266,7 +266,7 @@ impl Cluster {
                 watcher.feed.end();
             } else if watcher.bookmarks && watcher.next_bookmark <= now {
                 watcher.next_bookmark = later(now, BOOKMARK_PERIOD);
-                watcher.bookmark(version, false);
+                watcher.bookmark(version, false, now);
             }
         }
         self.watchers.retain(|watcher| watcher.ends > now);

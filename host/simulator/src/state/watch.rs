@@ -97,8 +97,8 @@ pub(crate) enum ObjectForm {
     Plain,
     /// Their metadata, in this API version.
     Metadata(&'static str),
-    /// As tables of one row in this API version, by this function.
-    Table(&'static str, RowTable),
+    /// As tables of one row, by this function.
+    Table(RowTable),
 }
 
 impl fmt::Debug for ObjectForm {
@@ -106,7 +106,7 @@ impl fmt::Debug for ObjectForm {
         f.write_str(match self {
             Self::Plain => "Plain",
             Self::Metadata(_) => "Metadata",
-            Self::Table(..) => "Table",
+            Self::Table(_) => "Table",
         })
     }
 }
@@ -140,7 +140,7 @@ impl Watcher {
         let value = match &self.shown {
             ObjectForm::Plain => object,
             ObjectForm::Metadata(version) => partial(&object, version),
-            ObjectForm::Table(_, row) => row(object, now),
+            ObjectForm::Table(row) => row(object, now),
         };
         Bytes::from(value.to_string())
     }
@@ -197,21 +197,24 @@ impl Watcher {
         }
     }
 
-    /// Sends a bookmark: all events up to this version have been sent.
-    pub(crate) fn bookmark(&self, version: u64, initial: bool) {
+    /// Sends a bookmark: all events up to this version have been sent. A table has it as its row.
+    pub(crate) fn bookmark(&self, version: u64, initial: bool, now: Timestamp) {
         let mut metadata = json!({ "resourceVersion": version.to_string() });
         if initial {
             metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
         let mut object = match self.shown {
-            ObjectForm::Plain => Value::clone(&self.blank),
             ObjectForm::Metadata(version) => {
                 json!({"kind": "PartialObjectMetadata", "apiVersion": version})
             }
-            ObjectForm::Table(version, _) => json!({"kind": "Table", "apiVersion": version}),
+            _ => Value::clone(&self.blank),
         };
         object["metadata"] = metadata;
-        self.feed.send(line("BOOKMARK", &Bytes::from(object.to_string())));
+        let shown = match self.shown {
+            ObjectForm::Table(_) => self.form(object, now),
+            _ => Bytes::from(object.to_string()),
+        };
+        self.feed.send(line("BOOKMARK", &shown));
     }
 
     /// Sends the error that the watch begins too far in the past, and ends it.

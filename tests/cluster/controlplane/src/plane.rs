@@ -67,6 +67,11 @@ impl ControlPlane {
         Ok(Self { kubeconfig: folder.join("kubeconfig"), own: Some(own) })
     }
 
+    /// An existing cluster with the kubeconfig at `path`, of which nothing is started or ended.
+    pub fn existing(path: &Path) -> Self {
+        Self { kubeconfig: path.to_owned(), own: None }
+    }
+
     /// Path of the admin's kubeconfig (group system:masters).
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig

@@ -5,12 +5,13 @@ use innkeeper_lab::Content;
 use innkeeper_tiny_guests::{OUTCOME_AT, TIME, Tiny};
 use serde_json::{Value, json};
 
-const CHILDREN: &str = "/apis/x.example.com/v1/namespaces/attack-history/children";
-const REVISIONS: &str = "/apis/apps/v1/namespaces/attack-history/controllerrevisions";
-const PRIMARY: &str = "/apis/hostile.example.dev/v1/namespaces/attack-history/hostiles/history";
+pub(crate) const CHILDREN: &str = "/apis/x.example.com/v1/namespaces/attack-history/children";
+pub(crate) const REVISIONS: &str = "/apis/apps/v1/namespaces/attack-history/controllerrevisions";
+pub(crate) const PRIMARY: &str =
+    "/apis/hostile.example.dev/v1/namespaces/attack-history/hostiles/history";
 
 /// The definition of Children, whose status others write.
-fn child_definition() -> Value {
+pub(crate) fn child_definition() -> Value {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let schema = json!({"type": "object", "properties": {"spec": any, "status": any}});
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -21,7 +22,7 @@ fn child_definition() -> Value {
                 "subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}}]}})
 }
 
-fn history_manifest() -> Value {
+pub(crate) fn history_manifest() -> Value {
     manifest(&[
         json!({"apiVersion": "x.example.com/v1", "kind": "Child", "plural": "children",
             "scope": "Namespaced"}),
@@ -31,7 +32,7 @@ fn history_manifest() -> Value {
 }
 
 /// A guest whose Children `a` to `d` have the color of the primary's `echo`.
-fn colored(max: u32, history: &Value) -> Tiny {
+pub(crate) fn colored(max: u32, history: &Value) -> Tiny {
     let objects: Vec<Value> = ["a", "b", "c", "d"]
         .iter()
         .map(|name| {
@@ -45,12 +46,12 @@ fn colored(max: u32, history: &Value) -> Tiny {
     guest(&history_manifest(), &desired).echoing()
 }
 
-fn echo() -> Value {
+pub(crate) fn echo() -> Value {
     json!({"fieldPaths": ["spec.echo"]})
 }
 
 /// A primary whose Children the host makes with the color `aaa`, all of them ready.
-async fn with_children(guest: &Tiny) -> Arena {
+pub(crate) async fn with_children(guest: &Tiny) -> Arena {
     let arena = Arena::start(&[child_definition()]).await;
     let attack = Attack::new("history", guest).has_all_rights();
     for mut object in attack.objects() {
@@ -68,36 +69,36 @@ async fn with_children(guest: &Tiny) -> Arena {
 }
 
 /// Gives a Child only this condition, with the status True.
-async fn set_condition(arena: &Arena, name: &str, type_: &str) {
+pub(crate) async fn set_condition(arena: &Arena, name: &str, type_: &str) {
     let status = json!({"status": {"conditions": [{"type": type_, "status": "True"}]}});
     let path = format!("{CHILDREN}/{name}/status");
     arena.lab().api().send("PATCH", &path, Content::MergePatch, &status).await.unwrap();
 }
 
-async fn change(arena: &Arena, echo: &str) {
+pub(crate) async fn change(arena: &Arena, echo: &str) {
     arena.merge(PRIMARY, &json!({"spec": {"echo": echo}})).await;
     arena.pass(30).await;
 }
 
-async fn evict(arena: &Arena, name: &str) {
+pub(crate) async fn evict(arena: &Arena, name: &str) {
     arena.lab().api().delete(&format!("{CHILDREN}/{name}")).await.unwrap();
 }
 
 /// The colors of the Children `a` to `d`.
-async fn colors(arena: &Arena) -> Vec<String> {
+pub(crate) async fn colors(arena: &Arena) -> Vec<String> {
     let children = arena.lab().api().list(CHILDREN).await.unwrap();
     children.iter().map(|one| one["spec"]["color"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The revisions with their colors, newest first.
-async fn revisions(arena: &Arena) -> Vec<Value> {
+pub(crate) async fn revisions(arena: &Arena) -> Vec<Value> {
     let mut revisions = arena.lab().api().list(REVISIONS).await.unwrap();
     revisions.sort_by_key(|one| std::cmp::Reverse(one["revision"].as_i64()));
     revisions
 }
 
 /// The numbers and colors of revisions.
-fn stored(revisions: &[Value]) -> Vec<(i64, &str)> {
+pub(crate) fn stored(revisions: &[Value]) -> Vec<(i64, &str)> {
     revisions
         .iter()
         .map(|one| {
@@ -236,7 +237,7 @@ fn revision_that_a_tenant_writes_is_never_used() {
 }
 
 #[test]
-fn digest_and_impossible_number_of_a_tenant_are_repaired_and_content_cannot_change() {
+fn annotations_and_impossible_number_of_a_tenant_are_repaired_and_content_cannot_change() {
     block_on(async {
         let arena = with_children(&colored(1, &echo())).await;
         change(&arena, "bbb").await;
@@ -247,22 +248,47 @@ fn digest_and_impossible_number_of_a_tenant_are_repaired_and_content_cannot_chan
             arena.lab().api().send("PATCH", &path, Content::MergePatch, change).await
         };
         assert!(merge(&json!({"data": {"spec": {"echo": "evl"}}})).await.is_err());
-        let digest = "innkeeper.dev/revision-digest";
-        for value in [json!("0123456789abcdef"), Value::Null] {
-            merge(&json!({"metadata": {"annotations": {digest: value}}})).await.unwrap();
+        let version = "innkeeper.dev/revision-api-version";
+        for value in [json!("hostile.example.dev/v0"), json!("x".repeat(1 << 16)), Value::Null] {
+            merge(&json!({"metadata": {"annotations": {version: value}}})).await.unwrap();
             arena.pass(60).await;
             let after = arena.get(&path).await.unwrap();
             let annotations = "annotations";
-            assert_eq!(
-                after["metadata"][annotations][digest],
-                before[1]["metadata"][annotations][digest]
-            );
+            assert_eq!(after["metadata"][annotations], before[1]["metadata"][annotations]);
         }
         merge(&json!({"revision": i64::MAX})).await.unwrap();
         arena.pass(60).await;
         let after = revisions(&arena).await;
         assert_eq!(stored(&after), [(2, "bbb"), (1, "aaa")]);
     });
+}
+
+#[test]
+fn revision_whose_digest_a_tenant_changes_is_deleted_and_the_present_one_is_repaired() {
+    for value in [json!("0123456789abcdef"), Value::Null] {
+        block_on(async {
+            let arena = with_children(&colored(1, &echo())).await;
+            change(&arena, "bbb").await;
+            let before = revisions(&arena).await;
+            let forged = json!({"metadata": {"annotations": {
+                "innkeeper.dev/revision-digest": value,
+                "innkeeper.dev/revision-api-version": "hostile.example.dev/v0"}}});
+            for one in &before {
+                let path = format!("{REVISIONS}/{}", one["metadata"]["name"].as_str().unwrap());
+                arena.merge(&path, &forged).await;
+            }
+            arena.pass(60).await;
+            let after = revisions(&arena).await;
+            assert_eq!(stored(&after), [(2, "bbb")]);
+            let annotations = "annotations";
+            assert_eq!(after[0]["metadata"][annotations], before[0]["metadata"][annotations]);
+
+            // When an object is evicted, then it is as it would be without a history.
+            evict(&arena, "c").await;
+            arena.pass(60).await;
+            assert_eq!(colors(&arena).await, ["bbb", "aaa", "bbb", "aaa"]);
+        });
+    }
 }
 
 #[test]
@@ -281,7 +307,7 @@ fn guest_that_names_other_fields_in_each_run_writes_a_bounded_number_of_revision
 }
 
 /// How many successful writes of a resource the API server has seen.
-fn writes(arena: &Arena, resource: &str) -> usize {
+pub(crate) fn writes(arena: &Arena, resource: &str) -> usize {
     let log = arena.log();
     let is_write = |line: &&String| {
         line.contains(&format!("/{resource}/"))

@@ -10,6 +10,9 @@ use super::tools::Tools;
 use super::workshop;
 use crate::command;
 
+/// The folder of the SDK for Python with the test of its package.
+const PACKAGING: &str = "packaging";
+
 /// The commands that check the types of the SDKs and run their tests.
 ///
 /// # Errors
@@ -70,7 +73,19 @@ fn python_checks(root: &Path) -> Result<Vec<Command>> {
     let mut tests = tools.program("python");
     tests.args(["-B", "-c", UNITTEST]).env("PYTHONPATH", &path);
     tests.current_dir(folder.join("tests"));
-    Ok(vec![types(&["--package", "innkeeper"]), types(&["tests"]), tests])
+    let checked = [types(&["--package", "innkeeper"]), types(&["tests"]), types(&[PACKAGING])];
+    Ok(checked.into_iter().chain([tests, package_test(&folder)?]).collect())
+}
+
+/// The command that builds and installs the package of the SDK for Python, by tools of its own:
+/// guests need none of them.
+fn package_test(sdk: &Path) -> Result<Command> {
+    let folder = sdk.join(PACKAGING);
+    let tools = Tools::here(Language::Python, &folder)
+        .context("the test of the package guests/sdk-py needs these tools")?;
+    let mut test = tools.program("python");
+    test.args(["-B", "-c", UNITTEST]).current_dir(folder);
+    Ok(test)
 }
 
 /// Generates what componentize-py would import, for the types of the imports and exports.

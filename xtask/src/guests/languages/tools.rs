@@ -106,7 +106,7 @@ impl Tools {
             .with_context(|| format!("cannot create {}", folder.display()))?;
         match self.language {
             Language::Python => {
-                say("guests: installing Python's tools (about 80 MB, once)");
+                say("guests: installing Python's tools (up to 80 MB, once)");
                 command::run(Command::new("python3").args(["-m", "venv"]).arg(folder)).context(
                     "python3 cannot create a virtual environment; on Debian run `apt-get install python3-venv`",
                 )?;

@@ -123,6 +123,26 @@ async fn rollback_waits_until_the_revision_is_active_held_or_rejected() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rollback_that_a_user_rejects_or_no_host_observes_ends_with_the_reason_once() {
+    let server = Server::start().await;
+    let error = roll_back(&server, None, Some(60)).await.unwrap_err();
+    let silent = "the guest is not active after 60 s: the operator has not observed the change: check that it runs";
+    assert!(error.ends_with(silent), "{error}");
+
+    let server = Server::start().await;
+    let digest = server.earlier.digest.to_string();
+    let status = json!({"candidate": {"digest": digest, "state": "Rejected", "reason": "Rejected",
+        "message": "a user has rejected it"}});
+    let snapshot = json!(snapshot_name(MODULE, server.earlier.digest));
+    let (result, ()) = tokio::join!(
+        roll_back(&server, None, Some(60)),
+        server.observe_when(|module| *source(module) == snapshot, &status)
+    );
+    let error = result.unwrap_err();
+    assert!(error.ends_with(": the guest is rejected: a user has rejected it"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn rollback_to_a_revision_that_was_just_approved_waits_for_the_host() {
     // Given a rejected revision that a user has approved.
     let server = Server::start().await;

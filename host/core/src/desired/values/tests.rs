@@ -49,7 +49,7 @@ fn grants() -> Vec<ValueSourceGrant> {
 
 fn read(document: &Value) -> Result<DesiredState, InvalidDesired> {
     let desired: Desired = serde_json::from_value(document.clone()).unwrap();
-    let kind = Arc::new(manifest().primary);
+    let kind = Arc::new(manifest().primary.unwrap());
     let primary = ObjectRef::new(kind, ObjectKey::new("web", "first"));
     let primary = Primary::new("podroute", primary, "u1");
     let value_sources = grants();

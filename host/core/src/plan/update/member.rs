@@ -1,6 +1,6 @@
 //! The state of one object of an update group, from its planned step.
 
-use innkeeper_contract::{UpdateGroup, UpdateMethod};
+use innkeeper_contract::{Policy, UpdateGroup, UpdateMethod};
 use serde_json::Value;
 
 use super::super::input::Input;
@@ -38,11 +38,13 @@ pub(super) struct Member<'a> {
 pub(super) enum MemberState {
     /// It does not exist: the host creates it as it is desired.
     Missing,
-    /// The host adopts it, and applies it as it is desired.
+    /// The host adopts it, and applies it as it is desired, at once.
     Adopting,
+    /// Another's object has its name, perhaps since the host has deleted it.
+    Taken,
     /// It is being deleted.
     Terminating,
-    /// The object with this uid is not as it is desired, and an update changes it.
+    /// The object with this uid is not as it is desired, and an update changes or adopts it.
     Outdated {
         /// The uid of the observed object.
         uid: Box<str>,
@@ -83,6 +85,8 @@ impl<'a> Member<'a> {
             |uid: &str| MemberState::Outdated { uid: uid.into(), is_available: serves() };
         let state = match action {
             Action::Create => MemberState::Missing,
+            // An adoption changes the object, as an update does.
+            Action::Adopt { uid, .. } if group.method.is_rolling() => outdated(uid),
             Action::Adopt { .. } | Action::Unmerge { .. } => MemberState::Adopting,
             Action::Recreate { uid, .. } | Action::Apply { uid, reason: ApplyReason::Changed } => {
                 outdated(uid)
@@ -93,6 +97,14 @@ impl<'a> Member<'a> {
                 MemberState::Current(health())
             }
             Action::Skip(SkipReason::Terminating) => MemberState::Terminating,
+            // Of other objects, the conflict holds back the recreates.
+            Action::Skip(SkipReason::Conflict { conflict, .. })
+                if group.method.recreates()
+                    && object.has(Policy::Independent)
+                    && conflict.takes_name() =>
+            {
+                MemberState::Taken
+            }
             Action::Skip(SkipReason::Rejected(rejected)) => match live {
                 // The method may have changed since the server rejected the body.
                 Some(live)
@@ -110,7 +122,9 @@ impl<'a> Member<'a> {
             ) => MemberState::Unknown(reason.to_string()),
             Action::Skip(_) | Action::Merge { .. } | Action::Delete { .. } => return None,
         };
-        let recreates = group.method.recreates() && matches!(state, MemberState::Outdated { .. });
+        let recreates = group.method.recreates()
+            && matches!(state, MemberState::Outdated { .. })
+            && !matches!(action, Action::Adopt { .. });
         let is_protected =
             recreates && live.is_some_and(|live| !may_be_deleted(input.primary, object_ref, live));
         Some(Self {
@@ -149,6 +163,7 @@ impl<'a> Member<'a> {
             self.state,
             MemberState::Missing
                 | MemberState::Adopting
+                | MemberState::Taken
                 | MemberState::Terminating
                 | MemberState::Rejected(_)
         )

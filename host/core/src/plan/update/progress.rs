@@ -99,6 +99,7 @@ fn reason_to_wait(member: &Member<'_>, is_update_left: bool) -> Option<String> {
     match &member.state {
         MemberState::Missing => Some("it does not exist yet".to_owned()),
         MemberState::Adopting => Some("it is being adopted".to_owned()),
+        MemberState::Taken => Some("another's object has its name".to_owned()),
         MemberState::Terminating => Some("it is being deleted".to_owned()),
         MemberState::Current(Health::Waiting(problem, _) | Health::Failed(problem))
             if is_update_left =>

@@ -28,7 +28,7 @@ fn described(manifest: &mut Manifest) {
         merges: false,
         optional: false,
     };
-    manifest.primary = Kind::namespaced("v1", "Pod", "pods");
+    manifest.primary = Some(Kind::namespaced("v1", "Pod", "pods"));
     manifest.decorates = true;
     manifest.parameters_schema = Some(json!({"properties": {"target": {}, "copies": {}}}));
     manifest.kind_parameters =
@@ -79,7 +79,7 @@ fn kinds(driver: &Driver<Fake>) -> (String, Vec<String>, Vec<String>) {
     let active = driver.active_revision("m").unwrap();
     let manifest = active.guest.manifest();
     (
-        manifest.primary.kind.clone(),
+        manifest.primary.as_ref().unwrap().kind.clone(),
         manifest.owned.iter().map(|owned| owned.kind.kind.clone()).collect(),
         active.dropped.iter().map(|kind| kind.kind.clone()).collect(),
     )

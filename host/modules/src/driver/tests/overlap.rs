@@ -3,7 +3,11 @@
 use super::random::Dice;
 use super::*;
 
-fn handle_as(driver: &mut Driver<Fake>, name: &str, input: Input<Fake>) -> Vec<Action<Fake>> {
+pub(super) fn handle_as(
+    driver: &mut Driver<Fake>,
+    name: &str,
+    input: Input<Fake>,
+) -> Vec<Action<Fake>> {
     let mut actions = driver.handle(name, input);
     for action in std::mem::take(&mut actions) {
         if let Action::Commit { digest, .. } = action {

@@ -97,6 +97,26 @@ fn parameters_that_change_while_the_decision_is_written_are_not_used_unchecked()
 }
 
 #[test]
+fn parameters_that_the_guest_itself_refuses_reject_the_candidate_until_they_change() {
+    let mut driver = driver();
+    let refused = with(json!({"parameters": {"refuse": "name a label"}}));
+    driver.handle("m", module(1, &refused));
+    driver.handle("m", source("a"));
+    let checked = job(&driver.handle("m", with_schema("a", &json!({"type": "object"}))));
+    driver.handle("m", checked.run_with(validate));
+    assert!(driver.active_revision("m").is_none());
+    let conditions = driver.report("m").unwrap().conditions;
+    let ready = conditions.iter().find(|one| one.type_ == "Ready").unwrap();
+    assert_eq!((ready.status.as_str(), &*ready.reason), ("False", "InvalidParameters"));
+    let text = "spec.parameters: the policy refuses them: name a label";
+    assert!(ready.message.contains(text), "{}", ready.message);
+    let actions = driver.handle("m", module(2, &with(json!({"parameters": {"size": 1}}))));
+    let source_again = driver.handle("m", source("a"));
+    let jobs = actions.iter().chain(&source_again).filter(|action| check_job(action).is_some());
+    assert_eq!(jobs.count(), 1, "the new parameters are checked");
+}
+
+#[test]
 fn rollback_uses_parameters_that_fit_the_previous_revision() {
     let mut driver = driver();
     let immediate = |generation, size: Value| {

@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use super::*;
+use crate::policy_preview::{PolicyPreview, ReviewChange};
 
 #[test]
 fn a_harmless_candidate_becomes_active_after_its_preview() {
@@ -328,6 +329,56 @@ fn approval_counts_once_and_lifts_no_later_rejection_also_after_a_restart() {
             source b       -       restoring a  False RestoringSnapshot  RestoreSnapshot(a), Report
             restored a     -       loading a    False Loading            Load(a), Report
             loaded a       a       rejected b   False Known              Swap(a), Report
+        "#]],
+    );
+}
+
+/// A preview of a policy of the mode Enforce that newly denies so many objects.
+fn denies(name: &str, count: u32) -> Event {
+    let mut policy = PolicyPreview { enforces: true, ..PolicyPreview::default() };
+    for _ in 0..count {
+        policy.add(ReviewChange::Deny, "Pod web/a".to_owned(), Vec::new());
+    }
+    let preview = Preview { policy: Some(policy), ..Preview::default() };
+    Event::Previewed { digest: digest(name), result: Ok(preview) }
+}
+
+#[test]
+fn first_policy_that_may_deny_is_previewed_and_held_if_it_denies_what_exists() {
+    check(
+        [
+            guarded(1),
+            source("a"),
+            loaded_enforcing("a"),
+            denies("a", 1),
+            approve("a"),
+            source("b"),
+            loaded_enforcing("b"),
+            denies("b", 0),
+        ],
+        &expect![[r#"
+            event        active  candidate     Ready                effects
+            spec 1       -       -             False Waiting        Fetch, Report
+            source a     -       loading a     False Loading        Load(a), Report
+            loaded a     -       previewing a  False Previewing     Preview(a), Report
+            previewed a  -       held a        False Held           Notify(Held), Report
+            approve a    a       -             True RevisionActive  Notify(Approved), Commit(a), Report, Swap(a), Notify(RevisionActive), Report
+            source b     a       loading b     False Loading        Load(b), Report
+            loaded b     a       previewing b  False Previewing     Preview(b), Report
+            previewed b  b       -             True RevisionActive  Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
+        "#]],
+    );
+}
+
+#[test]
+fn first_policy_without_the_mode_enforce_is_active_without_a_preview() {
+    check(
+        [guarded(1), source("a"), loaded("a", false)],
+        &expect![[r#"
+            event     active  candidate  Ready                effects
+            spec 1    -       -          False Waiting        Fetch, Report
+            source a  -       loading a  False Loading        Load(a), Report
+            loaded a  a       -          True RevisionActive  Commit(a), Report, Swap(a), Notify(RevisionActive), Report
         "#]],
     );
 }

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use innkeeper_core::{Labels, Selector};
 
-use crate::queue::ReconcileRequest;
-
 /// An ordered set. There are as many sets as objects, and most have one member: so it becomes a
 /// tree only when it is large.
 #[derive(Debug)]
@@ -88,23 +86,34 @@ impl<T: Ord> IntoIterator for SmallSet<T> {
 }
 
 /// The requests that listed, each with its selector.
-pub(super) type Selecting = SmallSet<(ReconcileRequest, Arc<Selector>)>;
+pub(super) type Selecting<R> = SmallSet<(R, Arc<Selector>)>;
 
 /// The requests that listed objects of one kind in one namespace, or in all.
-#[derive(Debug, Default)]
-pub(super) struct Lists {
+#[derive(Debug)]
+pub(super) struct Lists<R> {
     /// Those that listed all objects, and that no change has woken since their last run began.
-    whole: SmallSet<ReconcileRequest>,
+    whole: SmallSet<R>,
     /// Those that listed all objects, and that a change has woken: their next run has not begun.
-    woken: SmallSet<ReconcileRequest>,
+    woken: SmallSet<R>,
     /// Those whose selector requires a label, by its name and value.
-    labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Selecting>>,
+    labelled: BTreeMap<Box<str>, BTreeMap<Box<str>, Selecting<R>>>,
     /// Those whose selector requires no single value.
-    others: Selecting,
+    others: Selecting<R>,
 }
 
-impl Lists {
-    pub(super) fn insert(&mut self, request: &ReconcileRequest, selector: &Arc<Selector>) {
+impl<R> Default for Lists<R> {
+    fn default() -> Self {
+        Self {
+            whole: SmallSet::default(),
+            woken: SmallSet::default(),
+            labelled: BTreeMap::new(),
+            others: SmallSet::default(),
+        }
+    }
+}
+
+impl<R: Clone + Ord> Lists<R> {
+    pub(super) fn insert(&mut self, request: &R, selector: &Arc<Selector>) {
         if selector.is_everything() {
             self.whole.insert(request.clone());
             return;
@@ -119,7 +128,7 @@ impl Lists {
     }
 
     /// Removes a list; gives whether none is left.
-    pub(super) fn remove(&mut self, request: &ReconcileRequest, selector: &Arc<Selector>) -> bool {
+    pub(super) fn remove(&mut self, request: &R, selector: &Arc<Selector>) -> bool {
         if selector.is_everything() {
             self.whole.remove(request);
             self.woken.remove(request);
@@ -143,11 +152,7 @@ impl Lists {
     }
 
     /// Adds the requests that listed all objects, without the writer of the change.
-    pub(super) fn wake_whole(
-        &mut self,
-        writer: Option<&ReconcileRequest>,
-        found: &mut BTreeSet<ReconcileRequest>,
-    ) {
+    pub(super) fn wake_whole(&mut self, writer: Option<&R>, found: &mut BTreeSet<R>) {
         for request in std::mem::take(&mut self.whole) {
             if Some(&request) == writer {
                 self.whole.insert(request);
@@ -159,7 +164,7 @@ impl Lists {
     }
 
     /// Begins a run of a request: a change wakes it again from now on.
-    pub(super) fn begin(&mut self, request: &ReconcileRequest) {
+    pub(super) fn begin(&mut self, request: &R) {
         if self.woken.contains(request) {
             self.woken.remove(request);
             self.whole.insert(request.clone());
@@ -171,7 +176,7 @@ impl Lists {
     pub(super) fn selecting<'a>(
         &'a self,
         labels: &'a Labels,
-    ) -> impl Iterator<Item = &'a Selecting> {
+    ) -> impl Iterator<Item = &'a Selecting<R>> {
         let walks_labels = labels.len() <= self.labelled.len();
         let by_label = labels
             .iter()

@@ -1,15 +1,20 @@
 //! What the tests share: a guest that follows a script, a simulated cluster with the real operator
 //! on it, and a proxy between them.
 
+mod guard;
+pub(crate) mod policy_cluster;
+pub(crate) mod policy_leading;
 mod proxy;
+pub(crate) mod reviewing;
 mod script;
 mod stage;
+mod stage_objects;
 
-pub(crate) use proxy::{Reply, Sent, refusal};
+pub(crate) use guard::Guard;
+pub(crate) use proxy::{Proxy, Reply, Sent, refusal};
 pub(crate) use script::{GROUP, Script};
-pub(crate) use stage::{
-    NAMESPACE, Setup, Stage, condition, config_map_path, definition, primary_path,
-};
+pub(crate) use stage::{Setup, Stage, condition, config_map_path, primary_path};
+pub(crate) use stage_objects::{NAMESPACE, definition};
 
 use std::collections::BTreeMap;
 

@@ -65,6 +65,8 @@ pub(crate) enum Reply {
     Refuse(Value),
     /// The simulator carries it out, and the answer never arrives.
     Lose,
+    /// The connection breaks, and the request reaches the simulator only after this time.
+    Late(Duration),
 }
 
 /// A `Status` as the API server gives it with an error.
@@ -156,11 +158,20 @@ where
                 let response = http::Response::builder().status(code);
                 return Ok(response.header("content-type", "application/json").body(body)?);
             }
-            let response = proxy.simulator.request(http::Request::from_parts(parts, body));
+            let request = http::Request::from_parts(parts, body);
+            if let Reply::Late(time) = reply {
+                let simulator = proxy.simulator.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    simulator.request(request);
+                });
+                return Err("the connection was reset".into());
+            }
+            let response = proxy.simulator.request(request);
             match reply {
                 Reply::Delay(time) => tokio::time::sleep(time).await,
                 Reply::Lose => return Err("the connection was reset".into()),
-                Reply::Forward | Reply::Refuse(_) => {}
+                Reply::Forward | Reply::Refuse(_) | Reply::Late(_) => {}
             }
             Ok(response.map(Either::Left))
         })

@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
 use innkeeper_lab::{Api, Content, Guests, Lab, Modules};
+use innkeeper_operator::ReplicaPolicies;
 use innkeeper_simulator::{Controllers, Simulator};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::proxy::{Proxy, Sent};
 use super::script::{GROUP, Script};
+use super::stage_objects::{
+    MODULE, NAMESPACE, component, definition, in_namespace, namespace, rights, rule,
+};
 
-/// The namespace of the primaries; the scripted guest reads the ConfigMap `cm` there.
-pub(crate) const NAMESPACE: &str = "ns";
-/// The name of the module and of its ServiceAccount.
-const MODULE: &str = "scripts";
 /// The path of the Module.
 const MODULE_PATH: &str = "/apis/innkeeper.dev/v1alpha1/modules/scripts";
 /// The path of the role of its account.
@@ -24,11 +23,10 @@ const ROLE_PATH: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/scripts
 const ACCOUNT: &str = "system:serviceaccount:innkeeper-modules:scripts";
 /// How long the tests wait for anything, in virtual time.
 const LIMIT: Duration = Duration::from_mins(3);
-const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// What a stage begins with.
 pub(crate) struct Setup {
-    script: Script,
+    component: Vec<u8>,
     spec: Value,
     rules: Vec<Value>,
     objects: Vec<Value>,
@@ -37,8 +35,14 @@ pub(crate) struct Setup {
 impl Setup {
     /// A module with this guest, whose account has the rights that the guest needs for primaries
     /// and ConfigMaps.
+    #[expect(clippy::needless_pass_by_value, reason = "callers build the script in place")]
     pub(crate) fn new(script: Script) -> Self {
-        Self { script, spec: json!({}), rules: Vec::new(), objects: Vec::new() }
+        Self::of_component(script.component())
+    }
+
+    /// A module with this component.
+    pub(crate) fn of_component(component: Vec<u8>) -> Self {
+        Self { component, spec: json!({}), rules: Vec::new(), objects: Vec::new() }
     }
 
     /// With these fields in the Module's spec.
@@ -66,19 +70,21 @@ impl Setup {
         setup.objects = vec![
             innkeeper_modules::crd(),
             definition("Script", "scripts"),
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+            namespace(NAMESPACE),
+            namespace("innkeeper-system"),
         ];
         setup.objects.extend(self.objects.into_iter().map(in_namespace));
         setup.objects.extend(rights(&self.rules));
         let mut spec = self.spec;
         spec["source"] = json!({"configMap": {"name": MODULE}});
         spec["serviceAccountName"] = json!(MODULE);
-        setup.objects.push(component(&self.script));
+        setup.objects.push(component(&self.component));
         setup.objects.push(json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
             "metadata": {"name": MODULE}, "spec": spec}));
         let simulator = Simulator::with(setup.seed, setup.start, Controllers::all());
         let proxy = Proxy::new(simulator.clone());
-        let lab = start(simulator, &proxy, setup).await;
+        let now = simulator.now();
+        let lab = start(simulator, &proxy, setup, now).await;
         let stage = Stage { lab, proxy };
         stage.until_module("Ready", "True", "RevisionActive").await;
         stage.settle().await;
@@ -87,8 +93,14 @@ impl Setup {
     }
 }
 
-async fn start(simulator: Simulator, proxy: &Proxy, setup: innkeeper_lab::Setup) -> Lab {
-    let env = Env::scripted(setup.seed, simulator.now());
+/// Starts an operator whose clock shows `now`.
+async fn start(
+    simulator: Simulator,
+    proxy: &Proxy,
+    setup: innkeeper_lab::Setup,
+    now: Timestamp,
+) -> Lab {
+    let env = Env::scripted(setup.seed, now);
     let cluster =
         Cluster::over(proxy.clone(), env, Settings::default(), SecretKey::new(b"simulated"));
     Lab::over(simulator, cluster, &Guests::new().unwrap(), setup).await.unwrap()
@@ -113,6 +125,15 @@ impl Stage {
         Stopped { simulator, proxy: self.proxy }
     }
 
+    /// Starts a second operator on the same cluster, which runs at the same time as this one.
+    pub(crate) async fn second(&self) -> Self {
+        let stopped = Stopped {
+            simulator: self.simulator().clone(),
+            proxy: Proxy::new(self.simulator().clone()),
+        };
+        stopped.start().await
+    }
+
     /// The API of the cluster.
     pub(crate) fn api(&self) -> &Api {
         self.lab.api()
@@ -121,6 +142,11 @@ impl Stage {
     /// The cluster.
     pub(crate) fn simulator(&self) -> &Simulator {
         self.lab.simulator()
+    }
+
+    /// The policies of the operator's process.
+    pub(crate) fn policies(&self) -> &ReplicaPolicies {
+        self.lab.policies()
     }
 
     /// The proxy between operator and cluster.
@@ -190,7 +216,12 @@ impl Stage {
 
     /// Gives the Module another guest, and waits until it is loaded and decided about.
     pub(crate) async fn push(&self, script: &Script) {
-        self.apply(&component(script)).await;
+        self.push_component(&script.component()).await;
+    }
+
+    /// The same with a component.
+    pub(crate) async fn push_component(&self, bytes: &[u8]) {
+        self.apply(&component(bytes)).await;
         self.pass(20).await;
     }
 
@@ -361,6 +392,11 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
+    /// Lets virtual time pass for the cluster.
+    pub(crate) fn pass(&self, seconds: u32) {
+        self.simulator.advance(SignedDuration::from_secs(seconds.into()));
+    }
+
     /// The API of the cluster.
     pub(crate) fn api(&self) -> Api {
         Api::simulated(self.simulator.clone())
@@ -383,10 +419,16 @@ impl Stopped {
 
     /// Starts another operator on the same cluster.
     pub(crate) async fn start(self) -> Stage {
+        self.start_with_clock(SignedDuration::ZERO).await
+    }
+
+    /// The same, with a clock that is so far ahead of the API server's.
+    pub(crate) async fn start_with_clock(self, ahead: SignedDuration) -> Stage {
         let Self { simulator, proxy } = self;
         let mut setup = innkeeper_lab::Setup::new(8);
         setup.modules = Modules::OfCluster;
-        let lab = start(simulator, &proxy, setup).await;
+        let now = simulator.now().checked_add(ahead).unwrap();
+        let lab = start(simulator, &proxy, setup, now).await;
         Stage { lab, proxy }
     }
 }
@@ -405,61 +447,4 @@ pub(crate) fn primary_path(name: &str) -> String {
 /// The path of a ConfigMap in the namespace of the primaries.
 pub(crate) fn config_map_path(name: &str) -> String {
     format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{name}")
-}
-
-/// The ConfigMap that holds the component of the module.
-fn component(script: &Script) -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": MODULE, "namespace": "innkeeper-modules"},
-        "binaryData": {"guest.wasm": STANDARD.encode(script.component())}})
-}
-
-/// A CustomResourceDefinition in the tests' group; its spec and status take anything.
-pub(crate) fn definition(kind: &str, plural: &str) -> Value {
-    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let mut status = any.clone();
-    status["properties"]["conditions"] = json!({"type": "array", "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": ["type"],
-        "items": {"type": "object", "required": ["type"], "x-kubernetes-preserve-unknown-fields": true,
-            "properties": {"type": {"type": "string"}}}});
-    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{GROUP}")},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": {"kind": kind, "plural": plural},
-            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": status}}}}]}})
-}
-
-/// An object in the namespace of the primaries, unless it is a definition.
-fn in_namespace(mut object: Value) -> Value {
-    if object["kind"] != "CustomResourceDefinition" {
-        object["metadata"]["namespace"] = json!(NAMESPACE);
-    }
-    object
-}
-
-fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
-    json!({"apiGroups": [group], "resources": [resource], "verbs": verbs})
-}
-
-/// The module's account with its role.
-fn rights(further: &[Value]) -> Vec<Value> {
-    let mut rules = vec![
-        rule(GROUP, "scripts", &["get", "list", "watch", "patch"]),
-        rule(GROUP, "scripts/status", &["patch"]),
-        rule(GROUP, "scripts/finalizers", &["update"]),
-        rule("events.k8s.io", "events", &["create", "patch"]),
-        rule("", "configmaps", &["get", "list", "watch", "create", "patch", "delete"]),
-    ];
-    rules.extend(further.iter().cloned());
-    vec![
-        json!({"apiVersion": "v1", "kind": "ServiceAccount",
-            "metadata": {"name": MODULE, "namespace": "innkeeper-modules",
-                "annotations": {"innkeeper.dev/allowed-modules": MODULE}}}),
-        json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
-            "metadata": {"name": MODULE}, "rules": rules}),
-        json!({"apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
-            "metadata": {"name": MODULE},
-            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": MODULE},
-            "subjects": [{"kind": "ServiceAccount", "name": MODULE, "namespace": "innkeeper-modules"}]}),
-    ]
 }

@@ -143,12 +143,16 @@ impl Served<'_> {
         }
         let parameters: Vec<Value> =
             operation.parameters.iter().map(|name| parameter(name, "query")).collect();
-        json!({
-            "parameters": parameters,
+        let mut described = json!({
             "responses": {"200": response},
             "x-kubernetes-action": operation.action,
             "x-kubernetes-group-version-kind": id,
-        })
+        });
+        // Go leaves out an empty list.
+        if !parameters.is_empty() {
+            described["parameters"] = parameters.into();
+        }
+        described
     }
 }
 

@@ -154,10 +154,10 @@ pub(crate) fn delete(cluster: &mut Cluster, context: &RequestContext<'_>) -> Out
     Ok(Response::bytes(code, answer.text().clone()))
 }
 
-/// Warns if the options name no policy and dependents stay by default.
+/// Warns if the options name no policy and the Pods of Jobs stay by default.
 fn warn(cluster: &mut Cluster, context: &RequestContext<'_>, options: &Options) {
     let silent = options.policy.is_none() && options.orphan.is_none();
-    if silent && kinds::orphans_by_default(&context.kind) {
+    if silent && context.kind.is("batch", "Job") {
         cluster.warned.push(CHILDREN_STAY.to_owned());
     }
 }

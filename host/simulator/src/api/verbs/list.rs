@@ -64,6 +64,7 @@ pub(crate) fn selector(
             ("", "Node") => &["spec.unschedulable"],
             ("", "ReplicationController") => &["status.replicas"],
             ("batch", "Job") => &["status.successful"],
+            ("certificates.k8s.io", "CertificateSigningRequest") => &["spec.signerName"],
             _ => &[],
         };
         let custom =

@@ -9,9 +9,10 @@ use crate::admission::webhooks;
 use crate::api::request::Response;
 use crate::api::request_body::{parse, parse_yaml};
 use crate::api::request_context::{Outcome, RequestContext, check_options, present};
+use crate::api::strict_decoding;
 use crate::api::verbs::owner_references::once;
 use crate::api::verbs::write;
-use crate::api::verbs::write::{Decoded, Written, blank, shares_labels, unknown_fields};
+use crate::api::verbs::write::{Decoded, Written, blank, shares_labels};
 use crate::apply::ledger::Ledger;
 use crate::apply::managed_fields;
 use crate::apply::managed_fields::{Manager, Operation};
@@ -90,7 +91,7 @@ pub(crate) fn patched(
     } else {
         patched.to_string()
     };
-    redecode(context, patched).map_err(|error| {
+    redecode(context, kind, patched).map_err(|error| {
         if !error.is_shape() {
             return error;
         }
@@ -100,7 +101,11 @@ pub(crate) fn patched(
 }
 
 /// Decodes a patched object.
-fn redecode(context: &RequestContext<'_>, patched: Value) -> Result<Decoded, StatusError> {
+fn redecode(
+    context: &RequestContext<'_>,
+    kind: patch::Kind,
+    patched: Value,
+) -> Result<Decoded, StatusError> {
     let text = patched.to_string();
     let mut object = with_metadata(patched).ok_or_else(|| {
         let error = FieldError::invalid("patch", text, "the object is no object");
@@ -123,7 +128,7 @@ fn redecode(context: &RequestContext<'_>, patched: Value) -> Result<Decoded, Sta
         }));
     }
     let unknown = kinds::decode(&context.kind, &mut object)?;
-    let warnings = unknown_fields(context, &unknown)?;
+    let warnings = strict_decoding::check_patch(context, kind, &unknown)?;
     Ok(Decoded { object, warnings, shares_labels: false })
 }
 
@@ -147,6 +152,7 @@ fn apply_patch(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcome {
     let value = document(context)?;
     let old = present(cluster, context);
     let mut object = applied(cluster, context, &value, old.as_ref())?;
+    cluster.warned.extend(strict_decoding::check_applied(context)?);
     write::check_namespace(context, &mut object)?;
     check_name(context, &object)?;
     if let Some(old) = old {

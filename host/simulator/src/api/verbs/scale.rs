@@ -9,6 +9,7 @@ use crate::admission::webhooks;
 use crate::api::request::Response;
 use crate::api::request_body::read;
 use crate::api::request_context::{Outcome, RequestContext, check_options, present};
+use crate::api::strict_decoding;
 use crate::api::verbs::patch;
 use crate::api::verbs::patch::{PatchType, document};
 use crate::api::verbs::update::uid_mismatch;
@@ -164,6 +165,7 @@ pub(crate) fn write_scale(cluster: &mut Cluster, context: &RequestContext<'_>) -
             if custom && *scale != *live {
                 return Err(not_converted(&document, &scale));
             }
+            cluster.warned.extend(strict_decoding::check_applied(&of_scale)?);
             write::check_namespace(&of_scale, &mut scale)?;
             patch::check_name(&of_scale, &scale)?;
             scale

@@ -46,7 +46,7 @@ pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -
         shown: match context.view() {
             View::Table(version) => {
                 let include = Include::parse(query.get("includeObject"));
-                ObjectForm::Table(version, rows(version, context.kind.clone(), include))
+                ObjectForm::Table(rows(version, context.kind.clone(), include))
             }
             View::Metadata(version) => ObjectForm::Metadata(version),
             View::Plain | View::Aggregated => ObjectForm::Plain,
@@ -69,7 +69,7 @@ pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -
         // The server sends this bookmark even if the client did not ask for initial events
         // explicitly.
         if watcher.bookmarks && !is_active(Mutation::InitialEventsDoNotEnd) {
-            watcher.bookmark(present, true);
+            watcher.bookmark(present, true, cluster.now());
         }
     } else {
         // No version means the current version.

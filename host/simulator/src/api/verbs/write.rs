@@ -9,6 +9,7 @@ use crate::admission::webhooks;
 use crate::admission::{namespace_lifecycle, pvc_resize, service_account};
 use crate::api::request::Response;
 use crate::api::request_context::RequestContext;
+use crate::api::strict_decoding;
 use crate::api::verbs::ip_allocator;
 use crate::api::verbs::write_hooks;
 use crate::apply::ledger::Ledger;
@@ -92,7 +93,7 @@ pub(crate) fn decode(context: &RequestContext<'_>, value: Value) -> Result<Decod
     object["kind"] = kind.name.as_str().into();
     object["apiVersion"] = kind.api_version().into();
     let unknown = kinds::decode(kind, &mut object)?;
-    let warnings = unknown_fields(context, &unknown)?;
+    let warnings = strict_decoding::check_object(context, &unknown)?;
     Ok(Decoded { object, warnings, shares_labels })
 }
 
@@ -346,28 +347,6 @@ fn keep_times(new: &mut ManagedObject, old: &ManagedObject) -> bool {
         new.set_ledger(old.ledger().clone());
     }
     same
-}
-
-/// Handles unknown fields as `fieldValidation` asks: refuses them, or returns warnings.
-pub(crate) fn unknown_fields(
-    context: &RequestContext<'_>,
-    unknown: &[String],
-) -> Result<Vec<String>, StatusError> {
-    if unknown.is_empty() {
-        return Ok(Vec::new());
-    }
-    let texts: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
-    match context.query.get("fieldValidation") {
-        "Ignore" => Ok(Vec::new()),
-        "Strict" => Err(StatusError::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-            context.kind.name,
-            context.kind.version,
-            context.kind.name,
-            texts.join(", ")
-        ))),
-        _ => Ok(texts),
-    }
 }
 
 /// The empty object of a kind, as Go prints it.

@@ -161,7 +161,7 @@ pub(crate) fn returns_deleted(kind: &Kind) -> bool {
 
 /// Whether what an object of the kind owns stays, unless a delete says otherwise.
 pub(crate) fn orphans_by_default(kind: &Kind) -> bool {
-    kind.is("batch", "Job")
+    kind.is("batch", "Job") || kind.is("", "ReplicationController")
 }
 
 /// Whether the kind takes part in garbage collection.

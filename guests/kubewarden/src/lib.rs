@@ -1,0 +1,1 @@
+//! Policies built with Kubewarden's SDK: see the examples.

@@ -1,0 +1,32 @@
+//! Whether a webhook configuration is still as the host has written it.
+
+use innkeeper_core::well_known::POLICY_LABEL;
+use serde_json::Value;
+
+/// Whether a live configuration does what the host wants it to.
+///
+/// Labels and annotations of others count for nothing. A further owner does: the configuration
+/// would outlive its Module. So does each member of a webhook that the host sets; members that it
+/// does not know are defaults of a newer API server.
+pub fn equals(live: &Value, expected: &Value) -> bool {
+    let of = |object: &Value, path: &str| object.pointer(path).cloned().unwrap_or_default();
+    let label = format!("/metadata/labels/{}", POLICY_LABEL.replace('/', "~1"));
+    let same = [&label, "/kind", "/metadata/name", "/metadata/ownerReferences"];
+    same.iter().all(|path| of(live, path) == of(expected, path))
+        && are_same_webhooks(&live["webhooks"], &expected["webhooks"])
+}
+
+fn are_same_webhooks(live: &Value, expected: &Value) -> bool {
+    // The API server leaves an empty list out.
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let (live, expected) = (list(live), list(expected));
+    live.len() == expected.len()
+        && live.iter().zip(&expected).all(|(live, expected)| covers(live, expected))
+}
+
+/// Whether a webhook has all members of another one, unchanged.
+fn covers(live: &Value, expected: &Value) -> bool {
+    expected
+        .as_object()
+        .is_some_and(|members| members.iter().all(|(name, member)| live.get(name) == Some(member)))
+}

@@ -1,0 +1,27 @@
+//! What policies say of existing objects, as Reports and `ClusterReports` of `openreports.io`.
+//!
+//! - [`AuditResult`] and [`AuditCounts`]: what a review of an existing object gave, and how often.
+//! - [`AuditOutcome`]: what one review gave, and why.
+//! - [`Finding`]: an object that does not pass, and why.
+//! - [`reports`]: the reports of one policy, split so that each fits into etcd and that an
+//!   unchanged audit writes nothing.
+//! - [`stored`]: a report as the API server has it.
+
+mod counts;
+mod finding;
+mod outcome;
+mod report;
+mod report_time;
+mod reports;
+mod result;
+pub mod stored;
+
+pub use counts::AuditCounts;
+pub use finding::{Finding, MESSAGE_BYTES_MAX};
+pub use outcome::{AuditOutcome, FIELDS_MAX};
+pub use report::{
+    CLUSTER_REPORT, DIGEST_ANNOTATION, REPORT, RESULTS_MAX, Report, ReportOwner, SOURCE,
+};
+pub use report_time::ReportTime;
+pub use reports::{FINDINGS_MAX, PARTS_MAX, REPORT_BYTES_MAX, REPORTS_MAX, reports};
+pub use result::AuditResult;

@@ -1,0 +1,191 @@
+//! The verdict of a policy with texts that are bounded and visible. A denial stays one whatever its
+//! texts are: a review that failed could allow the request.
+
+use std::collections::BTreeMap;
+
+use innkeeper_contract::{Cause, Operation, PolicyKind, Verdict};
+use serde_json::Value;
+
+use super::invalid_verdict::InvalidVerdict;
+use crate::{foreign, names};
+
+/// The longest message of a denial, in bytes.
+pub const MESSAGE_BYTES_MAX: usize = 4_096;
+
+/// The most fields at fault.
+pub const CAUSES_MAX: usize = 32;
+
+/// The longest field of a cause, and the longest message of one, in bytes.
+const CAUSE_BYTES_MAX: (usize, usize) = (256, 1_024);
+
+/// The most warnings.
+pub const WARNINGS_MAX: usize = 16;
+
+/// The longest warning, in bytes. With [`WARNINGS_MAX`] that is what the API server passes on.
+pub const WARNING_BYTES_MAX: usize = 256;
+
+/// The most annotations of the audit event.
+pub const AUDIT_ANNOTATIONS_MAX: usize = 16;
+
+/// The longest annotation of the audit event, in bytes.
+pub const AUDIT_ANNOTATION_BYTES_MAX: usize = 1_024;
+
+/// The most bytes of all texts, as JSON.
+pub const TEXTS_BYTES_MAX: usize = 60 << 10;
+
+/// The longest reason for programs, in bytes.
+const REASON_BYTES_MAX: usize = 63;
+
+/// What counts of a verdict.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckedVerdict {
+    /// Why the request is denied; none if it is allowed.
+    pub denial: Option<CheckedDenial>,
+    /// Lines for the user of the client.
+    pub warnings: Vec<String>,
+    /// Annotations of the audit event; each key is a name without prefix.
+    pub audit_annotations: BTreeMap<String, String>,
+    /// The changed object, to be checked by [`check_change`](super::check_change).
+    pub object: Option<Value>,
+    /// How many causes, warnings and annotations were left out.
+    pub left_out: usize,
+}
+
+/// Why a request is denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedDenial {
+    /// A text for the user; never empty.
+    pub message: String,
+    /// A CamelCase word.
+    pub reason: String,
+    /// An HTTP status, 400 to 599.
+    pub code: u16,
+    /// The fields at fault.
+    pub causes: Vec<Cause>,
+}
+
+/// Checks the verdict of a policy of this kind about this operation, and bounds its texts.
+///
+/// # Errors
+/// If a verdict that allows has an object that the policy may not return. An object of a denial is
+/// left out.
+pub fn check(
+    verdict: Verdict,
+    kind: PolicyKind,
+    operation: Operation,
+) -> Result<CheckedVerdict, InvalidVerdict> {
+    let mut room = Room(TEXTS_BYTES_MAX);
+    let mut checked = CheckedVerdict::default();
+    if verdict.allowed {
+        checked.object = expected_object(verdict.object, kind, operation)?;
+    } else {
+        let message = cut(&verdict.message, MESSAGE_BYTES_MAX, foreign::message);
+        let message = if message.trim().is_empty() {
+            "the policy gives no reason".to_owned()
+        } else {
+            message
+        };
+        // The first text always fits.
+        room.takes(&[&message]);
+        checked.denial = Some(CheckedDenial {
+            message,
+            reason: if is_reason(&verdict.reason) {
+                verdict.reason
+            } else {
+                "Forbidden".to_owned()
+            },
+            code: verdict.code.and_then(status).unwrap_or(403),
+            causes: Vec::new(),
+        });
+    }
+    let given = verdict.warnings.len() + verdict.audit_annotations.len() + verdict.causes.len();
+    for warning in verdict.warnings.iter().take(WARNINGS_MAX) {
+        let warning = cut(warning, WARNING_BYTES_MAX, foreign::one_line);
+        if !warning.is_empty() && room.takes(&[&warning]) {
+            checked.warnings.push(warning);
+        }
+    }
+    for (key, value) in &verdict.audit_annotations {
+        let value = cut(value, AUDIT_ANNOTATION_BYTES_MAX, foreign::one_line);
+        let has_place = checked.audit_annotations.len() < AUDIT_ANNOTATIONS_MAX;
+        if has_place && is_annotation_key(key) && room.takes(&[key, &value]) {
+            checked.audit_annotations.insert(key.clone(), value);
+        }
+    }
+    let mut kept = checked.warnings.len() + checked.audit_annotations.len();
+    if let Some(denial) = &mut checked.denial {
+        let causes = verdict.causes.iter().take(CAUSES_MAX).map(cause);
+        let fitting =
+            causes.filter(|cause| room.takes(&[&cause.field, &cause.message, &cause.reason]));
+        denial.causes = fitting.collect();
+        kept += denial.causes.len();
+    }
+    checked.left_out = given - kept;
+    Ok(checked)
+}
+
+fn expected_object(
+    object: Option<Value>,
+    kind: PolicyKind,
+    operation: Operation,
+) -> Result<Option<Value>, InvalidVerdict> {
+    let why = match (kind, operation) {
+        _ if object.is_none() => return Ok(None),
+        (PolicyKind::Validate, _) => "and the policy is of the kind `Validate`, which only decides",
+        (_, Operation::Delete) => "for DELETE, which stores no object",
+        (PolicyKind::Mutate, _) => return Ok(object),
+    };
+    Err(InvalidVerdict::UnexpectedObject { why })
+}
+
+/// The bytes that are left for texts.
+struct Room(usize);
+
+impl Room {
+    /// Takes the bytes of texts as JSON, all or none.
+    fn takes(&mut self, texts: &[&str]) -> bool {
+        let escaped = |text: &&str| {
+            let escapes = |byte: &u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\t');
+            text.len() + text.bytes().filter(escapes).count()
+        };
+        let bytes: usize = texts.iter().map(escaped).sum();
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+}
+
+/// A text of at most `bytes_max` bytes: one that is cut ends with three dots.
+fn cut<'t>(text: &'t str, bytes_max: usize, visible: impl Fn(&'t str, usize) -> String) -> String {
+    let shown = visible(text, bytes_max);
+    if shown.len() <= bytes_max { shown } else { visible(text, bytes_max - "...".len()) }
+}
+
+fn cause(cause: &Cause) -> Cause {
+    let (field, message) = CAUSE_BYTES_MAX;
+    Cause {
+        field: cut(&cause.field, field, foreign::one_line),
+        message: cut(&cause.message, message, foreign::one_line),
+        reason: if is_reason(&cause.reason) { cause.reason.clone() } else { String::new() },
+    }
+}
+
+/// Whether a text is a word such as `Forbidden`.
+fn is_reason(text: &str) -> bool {
+    text.len() <= REASON_BYTES_MAX
+        && text.starts_with(|first: char| first.is_ascii_uppercase())
+        && text.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
+/// The HTTP status of a refusal.
+fn status(code: i64) -> Option<u16> {
+    u16::try_from(code).ok().filter(|code| (400..600).contains(code))
+}
+
+/// Whether the API server takes a key: it puts the name of the webhook and a slash before it.
+fn is_annotation_key(key: &str) -> bool {
+    names::is_qualified(key) && !key.contains('/')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! What the preview of a policy found, in the status of a Module. The doc comments are the
+//! descriptions in its CustomResourceDefinition.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a policy decides otherwise than the one that reviewed before it, about existing objects and
+/// about recent requests. Before the first policy everything is allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PolicyPreviewStatus {
+    /// Existing objects that it reviews.
+    pub objects: u32,
+    /// Those of them that the preview reviewed: at most 500, within a minute.
+    pub reviewed: u32,
+    /// Recent requests that the preview reviewed again.
+    pub requests: u32,
+    /// Objects and requests that it denies and that were allowed.
+    pub newly_denied: u32,
+    /// Objects and requests that it allows and that were denied.
+    pub newly_allowed: u32,
+    /// Objects and requests that it changes otherwise.
+    pub newly_changed: u32,
+    /// Reviews that fail and did not fail.
+    pub newly_failing: u32,
+    /// Objects that the preview left out, each with the reason; at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub left_out: Vec<String>,
+    /// The most important objects and requests, at most ten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub examples: Vec<ReviewExampleStatus>,
+}
+
+/// An object or a request about which a policy decides otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewExampleStatus {
+    /// Deny, Fail, Change or Allow.
+    pub decision: String,
+    /// Kind, namespace and name of the object, as in `Deployment web/a`; of a recent request its
+    /// operation, resource, namespace and name, as in `UPDATE deployments web/a`.
+    pub object: String,
+    /// The message of the denial or of the failure; the fields that it changes otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
+}
+
+/// Settings of a policy that wait for an approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldSettings {
+    /// The digest that the annotation innkeeper.dev/approve has to have: of the component and the
+    /// settings together.
+    pub digest: String,
+    /// The reason, one word in CamelCase.
+    pub reason: String,
+    /// Message for people: why they are held, and what to do.
+    #[schemars(length(max = 4096))]
+    pub message: String,
+    /// What their preview found.
+    pub preview: PolicyPreviewStatus,
+}

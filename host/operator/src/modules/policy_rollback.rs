@@ -1,0 +1,167 @@
+//! The rollback window of a policy: for some time after a swap the host counts the reviews that
+//! fail with the new revision, on all replicas.
+//!
+//! The leader counts those of its own replica, and learns of the others by their reports. Requests
+//! that it kept and that fail with the previous revision as well do not count: they would fail
+//! after a rollback too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_core::counted;
+use innkeeper_modules::{Digest, Event, Rejection, RetryPolicy};
+
+use super::event::SupervisorEvent;
+use super::supervisor::Supervisor;
+use crate::policies::{ActivePolicy, Entry};
+use crate::preview::policy::replay;
+use crate::shared::Shared;
+
+/// How often the leader looks at the counts: reports of other replicas come every ten seconds.
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// The most kept requests that the previous revision reviews in one look.
+const REQUESTS_MAX: usize = 16;
+
+/// The reviews that fail with the revision of a policy.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Failures {
+    count: u64,
+    example: String,
+}
+
+impl Supervisor {
+    /// Counts the reviews that fail from now on with the policy of the revision `digest`, if it has
+    /// one, until the window ends.
+    pub(super) fn watch_policy(&mut self, name: &str, digest: Digest, failures_max: u32) {
+        let previous = self.rollback.replaced_policy.take();
+        let decided = self.policies.decided.get(name).filter(|record| record.digest == digest);
+        let Some(record) = decided.map(|record| record.id()) else { return };
+        let window = PolicyWindow { module: name.into(), digest, record, previous };
+        let (shared, outbox) = (self.shared.clone(), self.outbox.clone());
+        let task = self.shared.env.spawn("watch policy", async move {
+            let rejection = window.until_exceeded(&shared, failures_max).await;
+            let event = Event::FailureThresholdExceeded { digest, rejection };
+            let _ = outbox.send(SupervisorEvent::input(&*window.module, event));
+        });
+        self.latest.policy_windows.insert(name.to_owned(), task);
+    }
+}
+
+/// The window after the swap of a policy.
+struct PolicyWindow {
+    module: Arc<str>,
+    digest: Digest,
+    /// The id of the record that was decided at the swap.
+    record: String,
+    /// The policy that reviewed before, as this replica had it.
+    previous: Option<Arc<ActivePolicy>>,
+}
+
+impl PolicyWindow {
+    /// Waits until more reviews fail than allowed that do not fail with the previous revision; says
+    /// so. Never ends otherwise.
+    async fn until_exceeded(&self, shared: &Shared, failures_max: u32) -> Rejection {
+        // How many of the failures so far do not count.
+        let mut excused = 0;
+        loop {
+            shared.env.sleep(PERIOD).await;
+            let failures = self.failures(shared);
+            let is_exceeded =
+                |excused: u64| failures.count.saturating_sub(excused) > u64::from(failures_max);
+            if !is_exceeded(excused) {
+                continue;
+            }
+            match self.confirm(shared).await {
+                Confirmed::FailsToo => excused = failures.count,
+                Confirmed::FailsTooFor(requests) => {
+                    if is_exceeded(excused.saturating_add(requests)) {
+                        return rejection(&failures, excused.saturating_add(requests));
+                    }
+                    excused = excused.saturating_add(requests);
+                }
+            }
+        }
+    }
+
+    /// The failures on this replica, or on all replicas by their reports if these are more: the
+    /// reports have those of this replica too, and are older.
+    fn failures(&self, shared: &Shared) -> Failures {
+        let states = shared.policy_states();
+        let reported = states.get(&*self.module).filter(|state| state.record == self.record);
+        let reported = reported.map(|state| Failures {
+            count: state.failed,
+            example: state.failure.clone().unwrap_or_default(),
+        });
+        let own = self.active(shared).map(|policy| Failures {
+            count: policy.counts.failed(),
+            example: policy.counts.example().unwrap_or_default(),
+        });
+        let all = [own, reported].into_iter().flatten();
+        all.max_by_key(|failures| failures.count).unwrap_or_default()
+    }
+
+    /// The policy of the revision on this replica.
+    fn active(&self, shared: &Shared) -> Option<Arc<ActivePolicy>> {
+        let active = shared.policies.active().get(&self.module, shared.env.instant())?;
+        match active {
+            Entry::Active(policy) if policy.digest == self.digest => Some(policy),
+            Entry::Active(_) | Entry::Removed { .. } => None,
+        }
+    }
+
+    /// Reviews kept requests that failed again, with the previous revision.
+    async fn confirm(&self, shared: &Shared) -> Confirmed {
+        let none = Confirmed::FailsTooFor(0);
+        let Some((previous, active)) = self.previous.as_ref().zip(self.active(shared)) else {
+            return none;
+        };
+        let requests = shared.policies.active().requests().of(&self.module);
+        let failing = requests.iter().filter(|request| request.failed_with(&active.id));
+        let (mut failing_too, mut others) = (0, 0);
+        for request in failing.take(REQUESTS_MAX) {
+            let time = previous.guest.limits().time;
+            match replay(shared, previous, request, time).await {
+                Err(failure) if !failure.is_overload() => failing_too += 1,
+                _ => others += 1,
+            }
+        }
+        match (failing_too, others) {
+            (1.., 0) => Confirmed::FailsToo,
+            (count, _) => Confirmed::FailsTooFor(count),
+        }
+    }
+}
+
+/// Whether the previous revision fails for the requests that fail.
+enum Confirmed {
+    /// For all that were kept.
+    FailsToo,
+    /// For so many of them; also if none was kept.
+    FailsTooFor(u64),
+}
+
+fn rejection(failures: &Failures, excused: u64) -> Rejection {
+    let count = failures.count.saturating_sub(excused);
+    let (reviews, example) = (counted(count, "review fails", "reviews fail"), &failures.example);
+    let example =
+        if example.is_empty() { String::new() } else { format!(", for example: {example}") };
+    let message = format!("{reviews} since it is active{example}");
+    Rejection::new("ReviewsFail", message, RetryPolicy::Later)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rollback_says_how_many_reviews_count_and_why_one_failed() {
+        let failures = Failures { count: 5, example: "the guest trapped".to_owned() };
+        let rejection = rejection(&failures, 2);
+        assert_eq!(
+            rejection.message,
+            "3 reviews fail since it is active, for example: the guest trapped"
+        );
+        assert_eq!(rejection.reason, "ReviewsFail");
+    }
+}

@@ -1,0 +1,69 @@
+//! Settings of policies that are not decided yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use innkeeper_cluster::Task;
+use innkeeper_modules::module::{APPROVE_ANNOTATION, HeldSettings, PolicyMode};
+use innkeeper_modules::{Digest, Module, PolicyPreview, Revision};
+
+use crate::policies::PolicyRecord;
+
+/// Other settings of a policy that are not decided yet.
+pub(super) struct WaitingSettings {
+    /// The record with the new settings.
+    pub(super) record: Arc<PolicyRecord>,
+    /// The revision with these settings.
+    pub(super) revision: Arc<Revision>,
+    /// What their preview found, once it has ended.
+    pub(super) found: Option<Found>,
+    /// Dropping it ends the preview.
+    pub(super) _task: Task<()>,
+}
+
+/// What the preview of settings found.
+pub(super) struct Found {
+    /// What it decides otherwise.
+    pub(super) preview: PolicyPreview,
+    /// The mode with which the policy reviews meanwhile.
+    pub(super) mode: PolicyMode,
+    /// Why the settings need an approval, as the status shows it.
+    pub(super) held: HeldSettings,
+}
+
+/// The settings of policies that are not decided yet, by module.
+#[derive(Default)]
+pub(super) struct SettingsPreviews {
+    pub(super) waiting: BTreeMap<String, WaitingSettings>,
+    /// What the annotation of the Module approves.
+    approved: BTreeMap<String, Digest>,
+}
+
+impl SettingsPreviews {
+    /// Notes what a Module approves.
+    pub(super) fn saw(&mut self, module: &Module) {
+        let name = &module.metadata.name;
+        let approved = module.metadata.annotations.get(APPROVE_ANNOTATION);
+        match approved.and_then(|text| text.trim().parse().ok()) {
+            Some(digest) => drop(self.approved.insert(name.clone(), digest)),
+            None => drop(self.approved.remove(name)),
+        }
+    }
+
+    /// Forgets the settings of a module that wait, and ends their preview.
+    pub(super) fn forget(&mut self, module: &str) {
+        self.waiting.remove(module);
+    }
+
+    /// The settings of a module that need an approval, and the mode with which the policy reviews
+    /// meanwhile.
+    pub(super) fn held(&self, module: &str) -> Option<(&HeldSettings, PolicyMode)> {
+        let found = self.waiting.get(module)?.found.as_ref()?;
+        Some((&found.held, found.mode))
+    }
+
+    /// Whether the annotation of a module approves the settings of a record.
+    pub(super) fn is_approved(&self, module: &str, record: &PolicyRecord) -> bool {
+        self.approved.get(module) == Some(&record.digest_of_all())
+    }
+}

@@ -1,0 +1,25 @@
+//! An existing object of one policy, by its name.
+
+use std::sync::Arc;
+
+use innkeeper_contract::Kind;
+use innkeeper_core::ObjectKey;
+
+use crate::watch::dependency_index::Reader;
+
+/// An existing object that a policy reviews: who reads in the index of reads.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AuditedObject {
+    /// The Module of the policy.
+    pub(super) module: Arc<str>,
+    /// The kind of the object.
+    pub(super) kind: Arc<Kind>,
+    /// Its namespace and name.
+    pub(super) key: ObjectKey,
+}
+
+impl Reader for AuditedObject {
+    fn module(&self) -> &Arc<str> {
+        &self.module
+    }
+}

@@ -1,0 +1,331 @@
+//! What the audit knows of the existing objects of one policy.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use innkeeper_contract::Kind;
+use innkeeper_core::audit::{
+    AuditCounts, AuditOutcome, AuditResult, FINDINGS_MAX, Finding, Report, reports,
+};
+use innkeeper_core::{Object, ObjectKey};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::audited_object::AuditedObject;
+use crate::policies::matched_kinds::LeftOut;
+
+/// The most objects of one policy. Further ones are left out, by order of kind and name.
+pub const OBJECTS_MAX: usize = 100_000;
+
+/// So many reviews in a row that take all of their time end the audit of a revision: each of them
+/// costs seconds of a core.
+const TIMEOUTS_MAX: u32 = 5;
+
+/// The longest problem that the status of a Module shows, in bytes.
+const PROBLEM_BYTES_MAX: usize = 500;
+
+/// Why an object is to be reviewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Why {
+    /// It may have changed.
+    Object,
+    /// Something that its last review read has changed, or the policy has: also an object that is
+    /// the same is reviewed.
+    Reads,
+}
+
+/// What the audit knows of one object.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// A hash of the uid and the resource version.
+    version: u64,
+    /// A hash of the content, of which the resource version is no part.
+    content: u64,
+    /// The last result; `None` before the first review.
+    result: Option<AuditResult>,
+}
+
+/// What the audit knows of the existing objects of one policy: a decision about what to review, and
+/// the results. Nothing here calls a guest.
+#[derive(Debug)]
+pub(super) struct AuditedPolicy {
+    module: Arc<str>,
+    entries: BTreeMap<AuditedObject, Entry>,
+    pending: BTreeMap<AuditedObject, Why>,
+    findings: BTreeMap<AuditedObject, Finding>,
+    /// By namespace; the empty text is that of cluster-scoped objects.
+    counts: BTreeMap<Box<str>, AuditCounts>,
+    /// All counts together.
+    total: AuditCounts,
+    left_out: Vec<LeftOut>,
+    /// How many objects are too many.
+    excess: usize,
+    /// How many reviews in a row took all of their time.
+    timeouts: u32,
+    completed: Option<Timestamp>,
+    /// Whether the results differ from those that were last taken to be reported.
+    is_changed: bool,
+}
+
+impl AuditedPolicy {
+    /// The policy of a module, of which nothing was reviewed yet.
+    pub(super) fn new(module: Arc<str>) -> Self {
+        Self {
+            module,
+            entries: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            findings: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            total: AuditCounts::default(),
+            left_out: Vec::new(),
+            excess: 0,
+            timeouts: 0,
+            completed: None,
+            is_changed: true,
+        }
+    }
+
+    /// Takes the objects that the policy reviews now, and what is left out. Queues those that are
+    /// new or have changed, and forgets those that are gone; gives the latter.
+    pub(super) fn take_list<'a>(
+        &mut self,
+        objects: impl Iterator<Item = (&'a Arc<Kind>, &'a Object)>,
+        left_out: Vec<LeftOut>,
+    ) -> Vec<AuditedObject> {
+        let mut present = BTreeSet::new();
+        self.excess = 0;
+        for (kind, object) in objects {
+            let id = self.id(kind, &object.key);
+            if present.len() >= OBJECTS_MAX {
+                self.excess += 1;
+                continue;
+            }
+            let entry = self.entries.entry(id.clone()).or_default();
+            if entry.result.is_none() || entry.version != version(object) {
+                self.pending.entry(id.clone()).or_insert(Why::Object);
+            }
+            present.insert(id);
+        }
+        self.is_changed |= self.left_out != left_out;
+        self.left_out = left_out;
+        let is_gone = |id: &&AuditedObject| !present.contains(id);
+        let gone: Vec<AuditedObject> = self.entries.keys().filter(is_gone).cloned().collect();
+        for id in &gone {
+            self.remove(id);
+        }
+        gone
+    }
+
+    /// Queues an object that may have changed.
+    pub(super) fn queue(&mut self, kind: &Arc<Kind>, key: &ObjectKey) {
+        let id = self.id(kind, key);
+        if self.entries.contains_key(&id) || self.entries.len() < OBJECTS_MAX {
+            self.pending.entry(id).or_insert(Why::Object);
+        }
+    }
+
+    /// Queues an object whose last review read something that has changed.
+    pub(super) fn wake(&mut self, id: &AuditedObject) {
+        if self.entries.contains_key(id) {
+            self.pending.insert(id.clone(), Why::Reads);
+        }
+    }
+
+    /// Queues an object whose review did not take place.
+    pub(super) fn queue_again(&mut self, id: &AuditedObject) {
+        self.pending.insert(id.clone(), Why::Reads);
+    }
+
+    /// Queues all objects, because the policy has changed, or what it may read.
+    pub(super) fn wake_all(&mut self) {
+        self.pending.extend(self.entries.keys().map(|id| (id.clone(), Why::Reads)));
+        self.timeouts = 0;
+    }
+
+    /// Begins again with another revision, or with other settings. The results stay until there are
+    /// new ones.
+    pub(super) fn begin_again(&mut self) {
+        self.completed = None;
+        self.is_changed = true;
+        self.wake_all();
+    }
+
+    /// Takes the next object that is to be reviewed.
+    pub(super) fn next(&mut self) -> Option<(AuditedObject, Why)> {
+        self.pending.pop_first()
+    }
+
+    /// How many objects are to be reviewed.
+    pub(super) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Whether an object has the result of a review of the same content.
+    pub(super) fn is_known(&mut self, id: &AuditedObject, object: &Object, why: Why) -> bool {
+        let Some(entry) = self.entries.get_mut(id) else { return false };
+        if why == Why::Reads || entry.result.is_none() || entry.content != content(object) {
+            return false;
+        }
+        entry.version = version(object);
+        true
+    }
+
+    /// Whether the policy is not asked any more, since it only takes time.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.timeouts >= TIMEOUTS_MAX
+    }
+
+    /// The outcome of an object about which the policy is not asked any more.
+    pub(super) fn given_up() -> AuditOutcome {
+        AuditOutcome::failed(
+            "AuditStopped",
+            format!(
+                "not reviewed: the last {TIMEOUTS_MAX} reviews took all of their time; raise spec.limits.timeout or push another revision"
+            ),
+        )
+    }
+
+    /// Records what a review gave.
+    pub(super) fn record(&mut self, id: &AuditedObject, object: &Object, outcome: &AuditOutcome) {
+        if outcome.is_timeout() {
+            self.timeouts = self.timeouts.saturating_add(1);
+        } else if !self.has_given_up() {
+            self.timeouts = 0;
+        }
+        let entry = self.entries.entry(id.clone()).or_default();
+        let before = entry.result.replace(outcome.result);
+        (entry.version, entry.content) = (version(object), content(object));
+        if before != Some(outcome.result) {
+            let counts = self.counts.entry(id.key.namespace().into()).or_default();
+            if let Some(before) = before {
+                counts.discount(before);
+                self.total.discount(before);
+            }
+            counts.count(outcome.result);
+            self.total.count(outcome.result);
+            self.is_changed = true;
+        }
+        self.set_finding(id, object, outcome);
+    }
+
+    fn set_finding(&mut self, id: &AuditedObject, object: &Object, outcome: &AuditOutcome) {
+        if !outcome.result.is_listed() {
+            self.is_changed |= self.findings.remove(id).is_some();
+            return;
+        }
+        let has_place = self.findings.len() < FINDINGS_MAX || self.findings.contains_key(id);
+        if !has_place {
+            return;
+        }
+        let finding = Finding::new(
+            (&id.kind, &id.key, &object.uid),
+            outcome.result,
+            &outcome.reason,
+            &outcome.message,
+        );
+        if self.findings.get(id) != Some(&finding) {
+            self.findings.insert(id.clone(), finding);
+            self.is_changed = true;
+        }
+    }
+
+    /// Forgets an object that is gone, or that the policy does not review any more.
+    pub(super) fn remove(&mut self, id: &AuditedObject) {
+        self.pending.remove(id);
+        self.findings.remove(id);
+        let Some(entry) = self.entries.remove(id) else { return };
+        let Some(result) = entry.result else { return };
+        self.is_changed = true;
+        self.total.discount(result);
+        let namespace = id.key.namespace();
+        if let Some(counts) = self.counts.get_mut(namespace) {
+            counts.discount(result);
+            if counts.total() == 0 {
+                self.counts.remove(namespace);
+            }
+        }
+    }
+
+    /// Notes that nothing is to be reviewed, if that is so; the first such time counts.
+    pub(super) fn note_complete(&mut self, now: Timestamp) {
+        if self.pending.is_empty() && self.completed.is_none() {
+            self.completed = Some(now);
+            self.is_changed = true;
+        }
+    }
+
+    /// When all objects had been reviewed with the present revision and settings.
+    pub(super) fn completed(&self) -> Option<Timestamp> {
+        self.completed
+    }
+
+    /// Whether the results have changed since the last [`Self::take_change`].
+    pub(super) fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Notes that the results are taken to be reported; gives whether they had changed.
+    pub(super) fn take_change(&mut self) -> bool {
+        std::mem::replace(&mut self.is_changed, false)
+    }
+
+    /// Notes that the results are to be reported again.
+    pub(super) fn mark_changed(&mut self) {
+        self.is_changed = true;
+    }
+
+    /// The reports of the results.
+    pub(super) fn reports(&self) -> Vec<Report<'_>> {
+        reports(&self.module, &self.counts, self.findings.values())
+    }
+
+    /// How many objects had which result.
+    pub(super) fn total(&self) -> &AuditCounts {
+        &self.total
+    }
+
+    /// What is left out, in one line.
+    pub(super) fn problem(&self) -> Option<String> {
+        let mut parts: Vec<String> =
+            self.left_out.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
+        if self.excess > 0 {
+            parts.push(format!("{} objects beyond {OBJECTS_MAX} are left out", self.excess));
+        }
+        if self.has_given_up() {
+            parts.push(Self::given_up().message);
+        }
+        (!parts.is_empty())
+            .then(|| innkeeper_core::foreign::one_line(parts.join("; "), PROBLEM_BYTES_MAX))
+    }
+
+    /// The object of this kind and key, as this policy's.
+    pub(super) fn id(&self, kind: &Arc<Kind>, key: &ObjectKey) -> AuditedObject {
+        AuditedObject { module: self.module.clone(), kind: kind.clone(), key: key.clone() }
+    }
+}
+
+/// A hash of the version of an object. It never leaves the process.
+fn version(object: &Object) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&object.uid, &object.resource_version).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A hash of the content of an object, of which the resource version is no part.
+fn content(object: &Object) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match serde_json::from_str::<Value>(&object.text) {
+        Ok(mut value) => {
+            if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+                metadata.remove("resourceVersion");
+            }
+            value.to_string().hash(&mut hasher);
+        }
+        Err(_) => object.text.hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::*;
+
+fn kind() -> Arc<Kind> {
+    Arc::new(Kind::namespaced("v1", "ConfigMap", "configmaps"))
+}
+
+fn object(name: &str, version: u64, data: &str) -> Object {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"key": data},
+        "metadata": {"name": name, "namespace": "n", "uid": name,
+            "resourceVersion": version.to_string()}});
+    Object::decode(&kind(), &object.to_string(), None).unwrap()
+}
+
+fn outcome(result: AuditResult) -> AuditOutcome {
+    let text = if result == AuditResult::Pass { "" } else { "Because" };
+    AuditOutcome { result, reason: text.to_owned(), message: text.to_owned() }
+}
+
+fn list(policy: &mut AuditedPolicy, objects: &[Object]) -> Vec<AuditedObject> {
+    let kind = kind();
+    policy.take_list(objects.iter().map(|object| (&kind, object)), Vec::new())
+}
+
+/// Reviews all that waits, each object with the same result; gives the names.
+fn review(policy: &mut AuditedPolicy, objects: &[Object], result: AuditResult) -> Vec<String> {
+    let mut reviewed = Vec::new();
+    while let Some((id, why)) = policy.next() {
+        let object = objects.iter().find(|object| object.key == id.key).unwrap();
+        if !policy.is_known(&id, object, why) {
+            policy.record(&id, object, &outcome(result));
+            reviewed.push(id.key.name().to_owned());
+        }
+    }
+    reviewed
+}
+
+#[test]
+fn objects_are_reviewed_once_and_again_only_when_their_content_changes() {
+    let mut policy = AuditedPolicy::new("m".into());
+    let mut objects = [object("a", 1, "x"), object("b", 1, "x")];
+    list(&mut policy, &objects);
+    assert_eq!(review(&mut policy, &objects, AuditResult::Pass), ["a", "b"]);
+    list(&mut policy, &objects);
+    assert_eq!(policy.pending(), 0, "nothing has changed");
+    objects[0] = object("a", 2, "x");
+    objects[1] = object("b", 3, "y");
+    list(&mut policy, &objects);
+    assert_eq!(policy.pending(), 2);
+    assert_eq!(review(&mut policy, &objects, AuditResult::Pass), ["b"]);
+    list(&mut policy, &objects);
+    assert_eq!(policy.pending(), 0, "the new version is known");
+}
+
+#[test]
+fn object_is_reviewed_again_when_a_read_or_the_policy_has_changed() {
+    let mut policy = AuditedPolicy::new("m".into());
+    let objects = [object("a", 1, "x"), object("b", 1, "x")];
+    list(&mut policy, &objects);
+    review(&mut policy, &objects, AuditResult::Pass);
+    let id = policy.id(&kind(), &objects[1].key);
+    policy.wake(&id);
+    policy.queue(&id.kind, &id.key);
+    assert_eq!(review(&mut policy, &objects, AuditResult::Fail), ["b"]);
+    policy.note_complete(Timestamp::UNIX_EPOCH);
+    policy.begin_again();
+    assert_eq!((policy.completed(), policy.total().fail), (None, 1), "results stay meanwhile");
+    assert_eq!(review(&mut policy, &objects, AuditResult::Pass), ["a", "b"]);
+    let stranger = policy.id(&kind(), &ObjectKey::new("n", "other"));
+    policy.wake(&stranger);
+    assert_eq!(policy.pending(), 0);
+}
+
+#[test]
+fn counts_and_findings_are_those_of_the_last_reviews_whatever_happens() {
+    for seed in 0..40 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut policy = AuditedPolicy::new("m".into());
+        let mut expected: BTreeMap<String, AuditResult> = BTreeMap::new();
+        for _ in 0..300 {
+            let name = format!("o{}", rng.u8(..20));
+            let one = object(&name, rng.u64(1..4), "x");
+            let id = policy.id(&kind(), &one.key);
+            if rng.u8(..4) == 0 {
+                policy.remove(&id);
+                expected.remove(&name);
+            } else {
+                let result = AuditResult::ALL[rng.usize(..4)];
+                policy.record(&id, &one, &outcome(result));
+                expected.insert(name, result);
+            }
+        }
+        let count = |result| expected.values().filter(|one| **one == result).count() as u64;
+        for result in AuditResult::ALL {
+            assert_eq!(policy.total().of(result), count(result), "seed {seed}: {result:?}");
+        }
+        let mut reported = AuditCounts::default();
+        let reports = policy.reports();
+        for report in &reports {
+            reported.add(&report.counts);
+        }
+        assert_eq!(reported, *policy.total(), "seed {seed}");
+        let listed: usize = reports.iter().map(|report| report.findings.len()).sum();
+        let expected = expected.values().filter(|one| one.is_listed()).count();
+        assert_eq!(listed, expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn results_count_as_changed_only_when_they_differ() {
+    let mut policy = AuditedPolicy::new("m".into());
+    let one = [object("a", 1, "x")];
+    list(&mut policy, &one);
+    review(&mut policy, &one, AuditResult::Fail);
+    assert!(policy.take_change());
+    policy.wake_all();
+    review(&mut policy, &one, AuditResult::Fail);
+    assert!(!policy.is_changed(), "the same result again");
+    policy.wake_all();
+    review(&mut policy, &one, AuditResult::Warn);
+    assert!(policy.take_change());
+    assert_eq!(list(&mut policy, &[]).len(), 1);
+    assert!(policy.take_change(), "the object is gone");
+    assert_eq!(policy.total().total(), 0);
+    assert!(policy.reports().is_empty());
+}
+
+#[test]
+fn policy_that_takes_all_of_its_time_again_and_again_is_not_asked_any_more() {
+    let mut policy = AuditedPolicy::new("m".into());
+    let objects: Vec<_> = (0..8).map(|number| object(&format!("o{number}"), 1, "x")).collect();
+    list(&mut policy, &objects);
+    let hanging = AuditOutcome::failed("GuestTimeout", "it hangs");
+    for object in &objects {
+        let (id, _) = policy.next().unwrap();
+        let outcome =
+            if policy.has_given_up() { AuditedPolicy::given_up() } else { hanging.clone() };
+        policy.record(&id, object, &outcome);
+    }
+    assert!(policy.has_given_up());
+    assert_eq!(policy.total().error, 8);
+    let reports = policy.reports();
+    let reasons: Vec<&str> = reports[0].findings.iter().map(|one| &*one.reason).collect();
+    assert_eq!(reasons.iter().filter(|reason| **reason == "GuestTimeout").count(), 5);
+    assert!(policy.problem().unwrap().contains("the last 5 reviews took all of their time"));
+    policy.begin_again();
+    assert!(!policy.has_given_up(), "another revision is asked");
+}
+
+#[test]
+fn objects_beyond_the_most_are_left_out_and_reported() {
+    let mut policy = AuditedPolicy::new("m".into());
+    let (kind, one) = (kind(), object("a", 1, "x"));
+    let many = (0..OBJECTS_MAX + 7).map(|number| {
+        let mut object = one.clone();
+        object.key = ObjectKey::new("n", &format!("o{number:06}"));
+        object
+    });
+    let many: Vec<Object> = many.collect();
+    policy.take_list(many.iter().map(|object| (&kind, object)), Vec::new());
+    assert_eq!(policy.pending(), OBJECTS_MAX);
+    assert!(policy.problem().unwrap().starts_with("7 objects beyond 100000"));
+    policy.queue(&kind, &many[OBJECTS_MAX + 3].key);
+    assert_eq!(policy.pending(), OBJECTS_MAX);
+}
+
+#[test]
+fn findings_beyond_the_most_are_counted_without_texts() {
+    let mut policy = AuditedPolicy::new("m".into());
+    let one = object("a", 1, "x");
+    for number in 0..FINDINGS_MAX + 10 {
+        let id = policy.id(&kind(), &ObjectKey::new("n", &format!("o{number}")));
+        policy.record(&id, &one, &outcome(AuditResult::Fail));
+    }
+    assert_eq!(policy.total().fail, FINDINGS_MAX as u64 + 10);
+    assert_eq!(policy.findings.len(), FINDINGS_MAX);
+}

@@ -1,0 +1,256 @@
+//! Writes the results of the audit as Reports and `ClusterReports`, as the host.
+//!
+//! It compares digests of what is to be there with those in the annotations of the reports, so an
+//! unchanged audit writes nothing, also after a change of the leader. Of the reports of the
+//! cluster, which may be many of other tools, it keeps the metadata only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use innkeeper_cluster::cache::{CacheReadError, StateChange};
+use innkeeper_cluster::{
+    ApiClient, ApiError, Caches, Change, KindState, Listener, Namespaces, Propagation, View, crd,
+};
+use innkeeper_contract::Kind;
+use innkeeper_core::audit::stored::StoredReport;
+use innkeeper_core::audit::{CLUSTER_REPORT, DIGEST_ANNOTATION, REPORT, Report, ReportOwner};
+use innkeeper_core::well_known::POLICY_LABEL;
+use innkeeper_core::{Manager, Object, ObjectKey};
+use tokio::sync::Notify;
+
+use crate::modules::event::HOST_MODULE;
+
+/// What the caches of the writer report.
+#[derive(Default)]
+pub(super) struct WriterEvents {
+    wake: Notify,
+    /// Whether a report of a policy or what is served has changed.
+    reports: AtomicBool,
+    /// The groups of kinds whose definitions have changed.
+    definitions: Mutex<BTreeSet<String>>,
+}
+
+impl WriterEvents {
+    /// Waits until something has changed.
+    pub(super) async fn notified(&self) {
+        self.wake.notified().await;
+    }
+
+    /// Whether reports have changed, or can be read otherwise, since the last call.
+    pub(super) fn take_reports(&self) -> bool {
+        self.reports.swap(false, Ordering::AcqRel)
+    }
+
+    /// The groups of kinds whose definitions have changed since the last call.
+    pub(super) fn take_definitions(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.definitions.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note_reports(&self) {
+        self.reports.store(true, Ordering::Release);
+        self.wake.notify_one();
+    }
+
+    /// Notes the definition of this name, as in `plural.group`.
+    fn note_definition(&self, name: &str) {
+        let Some((_, group)) = name.split_once('.') else { return };
+        let mut groups = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.insert(group.to_owned());
+        drop(groups);
+        self.wake.notify_one();
+    }
+}
+
+impl Listener for WriterEvents {
+    fn changed(&self, change: &Change) {
+        let is_of_policy = |object: &Option<Arc<Object>>| {
+            object.as_ref().is_some_and(|object| object.labels.get(POLICY_LABEL).is_some())
+        };
+        if *change.kind == crd::kind() {
+            self.note_definition(change.key.name());
+        } else if is_of_policy(&change.before) || is_of_policy(&change.after) {
+            self.note_reports();
+        }
+    }
+
+    fn state_changed(&self, change: &StateChange) {
+        tracing::info!(kind = %change.kind, state = ?change.state, "watch state of reports changed");
+        if *change.kind != crd::kind() {
+            self.note_reports();
+        }
+    }
+}
+
+/// Writes and deletes reports.
+pub(super) struct ReportWriter {
+    host: ApiClient,
+    events: Arc<WriterEvents>,
+    /// The metadata of the reports in the cluster, and of the definitions of kinds.
+    view: View,
+}
+
+/// The reports of the cluster that belong to one policy: by kind position, namespace and name.
+type Live = BTreeMap<(usize, ObjectKey), Arc<Object>>;
+
+impl ReportWriter {
+    /// A writer that reads and sends as the host.
+    pub(super) fn new(host: ApiClient) -> Self {
+        let events = Arc::new(WriterEvents::default());
+        let caches = Caches::new(host.env().clone(), events.clone());
+        let kinds = [REPORT.clone(), CLUSTER_REPORT.clone(), crd::kind()];
+        let view = caches.open_metadata(&host, HOST_MODULE, &kinds, &Namespaces::All);
+        Self { host, events, view }
+    }
+
+    /// What the caches of the writer report.
+    pub(super) fn events(&self) -> &Arc<WriterEvents> {
+        &self.events
+    }
+
+    /// Whether the API server serves reports, as far as it is known.
+    pub(super) fn is_served(&self) -> bool {
+        let states = self.view.states();
+        [&*REPORT, &*CLUSTER_REPORT]
+            .iter()
+            .any(|kind| states.get(*kind).is_some_and(|state| *state == KindState::Synced))
+    }
+
+    /// Makes the reports of a module what they are to be. Nothing happens while the API server
+    /// serves no reports. Returns whether all are as they are to be.
+    ///
+    /// # Errors
+    /// If a request fails, or an object of another tool has the name of a report.
+    pub(super) async fn write(
+        &self,
+        owner: &ReportOwner<'_>,
+        reports: Vec<Report<'_>>,
+    ) -> Result<bool, ApiError> {
+        let mut is_complete = true;
+        let mut live = BTreeMap::new();
+        for position in 0..KINDS.len() {
+            match self.live(position, owner.module) {
+                Ok(found) => live.extend(found),
+                Err(CacheReadError::NotServed) => {}
+                Err(CacheReadError::NotSynced(_)) => return Ok(false),
+                Err(error) => {
+                    let message = format!("the reports cannot be read: {error}");
+                    return Err(ApiError::Other { code: 0, message });
+                }
+            }
+        }
+        let states = self.view.states();
+        for report in reports {
+            let position = usize::from(report.namespace.is_empty());
+            let key = (position, ObjectKey::new(report.namespace, &report.name));
+            let before = live.remove(&key);
+            if states.get(report.kind()).is_none_or(|state| *state != KindState::Synced) {
+                continue;
+            }
+            let digest = before.as_ref().and_then(|object| object.annotation(DIGEST_ANNOTATION));
+            if digest.as_deref() == Some(&*report.digest(owner)) {
+                continue;
+            }
+            is_complete &= self.write_one(owner, &report, before.is_some()).await?;
+        }
+        for ((position, key), object) in live {
+            self.delete(position, &key, &object).await?;
+        }
+        Ok(is_complete)
+    }
+
+    /// Deletes the reports of modules for which `is_audited` gives false.
+    ///
+    /// # Errors
+    /// If a request fails.
+    pub(super) async fn sweep(&self, is_audited: impl Fn(&str) -> bool) -> Result<(), ApiError> {
+        for (position, kind) in KINDS.iter().enumerate() {
+            let is_orphan = |labels: &innkeeper_core::Labels| {
+                is_of_host(labels) && labels.get(POLICY_LABEL).is_some_and(|one| !is_audited(one))
+            };
+            // What cannot be read is not there, or another round deletes it.
+            let found = self.view.snapshot().list(kind(), None, &is_orphan).unwrap_or_default();
+            for object in found {
+                self.delete(position, &object.key, &object).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The reports of a module in the cluster.
+    fn live(&self, position: usize, module: &str) -> Result<Live, CacheReadError> {
+        let Some(kind) = KINDS.get(position) else { return Ok(Live::new()) };
+        let is_of_module = |labels: &innkeeper_core::Labels| {
+            is_of_host(labels) && labels.get(POLICY_LABEL) == Some(module)
+        };
+        let found = self.view.snapshot().list(kind(), None, &is_of_module)?;
+        Ok(found.into_iter().map(|object| ((position, object.key.clone()), object)).collect())
+    }
+
+    /// Writes one report; false if somebody else wrote it at the same time.
+    async fn write_one(
+        &self,
+        owner: &ReportOwner<'_>,
+        report: &Report<'_>,
+        is_there: bool,
+    ) -> Result<bool, ApiError> {
+        let (kind, now) = (report.kind(), self.host.env().now());
+        if !is_there {
+            let document = report.document(owner, &[], now);
+            match self.host.create(kind, report.namespace, &document).await {
+                Ok(()) => return Ok(true),
+                // Its objects go as well.
+                Err(ApiError::NamespaceNotFound { .. } | ApiError::NamespaceTerminating { .. }) => {
+                    return Ok(true);
+                }
+                // The cache is behind.
+                Err(ApiError::AlreadyExists { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let key = ObjectKey::new(report.namespace, &report.name);
+        let stored: StoredReport = match self.host.get_as(kind, &key).await {
+            Ok(stored) => stored,
+            Err(ApiError::NotFound { .. } | ApiError::NamespaceNotFound { .. }) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        };
+        let module = stored.metadata.labels.get(POLICY_LABEL);
+        if module.map(String::as_str) != Some(owner.module) {
+            let message = format!(
+                "{} {key} has no label {POLICY_LABEL}={}, so somebody else has made it; delete it",
+                kind.kind, owner.module
+            );
+            return Err(ApiError::Invalid { message });
+        }
+        let mut document = report.document(owner, &stored.results, now);
+        document["metadata"]["resourceVersion"] = stored.metadata.resource_version.into();
+        match self.host.merge_patch(kind, &key, &Manager::Host, &document).await {
+            Ok(_) => Ok(true),
+            Err(ApiError::Conflict { .. } | ApiError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete(
+        &self,
+        position: usize,
+        key: &ObjectKey,
+        object: &Object,
+    ) -> Result<(), ApiError> {
+        let Some(kind) = KINDS.get(position) else { return Ok(()) };
+        match self.host.delete(kind(), key, &object.uid, Propagation::Background).await {
+            Ok(_) | Err(ApiError::UidMismatch { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The kinds of reports.
+const KINDS: [fn() -> &'static Kind; 2] = [|| &REPORT, || &CLUSTER_REPORT];
+
+/// Whether the host has made a report.
+fn is_of_host(labels: &innkeeper_core::Labels) -> bool {
+    labels.get("app.kubernetes.io/managed-by") == Some(innkeeper_core::audit::SOURCE)
+}

@@ -1,0 +1,147 @@
+//! Writes and deletes the webhook configurations of all decided policies.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use innkeeper_admission::webhook_configuration;
+use innkeeper_cluster::client::Propagation;
+use innkeeper_cluster::{ApiClient, ApiError};
+use innkeeper_core::host_objects::POLICY_PREFIX;
+use innkeeper_core::well_known::POLICY_LABEL;
+use innkeeper_core::{Manager, Object};
+use innkeeper_modules::module;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::record_keeper::WEBHOOK_CONFIGURATIONS;
+
+/// How long the host leaves a configuration alone that somebody else has changed, after it has last
+/// written it itself.
+const REVERT_PERIOD: Duration = Duration::from_secs(10);
+
+/// The webhook configurations of the cluster that belong to policies, as the caches have them: of
+/// each of [`WEBHOOK_CONFIGURATIONS`], by name.
+pub(super) type Live = [BTreeMap<String, LiveConfiguration>; 2];
+
+/// One configuration of the cluster.
+#[derive(Clone)]
+pub(super) struct LiveConfiguration {
+    pub(super) object: Arc<Object>,
+    pub(super) document: Value,
+}
+
+impl LiveConfiguration {
+    /// A configuration with a name that belongs to a policy; `None` for others.
+    pub(super) fn of(object: &Arc<Object>) -> Option<Self> {
+        object.key.name().strip_prefix(POLICY_PREFIX)?;
+        let document = serde_json::from_str(&object.text).ok()?;
+        Some(Self { object: object.clone(), document })
+    }
+
+    /// Whether the host has made it: it has the label of the host or a Module as its owner. A name
+    /// alone gives nobody the right to change an object of somebody else.
+    pub(super) fn is_of_host(&self) -> bool {
+        let module = self.object.key.name().strip_prefix(POLICY_PREFIX);
+        let is_module = |owner: &innkeeper_core::object::OwnerReference| {
+            *owner.api_version == *module::API_VERSION && Some(&*owner.name) == module
+        };
+        self.object.labels.get(POLICY_LABEL) == module || self.object.owners.iter().any(is_module)
+    }
+
+    /// Whether all webhooks trust this bundle.
+    pub(super) fn trusts(&self, bundle: &str) -> bool {
+        let bundle = STANDARD.encode(bundle);
+        let mut webhooks = self.document["webhooks"].as_array().into_iter().flatten();
+        webhooks.all(|webhook| webhook["clientConfig"]["caBundle"] == *bundle)
+    }
+}
+
+/// Writes and deletes webhook configurations.
+pub(super) struct Configurations {
+    host: ApiClient,
+    /// What was last written, and when, by position of the kind and name.
+    written: BTreeMap<(usize, String), (Value, Instant)>,
+}
+
+impl Configurations {
+    /// Written and deleted as the host.
+    pub(super) fn new(host: ApiClient) -> Self {
+        Self { host, written: BTreeMap::new() }
+    }
+
+    /// Deletes a configuration of the host.
+    ///
+    /// # Errors
+    /// If the request fails.
+    pub(super) async fn delete(
+        &mut self,
+        kind: usize,
+        live: &LiveConfiguration,
+    ) -> Result<(), ApiError> {
+        let Object { key, uid, .. } = &*live.object;
+        self.written.remove(&(kind, key.name().to_string()));
+        let Some(kind) = WEBHOOK_CONFIGURATIONS.get(kind) else { return Ok(()) };
+        match self.host.delete(kind, key, uid, Propagation::Background).await {
+            Ok(_) | Err(ApiError::UidMismatch { .. }) => {
+                tracing::info!(configuration = %key, "webhook configuration deleted");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a configuration what it is to be, if it is not so already.
+    ///
+    /// # Errors
+    /// If the request fails, or somebody else has an object of this name.
+    pub(super) async fn write(
+        &mut self,
+        kind: usize,
+        live: Option<&LiveConfiguration>,
+        expected: &Value,
+    ) -> Result<(), ApiError> {
+        let name = expected["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        if live.is_some_and(|live| webhook_configuration::equals(&live.document, expected)) {
+            return Ok(());
+        }
+        let key = (kind, name.clone());
+        let now = self.host.env().instant();
+        let is_recent = self.written.get(&key).is_some_and(|(document, at)| {
+            document == expected && now.duration_since(*at) < REVERT_PERIOD
+        });
+        if is_recent {
+            return Ok(());
+        }
+        let Some(kind) = WEBHOOK_CONFIGURATIONS.get(kind) else { return Ok(()) };
+        let result = match live {
+            None => self.host.create(kind, "", expected).await,
+            Some(live) if !live.is_of_host() => {
+                let message = format!(
+                    "{} {name} has no label {POLICY_LABEL}, so somebody else has made it; delete it",
+                    kind.kind
+                );
+                return Err(ApiError::Invalid { message });
+            }
+            Some(live) => {
+                let mut body = expected.clone();
+                body["metadata"]["resourceVersion"] = (*live.object.resource_version).into();
+                let written =
+                    self.host.merge_patch(kind, &live.object.key, &Manager::Host, &body).await;
+                written.map(|_| ())
+            }
+        };
+        match result {
+            Ok(()) => {
+                tracing::info!(configuration = name, "webhook configuration written");
+                self.written.insert(key, (expected.clone(), now));
+                Ok(())
+            }
+            // The caches are behind: the next round compares with what is there.
+            Err(ApiError::Conflict { .. } | ApiError::AlreadyExists { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}

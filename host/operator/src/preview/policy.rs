@@ -1,0 +1,302 @@
+//! The preview of a policy: a candidate and the policy that reviews now review existing objects and
+//! recent requests, and the host compares what they decide. Nothing is written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_cluster::{ApiClient, ApiError, Caches};
+use innkeeper_core::{ObjectKey, ObjectRef, foreign};
+use innkeeper_modules::module::PolicyMode;
+use innkeeper_modules::{PolicyPreview, ReviewChange};
+use innkeeper_sandbox::CallError;
+use tokio::time::Instant;
+
+use super::sample;
+use super::{PREVIEW_TIME, READ_TIME, count};
+use crate::policies::ActivePolicy;
+use crate::policies::background_review::review_existing;
+use crate::policies::decided::Decided;
+use crate::policies::decision::Decision;
+use crate::policies::existing_objects::{ExistingObject, ExistingObjects};
+use crate::policies::kept_request::KeptRequest;
+use crate::policies::review_call;
+use crate::policies::review_failure::ReviewFailure;
+use crate::policies::review_scope::ReviewScope;
+use crate::shared::Shared;
+
+/// A candidate that ran out of time so often is not asked any further.
+pub const TIMEOUTS_MAX: u32 = 5;
+
+/// How much of the time of a preview recent requests take at most.
+const REQUESTS_TIME: Duration = Duration::from_secs(20);
+
+/// The most details of one example.
+const DETAILS_MAX: usize = 5;
+
+/// The longest detail, in bytes.
+const DETAIL_BYTES_MAX: usize = 300;
+
+/// A candidate with what its preview reads.
+pub struct PolicyCandidate {
+    /// The policy.
+    pub policy: Arc<ActivePolicy>,
+    /// Requests as its account, for the caches with existing objects.
+    pub reader: ApiClient,
+}
+
+/// Compares a candidate with the policy that reviews now, if there is one; without one everything
+/// is allowed now.
+///
+/// Takes at most [`PREVIEW_TIME`] and the time that the caches need, [`READ_TIME`] each for those
+/// that the policy reads and those with the existing objects.
+///
+/// # Errors
+/// If discovery does not say which kinds there are.
+pub async fn preview_policy(
+    shared: &Shared,
+    caches: &Caches,
+    candidate: &PolicyCandidate,
+    active: Option<&Arc<ActivePolicy>>,
+) -> Result<PolicyPreview, ApiError> {
+    let PolicyCandidate { policy, reader } = candidate;
+    let (new, old) = (Side::of(policy), active.map(|active| Side::of(active)));
+    let (host, other) = (shared.cluster.host(), old.as_ref().map(|side| &side.scope));
+    let existing = ExistingObjects::open_with(caches, &host, reader, policy, other).await?;
+    if let Some(view) = &policy.view {
+        let _ = shared.env.timeout(READ_TIME, view.settled()).await;
+    }
+    // What is not read by then is left out by name.
+    let _ = shared.env.timeout(READ_TIME, existing.settled()).await;
+    let (objects, left_out) = existing.list();
+    let began = shared.env.instant();
+    let mut comparison = Comparison {
+        shared,
+        existing: &existing,
+        candidate: new,
+        active: old,
+        deadline: began + REQUESTS_TIME,
+        timeouts: 0,
+        preview: PolicyPreview {
+            objects: count(objects.len()),
+            enforces: policy.settings.policy.enforces(),
+            ..PolicyPreview::default()
+        },
+    };
+    for one in left_out {
+        comparison.preview.leave_out(format!("{}: {}", one.what, one.why));
+    }
+    for request in shared.policies.active().requests().of(&policy.module) {
+        if !comparison.request(&request).await {
+            break;
+        }
+    }
+    comparison.deadline = began + PREVIEW_TIME;
+    let group = |one: &ExistingObject| (one.kind.clone(), one.object.key.namespace().to_owned());
+    for object in sample::choose_by(&objects, group) {
+        if !comparison.object(object).await {
+            break;
+        }
+    }
+    Ok(comparison.preview)
+}
+
+/// A policy with the objects that it reviews.
+struct Side<'a> {
+    policy: &'a ActivePolicy,
+    scope: ReviewScope,
+}
+
+impl<'a> Side<'a> {
+    fn of(policy: &'a ActivePolicy) -> Self {
+        Self { policy, scope: ReviewScope::of(policy) }
+    }
+}
+
+/// What a policy decides about one object or request.
+enum Outcome {
+    /// The request is allowed; with the change of the object, if there is one.
+    Allowed(Option<Box<Decided>>),
+    Denied(Box<Decided>),
+    Failed(String),
+}
+
+struct Comparison<'a> {
+    shared: &'a Shared,
+    existing: &'a ExistingObjects,
+    candidate: Side<'a>,
+    active: Option<Side<'a>>,
+    deadline: Instant,
+    /// How often the candidate ran out of time.
+    timeouts: u32,
+    preview: PolicyPreview,
+}
+
+impl Comparison<'_> {
+    /// Compares the decisions about an existing object. False if there is no time left.
+    async fn object(&mut self, existing: &ExistingObject) -> bool {
+        let ExistingObject { kind, object, mode } = existing;
+        let Some(time) = self.time_left().filter(|_| self.goes_on()) else { return false };
+        let review = review_existing(self.shared, self.candidate.policy, kind, object, time).await;
+        let Some(new) = review.map(|one| one.result) else { return true };
+        let Some(new) = self.outcome_of_candidate(new, time) else { return self.goes_on() };
+        let mode_now =
+            self.active.as_ref().and_then(|side| self.existing.mode_in(&side.scope, existing));
+        let old = match (&self.active, mode_now) {
+            (Some(active), Some(now)) if !is_stricter(*mode, now) => {
+                let Some(time) = self.time_left() else { return false };
+                let review = review_existing(self.shared, active.policy, kind, object, time).await;
+                let Some(old) = review.and_then(|one| outcome(one.result)) else { return true };
+                old
+            }
+            // Nothing is denied or changed now.
+            _ => Outcome::Allowed(None),
+        };
+        self.preview.reviewed += 1;
+        self.compare(ObjectRef::new(kind.clone(), object.key.clone()).to_string(), new, old);
+        self.goes_on()
+    }
+
+    /// Compares the decisions about a recent request. False if there is no time left.
+    async fn request(&mut self, request: &KeptRequest) -> bool {
+        let Some(time) = self.time_left().filter(|_| self.goes_on()) else { return false };
+        let new = match self.replay(&self.candidate, request, time).await {
+            None => Outcome::Allowed(None),
+            Some(new) => match self.outcome_of_candidate(new, time) {
+                Some(new) => new,
+                None => return self.goes_on(),
+            },
+        };
+        let Some(time) = self.time_left() else { return false };
+        let mode_of =
+            |side: &Side<'_>| self.existing.mode_in_namespace(&side.scope, request.namespace());
+        let old = match &self.active {
+            Some(active) => match (mode_of(&self.candidate), mode_of(active)) {
+                (Some(new), Some(old)) if is_stricter(new, old) => None,
+                _ => self.replay(active, request, time).await,
+            },
+            None => None,
+        };
+        let old = match old {
+            None => Outcome::Allowed(None),
+            Some(old) => match outcome(old) {
+                Some(old) => old,
+                None => return true,
+            },
+        };
+        self.preview.requests += 1;
+        self.compare(request.title(), new, old);
+        self.goes_on()
+    }
+
+    /// Reviews a recent request again; `None` if no rule of the policy matches it.
+    async fn replay(
+        &self,
+        side: &Side<'_>,
+        request: &KeptRequest,
+        time: Duration,
+    ) -> Option<Result<Decided, ReviewFailure>> {
+        let (operation, resource, subresource, namespace) = request.target();
+        let mut rules = side.scope.rules().iter();
+        rules.any(|rule| rule.matches(operation, resource, subresource, namespace)).then_some(())?;
+        Some(replay(self.shared, side.policy, request, time).await)
+    }
+
+    /// The outcome of the candidate; `None` if it does not count.
+    fn outcome_of_candidate(
+        &mut self,
+        result: Result<Decided, ReviewFailure>,
+        time: Duration,
+    ) -> Option<Outcome> {
+        if let Err(ReviewFailure::Call(CallError::Timeout { .. })) = &result {
+            // The preview has cut its time: it could have answered.
+            if time < self.candidate.policy.guest.limits().time {
+                return None;
+            }
+            self.timeouts += 1;
+        }
+        outcome(result)
+    }
+
+    fn compare(&mut self, object: String, new: Outcome, old: Outcome) {
+        let (change, details) = match (new, old) {
+            (Outcome::Failed(_), Outcome::Failed(_)) | (Outcome::Denied(_), Outcome::Denied(_)) => {
+                return;
+            }
+            (Outcome::Failed(why), _) => (ReviewChange::Fail, vec![why]),
+            (Outcome::Denied(decided), _) => (ReviewChange::Deny, denial(&decided)),
+            (Outcome::Allowed(_), Outcome::Denied(decided)) => {
+                (ReviewChange::Allow, denial(&decided))
+            }
+            // What a failed review would have changed is not known.
+            (Outcome::Allowed(_), Outcome::Failed(_)) => return,
+            (Outcome::Allowed(new), Outcome::Allowed(old)) => {
+                let patch = |one: &Option<Box<Decided>>| {
+                    one.as_ref().and_then(|one| one.change.as_ref()).map(|one| one.patch.clone())
+                };
+                if patch(&new) == patch(&old) {
+                    return;
+                }
+                let fields = new.or(old).and_then(|one| one.change).map(|one| one.fields);
+                (ReviewChange::Change, fields.unwrap_or_default())
+            }
+        };
+        self.preview.add(change, object, details);
+    }
+
+    /// The time until the deadline; `None` if it is over.
+    fn time_left(&self) -> Option<Duration> {
+        let left = self.deadline.saturating_duration_since(self.shared.env.instant());
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Whether there is time left, and the candidate did not run out of time too often.
+    fn goes_on(&self) -> bool {
+        self.time_left().is_some() && self.timeouts < TIMEOUTS_MAX
+    }
+}
+
+/// Whether verdicts count by one mode and do not by another one.
+fn is_stricter(new: PolicyMode, old: PolicyMode) -> bool {
+    new == PolicyMode::Enforce && old != PolicyMode::Enforce
+}
+
+/// Reviews a kept request again with a policy, as soon as its module has a permit for reviews in
+/// the background.
+pub async fn replay(
+    shared: &Shared,
+    policy: &ActivePolicy,
+    request: &KeptRequest,
+    time: Duration,
+) -> Result<Decided, ReviewFailure> {
+    let permit = shared.permits.acquire(&policy.module, request.namespace()).await;
+    let result = shared.execution.run(|| {
+        let input = request.input(&policy.parameters);
+        let title = format!("recent {}", request.title());
+        // Digests have replaced the values before the request was kept.
+        let digest = |_: &ObjectKey, _: &str, value: &str| value.to_owned();
+        review_call::call(policy, &shared.env, (&input, &title), &digest, || Ok(time)).result
+    });
+    drop(permit);
+    result
+}
+
+/// What a result means; `None` if the policy had no part in it.
+fn outcome(result: Result<Decided, ReviewFailure>) -> Option<Outcome> {
+    match result {
+        Ok(decided) => Some(match decided.decision() {
+            Decision::Denied => Outcome::Denied(Box::new(decided)),
+            Decision::Changed => Outcome::Allowed(Some(Box::new(decided))),
+            Decision::Allowed | Decision::Excluded | Decision::Failed => Outcome::Allowed(None),
+        }),
+        Err(failure) if failure.is_overload() => None,
+        Err(failure) => Some(Outcome::Failed(failure.line())),
+    }
+}
+
+/// The message of a denial and the fields at fault.
+fn denial(decided: &Decided) -> Vec<String> {
+    let Some(denial) = &decided.verdict.denial else { return Vec::new() };
+    let causes = denial.causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
+    let all = [denial.message.clone()].into_iter().chain(causes);
+    all.take(DETAILS_MAX).map(|text| foreign::one_line(text, DETAIL_BYTES_MAX)).collect()
+}

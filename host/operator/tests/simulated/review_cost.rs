@@ -1,0 +1,15 @@
+//! The bench of reviews, with a few: it measures nothing, and does not rot.
+
+#[path = "../../benches/reviews/cost.rs"]
+mod cost;
+
+use cost::Costs;
+
+#[test]
+fn bench_of_reviews_times_each_step_of_each_round() {
+    for Costs(steps) in cost::measure(&[1, 2], 3) {
+        assert_eq!(cost::STEPS.len(), steps.len());
+        assert!(steps.iter().all(|times| times.len() == 3));
+    }
+    assert!((2_900..3_300).contains(&cost::pod().to_string().len()));
+}
