@@ -133,6 +133,8 @@ impl TestModules {
             });
             if manifest.policy.is_some() {
                 module["spec"]["policy"] = json!({});
+                // A preview would hold back a policy that denies what exists before the case.
+                module["spec"]["rollout"] = json!({"strategy": "Immediate"});
             }
             all.add(module, manifest);
         }

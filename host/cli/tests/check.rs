@@ -6,11 +6,13 @@
 #[allow(dead_code)]
 mod support;
 
+use std::path::Path;
+
 use expect_test::{Expect, expect};
 use innkeeper_tiny_guests::{ALLOWED, OUTCOME_AT, Tiny};
 use serde_json::{Value, json};
 
-use support::{Files, innkeeper, text};
+use support::{Files, component, innkeeper, text};
 
 /// A folder of Modules and a file of objects.
 struct Set {
@@ -70,6 +72,36 @@ fn policies_of_different_fields_go_together() {
         ok    CREATE ConfigMap web/one: list, team, tier, in all 6 orders: one result; a second pass changes nothing
         ok    CREATE ConfigMap web/two: list, team, tier, in all 6 orders: one result; a second pass changes nothing
         2 checks: 2 ok, 0 with problems, 0 without a result
+    "#]]);
+}
+
+#[test]
+fn policies_of_this_repository_go_together() {
+    let set = Set::new(&[]);
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests/policies");
+    for name in ["allowed-registries", "deletion-guard", "pod-defaults", "required-labels"] {
+        let module = std::fs::read(policies.join(name).join("module.yaml")).unwrap();
+        set.add(&format!("{name}.yaml"), module);
+        set.add(&format!("{name}.wasm"), std::fs::read(component(name)).unwrap());
+    }
+    let deployment = |name: &str, labels: &Value, image: &str| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "web", "labels": labels},
+            "spec": {"selector": {"matchLabels": {"app": name}},
+                "template": {"metadata": {"labels": {"app": name}},
+                    "spec": {"containers": [{"name": "web", "image": image}]}}}})
+    };
+    let objects = [
+        deployment("right", &json!({"team": "shop", "tier": "front"}), "ghcr.io/shop/web:1"),
+        deployment("wrong", &json!({}), "example.com/web:1"),
+        config_map("one", &json!({})),
+    ];
+    set.prints(&objects, 0, &expect![[r#"
+        ok    CREATE Deployment web/right: pod-defaults: a second pass changes nothing
+        ok    CREATE Deployment web/wrong: pod-defaults: a second pass changes nothing
+        2 checks: 2 ok, 0 with problems, 0 without a result
+        innkeeper: note: spec.policy.mode of the Module allowed-registries is Warn; this command shows each verdict as Enforce applies it
+        innkeeper: note: spec.policy.mode of the Module required-labels is Warn; this command shows each verdict as Enforce applies it
     "#]]);
 }
 

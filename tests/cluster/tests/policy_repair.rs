@@ -86,7 +86,9 @@ async fn repairs_are_admitted(stage: &PolicyStage) -> Result<()> {
 async fn cluster_closed_by_a_policy_is_repaired_with_a_host_and_without() -> Result<()> {
     let stage = PolicyStage::new().await?;
     let replica = stage.replica("a").await?;
-    stage.module_of_bytes("closed", &closed().component(), &json!({"policy": {}})).await?;
+    // A preview would hold it back, since it denies objects that exist.
+    let spec = json!({"policy": {}, "rollout": {"strategy": "Immediate"}});
+    stage.module_of_bytes("closed", &closed().component(), &spec).await?;
     stage.reviews_with("closed", "Fail").await?;
 
     // Given a host: the user reads who denies, and the annotation switches the policy off.
@@ -131,8 +133,9 @@ async fn request_without_a_host_is_admitted_under_ignore_and_refused_under_fail(
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": module, "labels": {"of": module}}});
         stage.admin.apply(&namespace.to_string()).await?;
-        let spec = json!({"policy": {"failurePolicy": failure_policy,
-            "namespaceSelector": {"matchLabels": {"of": module}}}});
+        let spec = json!({"rollout": {"strategy": "Immediate"},
+            "policy": {"failurePolicy": failure_policy,
+                "namespaceSelector": {"matchLabels": {"of": module}}}});
         stage.module_of_bytes(module, &closed().component(), &spec).await?;
         stage.reviews_with(module, failure_policy).await?;
         eventually(&format!("{module} denies"), SOON, async || {

@@ -65,26 +65,42 @@ fn load(requests: Requests, rate: u32, seen: &Arc<Seen>) -> Load {
 }
 
 /// Candidates that never become active: what they are, their bytes, and what the Module says.
-fn bad_candidates() -> [(&'static str, Vec<u8>); 4] {
+fn bad_candidates() -> [BadCandidate; 5] {
     // Number 0 is never pushed: its answer would be wrong.
     let spin = "(loop $l (br $l))";
+    let refused = |what, bytes| BadCandidate { what, bytes, condition: ("Loaded", "False") };
     [
-        ("no WebAssembly", b"no WebAssembly".to_vec()),
-        ("a truncated component", revision(0)[..500].to_vec()),
-        ("one whose describe hangs", guest(0).on_describe(spin).component()),
-        ("one whose describe traps", guest(0).on_describe("unreachable").component()),
+        refused("no WebAssembly", b"no WebAssembly".to_vec()),
+        refused("a truncated component", revision(0)[..500].to_vec()),
+        refused("one whose describe hangs", guest(0).on_describe(spin).component()),
+        refused("one whose describe traps", guest(0).on_describe("unreachable").component()),
+        // Its preview reviews recent requests of the load.
+        BadCandidate {
+            what: "one whose reviews trap",
+            bytes: guest(0).review_wat("unreachable").component(),
+            condition: ("Held", "True"),
+        },
     ]
 }
 
+/// A candidate that cannot become active.
+struct BadCandidate {
+    what: &'static str,
+    bytes: Vec<u8>,
+    /// The condition of the Module by which it is known, with its status.
+    condition: (&'static str, &'static str),
+}
+
 /// Pushes a candidate that cannot become active, and waits until the Module says so.
-async fn push_bad(stage: &PolicyStage, what: &str, bytes: &[u8]) -> Result<()> {
+async fn push_bad(stage: &PolicyStage, candidate: &BadCandidate) -> Result<()> {
+    let BadCandidate { what, bytes, condition: (type_, status) } = candidate;
     stage.push_bytes(MODULE, bytes).await?;
     let at = (Kind::MODULE, "", MODULE);
     let is_refused = |module: &Value| {
         let conditions = module["status"]["conditions"].as_array();
-        let loaded = conditions.into_iter().flatten().find(|one| one["type"] == "Loaded");
+        let known = conditions.into_iter().flatten().find(|one| one["type"] == *type_);
         // The active revision goes on.
-        loaded.is_some_and(|one| one["status"] == "False")
+        known.is_some_and(|one| one["status"] == *status)
             && says(module, "Serving", "True", "PolicyActive")
     };
     stage.admin.until(&format!("{what} is refused"), SOON, at, is_refused).await.map(drop)
@@ -114,8 +130,7 @@ async fn swap(stage: PolicyStage, swaps: u64, rate: u32) -> Result<()> {
     let (bad, mut times) = (bad_candidates(), Vec::new());
     for turn in 0..swaps {
         if turn % 10 == 9 {
-            let (what, bytes) = &bad[usize::try_from(turn / 10)? % bad.len()];
-            push_bad(&stage, what, bytes).await?;
+            push_bad(&stage, &bad[usize::try_from(turn / 10)? % bad.len()]).await?;
         }
         let next = turn + 2;
         let component = tokio::task::spawn_blocking(move || revision(next)).await?;
@@ -151,13 +166,13 @@ async fn swap(stage: PolicyStage, swaps: u64, rate: u32) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn swap_under_load_fails_no_request_and_answers_each_rightly() -> Result<()> {
-    swap(PolicyStage::new().await?, 40, 100).await
+    swap(PolicyStage::new().await?, 50, 100).await
 }
 
 /// The same without an API server between the load and the host.
 #[tokio::test(flavor = "multi_thread")]
 async fn swap_under_load_fails_no_review_on_a_simulated_cluster() -> Result<()> {
-    swap(PolicyStage::simulated().await?, 40, 100).await
+    swap(PolicyStage::simulated().await?, 50, 100).await
 }
 
 /// So many swaps at so many reviews a second as the environment says.

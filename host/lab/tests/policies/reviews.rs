@@ -126,7 +126,9 @@ fn reading() -> Tiny {
 #[test]
 fn cluster_asks_a_policy_only_once_it_reads_what_it_declares() {
     block_on(async {
-        let stage = Stage::begin(&[("reads", reading(), json!({"policy": {}}))]).await;
+        // A preview would hold it back: the policy fails for the ConfigMap that exists.
+        let spec = json!({"policy": {}, "rollout": {"strategy": "Immediate"}});
+        let stage = Stage::begin(&[("reads", reading(), spec)]).await;
         stage.apply(&config_map("cm", "seen")).await.unwrap();
         stage.serves().await.unwrap();
         let (code, message) = stage.refusal(&config_map("a", "1")).await;
