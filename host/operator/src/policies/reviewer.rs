@@ -160,7 +160,10 @@ impl Reviewer for PolicyReviewer {
             Some(Entry::Removed { .. }) => return Reviewed::Answer(AdmissionResponse::allowed()),
             None => return Reviewed::UnknownPolicy,
         };
-        let Some(mode) = policy.mode(target.webhook) else { return Reviewed::UnknownPolicy };
+        // While overrides change, an API server may ask a webhook that this replica has not yet, or
+        // no more: the mode of the Module counts there, and no request fails.
+        let mode = policy.mode(target.webhook).or_else(|| policy.mode(0));
+        let Some(mode) = mode else { return Reviewed::UnknownPolicy };
         let user = user(&request.user_info);
         let input = input(&request, &user, &policy.parameters);
         if is_excluded(&input, policy.client.host_namespace()) {
