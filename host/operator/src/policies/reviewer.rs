@@ -71,7 +71,7 @@ impl PolicyReviewer {
                 metrics.count(&policy.module, Decision::Failed, mode, time);
                 metrics.count_failure(&policy.module, failure.reason());
                 let line = failure.line();
-                if !failure.is_overload() {
+                if failure.is_of_revision() {
                     policy.counts.count_failure(&line);
                 }
                 policy.log.write_failure(self.policies.env(), &policy.module, &request, &line);
