@@ -34,8 +34,9 @@ fn policy_that_denies_everything_keeps_nothing_from_being_repaired() {
     block_on(async {
         // Given a policy that denies everything, with a condition that cannot be evaluated.
         let condition = json!({"name": "broken", "expression": BROKEN});
-        let spec = json!({"policy": {"failurePolicy": "Fail", "namespaceSelector": {},
-            "matchConditions": [condition]}});
+        // Its preview would hold it back.
+        let spec = json!({"rollout": {"strategy": "Immediate"}, "policy": {
+            "failurePolicy": "Fail", "namespaceSelector": {}, "matchConditions": [condition]}});
         let arena = PolicyArena::start(&denying_everything().component(), &spec).await;
 
         // Then nothing can be created in a namespace of users.
@@ -52,7 +53,7 @@ fn policy_that_denies_everything_keeps_nothing_from_being_repaired() {
         let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
         let namespaces = || "/api/v1/namespaces".to_owned();
         for (user, method, path, body) in [
-            (ADMIN, "POST", namespaces(), named("kube-system")),
+            (ADMIN, "PATCH", namespaces() + "/kube-system", labels.clone()),
             (ADMIN, "POST", maps("kube-system"), config_map("a")),
             (ADMIN, "POST", maps("innkeeper-system"), config_map("a")),
             (ADMIN, "POST", maps("innkeeper-modules"), config_map("a")),
