@@ -1,5 +1,6 @@
 //! The difference of two versions of an object, as paths for users.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -65,16 +66,14 @@ fn walk<'v>(
             }
         }
         (Value::Array(old), Value::Array(new)) if is_keyed(old) && is_keyed(new) => {
-            let mut keys: Vec<(&str, &str)> = old.iter().chain(new).filter_map(key).collect();
-            keys.sort_unstable();
-            keys.dedup();
+            let (old, new) = (by_key(old), by_key(new));
+            let keys: BTreeSet<ItemKey<'_>> = old.keys().chain(new.keys()).copied().collect();
             let known = changes.len();
-            for (member, value) in keys {
-                let find = |items: &'v [Value]| {
-                    items.iter().find(|item| key(item) == Some((member, value))).unwrap_or(&NONE)
-                };
+            for key in keys {
+                let (member, value) = key;
                 let _ = write!(path, "[{member}={value:?}]");
-                walk(find(old), find(new), path, changes);
+                let (old, new) = (old.get(&key).copied(), new.get(&key).copied());
+                walk(old.unwrap_or(&NONE), new.unwrap_or(&NONE), path, changes);
                 path.truncate(length);
             }
             // The items are the same in another order.
@@ -89,6 +88,11 @@ fn walk<'v>(
     }
 }
 
+/// The items of a list by what identifies them.
+fn by_key(items: &[Value]) -> BTreeMap<ItemKey<'_>, &Value> {
+    items.iter().filter_map(|item| Some((key(item)?, item))).collect()
+}
+
 /// Whether each item has a member that identifies it.
 fn is_keyed(items: &[Value]) -> bool {
     let keys: Vec<_> = items.iter().filter_map(key).collect();
@@ -99,7 +103,10 @@ fn is_keyed(items: &[Value]) -> bool {
 }
 
 /// The member that identifies an item of a list, and its value.
-pub(crate) fn key(item: &Value) -> Option<(&'static str, &str)> {
+type ItemKey<'v> = (&'static str, &'v str);
+
+/// The member that identifies an item of a list, and its value.
+pub(crate) fn key(item: &Value) -> Option<ItemKey<'_>> {
     KEYS.into_iter().find_map(|member| Some((member, item.get(member)?.as_str()?)))
 }
 
@@ -129,6 +136,17 @@ mod tests {
             ]
         );
         assert_eq!(changed_fields(&before, &after, 1), [".spec.replicas"]);
+    }
+
+    #[test]
+    fn list_of_very_many_items_is_compared_in_a_moment() {
+        let list = |image: &str| -> Value {
+            let items = (0..100_000).map(|index| json!({"name": index.to_string(), "image": "x"}));
+            let mut items: Vec<Value> = items.collect();
+            items[7]["image"] = image.into();
+            json!({ "items": items })
+        };
+        assert_eq!(of(&list("x"), &list("y")), [r#".items[name="7"].image"#]);
     }
 
     #[test]

@@ -38,7 +38,8 @@ pub struct Answer {
 
 impl PolicyArena {
     /// A cluster that sends requests for ConfigMaps to both policies. `spec` are further fields of
-    /// the Module `hostile`. Its neighbour denies objects with the label `bad`.
+    /// the Module `hostile`, which reviews the namespace `ns` unless they select others. Its
+    /// neighbour denies objects with the label `bad`.
     pub async fn start(component: &[u8], spec: &Value) -> Self {
         let neighbour = Tiny::policy(ALLOWED)
             .verdict_for(&[r#""bad":"true""#], r#"{"allowed":false,"message":"it is bad"}"#);
@@ -55,8 +56,10 @@ impl PolicyArena {
         let of_neighbour = json!({"policy": {"failurePolicy": "Fail", "namespaceSelector": {
             "matchLabels": {"kubernetes.io/metadata.name": "calm"}}}});
         let mut spec = spec.clone();
-        spec["policy"]["namespaceSelector"] =
-            json!({"matchLabels": {"kubernetes.io/metadata.name": "ns"}});
+        if spec["policy"]["namespaceSelector"].is_null() {
+            spec["policy"]["namespaceSelector"] =
+                json!({"matchLabels": {"kubernetes.io/metadata.name": "ns"}});
+        }
         let mut setup = Setup::new(11);
         setup.modules = Modules::Given(vec![
             module("hostile", component, &spec),
@@ -102,6 +105,25 @@ impl PolicyArena {
         assert!(body["message"].as_str().unwrap().ends_with(denial), "{body}");
     }
 
+    /// Sends a request of a user with these groups; gives the HTTP status and the body. A user of
+    /// no name is an administrator.
+    pub fn send_as(
+        &self,
+        (user, groups): (&str, &[&str]),
+        (method, path): (&str, &str),
+        body: &Value,
+    ) -> (u16, Value) {
+        let mut request = request(method, path, body);
+        let headers = request.headers_mut();
+        if !user.is_empty() {
+            headers.insert("impersonate-user", user.parse().unwrap());
+        }
+        for group in groups {
+            headers.append("impersonate-group", group.parse().unwrap());
+        }
+        read(self.lab.simulator().request(request))
+    }
+
     /// Stops the operator, which has to end on request.
     pub async fn end(self) {
         assert!(self.lab.end().await, "the operator ends on request");
@@ -122,14 +144,18 @@ impl PolicyArena {
     }
 
     fn send(&self, method: &str, path: &str, body: &Value) -> Response<Body> {
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", "application/json")
-            .body(body);
-        self.lab.simulator().request(request.unwrap())
+        self.lab.simulator().request(request(method, path, body))
     }
+}
+
+fn request(method: &str, path: &str, body: &Value) -> Request<Bytes> {
+    let content = match method {
+        "PATCH" => "application/merge-patch+json",
+        _ => "application/json",
+    };
+    let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let request = Request::builder().method(method).uri(path).header("content-type", content);
+    request.body(body).unwrap()
 }
 
 fn read(mut response: Response<Body>) -> (u16, Value) {

@@ -60,9 +60,18 @@ pub fn of_host() -> Vec<(&'static str, String)> {
 
 /// The conditions of a webhook: those of the host, and then those of the policy. With at most 16 of
 /// the guest and 16 of the Module they are fewer than the 64 that the API server accepts.
+///
+/// All conditions share a budget of the API server, which fails the request once it is spent, also if
+/// one of the host is false. So an expression of the policy is evaluated only if those of the host
+/// hold. It comes last, so that no text of it can end the branch that it is in.
 pub(super) fn all(of_policy: &[&MatchCondition]) -> Vec<Value> {
-    let of_host = of_host().into_iter().map(|(name, expression)| (name, json!(expression)));
-    let of_policy = of_policy.iter().map(|one| (&*one.name, json!(one.expression)));
-    let document = |(name, expression)| json!({ "name": name, "expression": expression });
-    of_host.chain(of_policy).map(document).collect()
+    let of_host = of_host();
+    let hold: Vec<String> = of_host.iter().map(|(_, one)| format!("({one})")).collect();
+    let hold = hold.join(" && ");
+    let document = |name: &str, expression: &str| json!({"name": name, "expression": expression});
+    let of_policy = of_policy.iter().map(|one| {
+        let guarded = format!("!({hold}) ? true : {}", one.expression);
+        document(&one.name, &guarded)
+    });
+    of_host.iter().map(|(name, one)| document(name, one)).chain(of_policy).collect()
 }

@@ -147,15 +147,16 @@ fn take(report: &StoredReport, filter: Filter<'_>, findings: &mut Findings) {
     }
     findings.count(&report.summary);
     for result in &report.results {
-        if let Some(row) = row(result) {
+        if let Some(row) = row(result, &report.metadata.namespace) {
             findings.add(row);
         }
     }
 }
 
-fn row(result: &StoredResult) -> Option<Row> {
+/// A row of a report in a namespace. Its writers say nothing of objects elsewhere.
+fn row(result: &StoredResult, namespace: &str) -> Option<Row> {
     let known = AuditResult::ALL.into_iter().find(|one| one.as_str() == result.result)?;
-    let subject = result.resources.first()?;
+    let subject = result.resources.first().filter(|one| one.namespace == namespace)?;
     Some(Row {
         namespace: subject.namespace.clone(),
         api_version: subject.api_version.clone(),

@@ -73,7 +73,7 @@ impl Findings {
         self.rows.dedup();
         let shown = u64::try_from(self.rows.len()).unwrap_or(u64::MAX);
         let AuditCounts { fail, warn, error, .. } = self.counts;
-        let hidden = (fail + warn + error).saturating_sub(shown);
+        let hidden = fail.saturating_add(warn).saturating_add(error).saturating_sub(shown);
         if hidden > 0 {
             self.notes.push(format!("{hidden} further objects do not pass, and are counted only"));
         }

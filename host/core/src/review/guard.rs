@@ -77,7 +77,7 @@ pub fn check_change(
     if !after.is_object() || !before.is_object() {
         return Err(InvalidVerdict::NoObject);
     }
-    let after = with_annotations(before, after);
+    let after = without_added_empties(before, with_annotations(before, after));
     if *before == after {
         return Ok(after);
     }
@@ -100,7 +100,8 @@ pub fn check_change(
     let is_secret = context.is_secret || is_secret(before);
     check_metadata(&before["metadata"], &after["metadata"], is_secret, context)?;
     check_consent(before, &after)?;
-    if context.is("", "namespaces") && !context.allow_finalizers {
+    let is_namespace = ["namespaces", "namespaces/finalize"].iter().any(|one| context.is("", one));
+    if is_namespace && !context.allow_finalizers {
         same(before, &after, &["spec", "finalizers"], FINALIZERS)?;
     }
     if is_secret {
@@ -119,6 +120,17 @@ fn with_annotations(before: &Value, mut after: Value) -> Value {
         && metadata.get("annotations").is_none_or(Value::is_null)
     {
         metadata.insert("annotations".to_owned(), Value::Object(Map::new()));
+    }
+    after
+}
+
+/// Removes empty members of the metadata that the shown object lacks: a patch with one would empty a
+/// member that the policy does not see, such as `managedFields`.
+fn without_added_empties(before: &Value, mut after: Value) -> Value {
+    if let Some(metadata) = after.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|name, member| {
+            !is_empty(member) || before["metadata"].get(name.as_str()).is_some()
+        });
     }
     after
 }
@@ -147,13 +159,17 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
 /// The value of a field; null and an empty map or list are as none.
 fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
     let found = path.iter().try_fold(value, |value, member| value.get(member))?;
-    let is_empty = match found {
+    (!is_empty(found)).then_some(found)
+}
+
+/// Whether a value is as none for the API server.
+fn is_empty(value: &Value) -> bool {
+    match value {
         Value::Null => true,
         Value::Object(members) => members.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    };
-    (!is_empty).then_some(found)
+    }
 }
 
 fn same(
@@ -288,10 +304,10 @@ fn check_consent(before: &Value, after: &Value) -> Result<(), InvalidVerdict> {
         found
     };
     let (old, new) = (consents(before), consents(after));
-    let Some((field, _)) = new.iter().chain(&old).find(|one| {
-        let count = |list: &[(String, String)]| list.iter().filter(|other| other == one).count();
-        count(&old) != count(&new)
-    }) else {
+    // Both are in order, so the first place where they differ has one that only one of them has. A
+    // user may write any number of them.
+    let place = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let Some((field, _)) = [old.get(place), new.get(place)].into_iter().flatten().min() else {
         return Ok(());
     };
     let field = host_names::shortened(field);

@@ -112,9 +112,11 @@ impl Supervisor {
                 if let Some(account) = account {
                     self.accounts.revoke(name, account);
                 }
-                // The previous revision and the candidate read as the account too.
+                // The previous revision, the candidate and settings that wait read as it too.
                 self.rollback.previous.remove(name);
                 self.latest.rollback_checks.remove(name);
+                self.latest.policy_windows.remove(name);
+                self.policies.settings.forget(name);
                 self.end_preview(name, &rejection);
                 if self.shared.module(name).is_some() {
                     tracing::warn!(module = name, "module stopped: {}", rejection.message);

@@ -123,7 +123,7 @@ pub enum SupervisorEvent {
         record: Arc<PolicyRecord>,
         /// What it found, and the mode of the settings before; `None` if there is nothing to
         /// compare.
-        preview: Option<Box<(PolicyPreview, PolicyMode)>>,
+        preview: Option<Box<(PolicyPreview, Option<PolicyMode>)>>,
     },
     /// Settings of a policy that wait may be allowed by now; the module's name.
     SettingsChecked(String),

@@ -16,6 +16,7 @@ impl Supervisor {
     /// that do not fit the guest leave the policy as it was; the Module shows why.
     pub(super) fn hand_over(&mut self, revision: &Arc<Revision>) {
         let name = &*revision.module;
+        self.policies.saw_revision(revision);
         if revision.policy().is_none() {
             return self.withdraw(name);
         }
@@ -43,6 +44,7 @@ impl Supervisor {
     pub(super) fn decide_record(&mut self, revision: &Arc<Revision>, record: &Arc<PolicyRecord>) {
         let name = &*revision.module;
         self.policies.settings.forget(name);
+        self.policies.forget_held(name);
         tracing::info!(module = name, record = record.id(), "policy decided");
         self.policies.decided.insert(name.to_owned(), record.clone());
         self.policies.recorded.insert(name.to_owned());
@@ -79,6 +81,7 @@ impl Supervisor {
     /// Withdraws the policy of a module that was deleted.
     pub(super) fn withdraw_deleted(&mut self, name: &str) {
         self.withdraw(name);
+        self.policies.forget_held(name);
         self.policies.problems.remove(name);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use innkeeper_modules::Module;
+use innkeeper_modules::{Digest, Module, Revision};
 use tokio::sync::watch;
 
 use super::waiting_settings::SettingsPreviews;
@@ -17,6 +17,10 @@ pub(super) struct PolicyHandovers {
     pub(super) decided: BTreeMap<String, Arc<PolicyRecord>>,
     /// The modules of which there may be a record.
     pub(super) recorded: BTreeSet<String>,
+    /// The active components whose policy reviewed until the Module took `spec.policy` back.
+    withdrawn: BTreeMap<String, Digest>,
+    /// The modules whose settings were held when the host started.
+    held_before: BTreeSet<String>,
     /// What the task of each module works towards. A task goes on after its Module is gone, so that
     /// no policy stays.
     pub(super) goals: BTreeMap<String, watch::Sender<Goal>>,
@@ -33,6 +37,8 @@ impl PolicyHandovers {
             how,
             decided: BTreeMap::new(),
             recorded: BTreeSet::new(),
+            withdrawn: BTreeMap::new(),
+            held_before: BTreeSet::new(),
             goals: BTreeMap::new(),
             problems: BTreeMap::new(),
             settings: SettingsPreviews::default(),
@@ -43,9 +49,49 @@ impl PolicyHandovers {
     /// was started.
     pub(super) fn saw(&mut self, module: &Module) {
         self.settings.saw(module);
-        if module.status.as_ref().is_some_and(|status| status.policy.is_some()) {
-            self.recorded.insert(module.metadata.name.clone());
+        let Some(policy) = module.status.as_ref().and_then(|status| status.policy.as_ref()) else {
+            return;
+        };
+        let name = &module.metadata.name;
+        self.recorded.insert(name.clone());
+        if policy.held_settings.is_some() && !self.decided.contains_key(name) {
+            self.held_before.insert(name.clone());
         }
+    }
+
+    /// Notes that a revision is handed over, before it is decided or withdrawn.
+    pub(super) fn saw_revision(&mut self, revision: &Revision) {
+        let (name, digest) = (&*revision.module, revision.guest.digest().parse().ok());
+        // Another component was previewed as a candidate.
+        if self.withdrawn.get(name).is_some_and(|one| Some(*one) != digest) {
+            self.withdrawn.remove(name);
+        }
+        if revision.policy().is_some() {
+            return;
+        }
+        self.held_before.remove(name);
+        let decided = self.decided.get(name).map(|record| record.digest);
+        if let Some(decided) = decided.filter(|decided| Some(*decided) == digest) {
+            self.withdrawn.insert(name.to_owned(), decided);
+        }
+    }
+
+    /// Whether the Module takes back its withdrawal of a policy: the component stayed active and
+    /// denied nothing meanwhile.
+    pub(super) fn is_granted_again(&self, record: &PolicyRecord) -> bool {
+        !self.decided.contains_key(&record.module)
+            && self.withdrawn.get(&record.module) == Some(&record.digest)
+    }
+
+    /// Whether the settings of a module were held when the host started.
+    pub(super) fn was_held(&self, module: &str) -> bool {
+        self.held_before.contains(module)
+    }
+
+    /// Forgets why the settings of a module are previewed without a record.
+    pub(super) fn forget_held(&mut self, module: &str) {
+        self.withdrawn.remove(module);
+        self.held_before.remove(module);
     }
 
     /// Why the record of a module is not written, if it is not.

@@ -13,6 +13,7 @@ use innkeeper_modules::{Digest, Event, Rejection, RetryPolicy};
 
 use super::event::SupervisorEvent;
 use super::supervisor::Supervisor;
+use crate::policies::kept_request::KeptRequest;
 use crate::policies::{ActivePolicy, Entry};
 use crate::preview::policy::replay;
 use crate::shared::Shared;
@@ -62,24 +63,18 @@ impl PolicyWindow {
     /// Waits until more reviews fail than allowed that do not fail with the previous revision; says
     /// so. Never ends otherwise.
     async fn until_exceeded(&self, shared: &Shared, failures_max: u32) -> Rejection {
-        // How many of the failures so far do not count.
-        let mut excused = 0;
+        let mut confirmed = Confirmed::default();
         loop {
             shared.env.sleep(PERIOD).await;
             let failures = self.failures(shared);
             let is_exceeded =
                 |excused: u64| failures.count.saturating_sub(excused) > u64::from(failures_max);
-            if !is_exceeded(excused) {
+            if !is_exceeded(confirmed.excused) {
                 continue;
             }
-            match self.confirm(shared).await {
-                Confirmed::FailsToo => excused = failures.count,
-                Confirmed::FailsTooFor(requests) => {
-                    if is_exceeded(excused.saturating_add(requests)) {
-                        return rejection(&failures, excused.saturating_add(requests));
-                    }
-                    excused = excused.saturating_add(requests);
-                }
+            self.confirm(shared, failures.count, &mut confirmed).await;
+            if is_exceeded(confirmed.excused) {
+                return rejection(&failures, confirmed.excused);
             }
         }
     }
@@ -110,35 +105,59 @@ impl PolicyWindow {
         }
     }
 
-    /// Reviews kept requests that failed again, with the previous revision.
-    async fn confirm(&self, shared: &Shared) -> Confirmed {
-        let none = Confirmed::FailsTooFor(0);
+    /// Reviews kept requests that failed again, with the previous revision: each of them once.
+    /// `failures` is the number of failures so far.
+    async fn confirm(&self, shared: &Shared, failures: u64, confirmed: &mut Confirmed) {
         let Some((previous, active)) = self.previous.as_ref().zip(self.active(shared)) else {
-            return none;
+            return;
         };
         let requests = shared.policies.active().requests().of(&self.module);
+        confirmed.forget_all_but(&requests);
         let failing = requests.iter().filter(|request| request.failed_with(&active.id));
+        let failing: Vec<_> = failing.filter(|request| !confirmed.has(request)).collect();
         let (mut failing_too, mut others) = (0, 0);
-        for request in failing.take(REQUESTS_MAX) {
+        for request in failing.into_iter().take(REQUESTS_MAX) {
             let time = previous.guest.limits().time;
             match replay(shared, previous, request, time).await {
-                Err(failure) if !failure.is_overload() => failing_too += 1,
+                Err(failure) if failure.is_of_revision() => failing_too += 1,
                 _ => others += 1,
             }
+            confirmed.requests.push(request.clone());
         }
-        match (failing_too, others) {
-            (1.., 0) => Confirmed::FailsToo,
-            (count, _) => Confirmed::FailsTooFor(count),
-        }
+        confirmed.add(failures, failing_too, others);
     }
 }
 
-/// Whether the previous revision fails for the requests that fail.
-enum Confirmed {
-    /// For all that were kept.
-    FailsToo,
-    /// For so many of them; also if none was kept.
-    FailsTooFor(u64),
+/// What reviews with the previous revision have shown so far.
+#[derive(Debug, Default)]
+struct Confirmed {
+    /// The kept requests that it has reviewed.
+    requests: Vec<Arc<KeptRequest>>,
+    /// How many failures do not count.
+    excused: u64,
+    /// For how many requests it does not fail.
+    others: u64,
+}
+
+impl Confirmed {
+    fn has(&self, request: &Arc<KeptRequest>) -> bool {
+        self.requests.iter().any(|one| Arc::ptr_eq(one, request))
+    }
+
+    /// Forgets requests that are not kept any more.
+    fn forget_all_but(&mut self, kept: &[Arc<KeptRequest>]) {
+        self.requests.retain(|one| kept.iter().any(|other| Arc::ptr_eq(one, other)));
+    }
+
+    /// Notes for how many further requests the previous revision fails too, and does not. If it
+    /// fails for all of them, so it would for those that were not kept.
+    fn add(&mut self, failures: u64, failing_too: u64, others: u64) {
+        self.others = self.others.saturating_add(others);
+        self.excused = match (failing_too, others) {
+            (1.., 0) => failures.saturating_sub(self.others),
+            (count, _) => self.excused.saturating_add(count),
+        };
+    }
 }
 
 fn rejection(failures: &Failures, excused: u64) -> Rejection {
@@ -153,6 +172,18 @@ fn rejection(failures: &Failures, excused: u64) -> Rejection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn failure_that_the_previous_revision_has_not_stays_counted() {
+        let mut confirmed = Confirmed::default();
+        confirmed.add(6, 4, 2);
+        assert_eq!(confirmed.excused, 4);
+        // Later ones that fail with both revisions excuse none of the two.
+        confirmed.add(20, 14, 0);
+        assert_eq!(confirmed.excused, 18);
+        confirmed.add(21, 0, 0);
+        assert_eq!(confirmed.excused, 18, "one that was not kept counts");
+    }
 
     #[test]
     fn rollback_says_how_many_reviews_count_and_why_one_failed() {

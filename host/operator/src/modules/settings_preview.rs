@@ -2,7 +2,8 @@
 //!
 //! The component stays the same, so the machine of the module decides nothing. The policy goes on
 //! reviewing with the settings before, as its record has them, until the preview of the new ones
-//! allows them or a user approves them. So does it after a restart of the host.
+//! allows them or a user approves them. So does it after a restart of the host. A policy that was
+//! withdrawn and is granted again reviews nothing until then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,7 @@ impl Supervisor {
         match self.policies.decided.get(name) {
             Some(decided) => has_other_settings(decided, record),
             // The leader before may have left a record.
-            None => self.policies.recorded.contains(name),
+            None => self.policies.recorded.contains(name) || self.policies.is_granted_again(record),
         }
     }
 
@@ -69,7 +70,13 @@ impl Supervisor {
         let opening = self.policy_opening(&name, account);
         let decided = self.policies.decided.get(&name).cloned();
         let (shared, outbox) = (self.shared.clone(), self.outbox.clone());
-        let job = SettingsJob { record: record.clone(), revision: revision.clone(), opening };
+        let job = SettingsJob {
+            record: record.clone(),
+            revision: revision.clone(),
+            opening,
+            is_granted_again: self.policies.is_granted_again(record),
+            was_held: self.policies.was_held(&name),
+        };
         let caches = self.caches.clone();
         let module = name.clone();
         let task = self.shared.env.spawn("preview settings", async move {
@@ -96,7 +103,7 @@ impl Supervisor {
         &mut self,
         name: &str,
         record: &Arc<PolicyRecord>,
-        preview: Option<Box<(PolicyPreview, PolicyMode)>>,
+        preview: Option<Box<(PolicyPreview, Option<PolicyMode>)>>,
     ) {
         let Some(waiting) = self.policies.settings.waiting.get_mut(name) else { return };
         if waiting.record != *record {
@@ -141,10 +148,12 @@ impl Supervisor {
         }
         found.held.reason.clone_from(&rejection.reason);
         found.held.message = message;
-        let text = format!(
-            "other settings of the policy are held: {}; it reviews with those before",
-            rejection.message
-        );
+        let meanwhile = match found.mode {
+            Some(_) => "it reviews with those before",
+            None => "it reviews nothing until they are approved",
+        };
+        let text =
+            format!("other settings of the policy are held: {}; {meanwhile}", rejection.message);
         let notice = Notice { type_: EventType::Warning, reason: "Held".to_owned(), message: text };
         self.publish_event(name, &notice).await;
         self.write_status(name).await;
@@ -163,32 +172,38 @@ struct SettingsJob {
     record: Arc<PolicyRecord>,
     revision: Arc<Revision>,
     opening: PolicyOpening,
+    /// Nothing is denied now, whatever record there is.
+    is_granted_again: bool,
+    /// The settings were held before, so without a record nothing is denied now.
+    was_held: bool,
 }
 
 impl SettingsJob {
-    /// What the settings decide otherwise than those in the record before, and the mode of these;
-    /// `None` if there is nothing to compare. Without `decided` it reads the record that the leader
-    /// before has written.
+    /// What the settings decide otherwise than those in the record before, and the mode of these, if
+    /// there are some; `None` if there is nothing to compare. Without `decided` it reads the record
+    /// that the leader before has written.
     async fn run(
         &self,
         shared: &Shared,
         caches: &innkeeper_cluster::Caches,
         decided: Option<Arc<PolicyRecord>>,
-    ) -> Result<Option<(PolicyPreview, PolicyMode)>, ApiError> {
+    ) -> Result<Option<(PolicyPreview, Option<PolicyMode>)>, ApiError> {
         let before = match decided {
             Some(decided) => Some(decided),
+            None if self.is_granted_again => None,
             None => read_record(shared, &self.record.module).await?,
         };
-        let Some(before) = before.filter(|before| has_other_settings(before, &self.record)) else {
+        let is_first = before.is_none() && (self.is_granted_again || self.was_held);
+        let before = before.filter(|before| has_other_settings(before, &self.record));
+        if before.is_none() && !is_first {
             return Ok(None);
-        };
+        }
         let guest = &self.revision.guest;
-        let candidate = self.opening.open(&self.record, guest);
-        let Some((candidate, active)) = candidate.zip(self.opening.open(&before, guest)) else {
-            return Ok(None);
-        };
-        let preview = preview_policy(shared, caches, &candidate, Some(&active.policy)).await?;
-        Ok(Some((preview, before.settings.policy.mode)))
+        let Some(candidate) = self.opening.open(&self.record, guest) else { return Ok(None) };
+        let active = before.as_ref().and_then(|before| self.opening.open(before, guest));
+        let active = active.map(|active| active.policy);
+        let preview = preview_policy(shared, caches, &candidate, active.as_ref()).await?;
+        Ok(Some((preview, before.map(|before| before.settings.policy.mode))))
     }
 }
 

@@ -32,8 +32,9 @@ pub(super) struct Observation<'a> {
     pub(super) is_policy_only: bool,
     /// Why the policy record of the active revision is not written, if it is not.
     pub(super) policy_problem: Option<&'a str>,
-    /// Settings of the policy that need an approval, and the mode with which it reviews meanwhile.
-    pub(super) held_settings: Option<(&'a HeldSettings, PolicyMode)>,
+    /// Settings of the policy that need an approval, and the mode with which it reviews meanwhile,
+    /// if it does.
+    pub(super) held_settings: Option<(&'a HeldSettings, Option<PolicyMode>)>,
     /// What the leader knows of the decided policy, if it leads policies.
     pub(super) policy_state: Option<PolicyState>,
     /// What the audit of the policy has found, if there is an audit.
@@ -114,13 +115,14 @@ fn replace_unreviewed(
 }
 
 /// Shows settings of a policy that need an approval. A held candidate needs one first.
-fn hold_settings(report: &mut Report, (held, mode): (&HeldSettings, PolicyMode)) {
+fn hold_settings(report: &mut Report, (held, mode): (&HeldSettings, Option<PolicyMode>)) {
     let policy = report.members.get_mut("policy").and_then(Value::as_object_mut);
     let Some(policy) = policy.filter(|_| !held.message.is_empty()) else { return };
-    policy.insert("mode".to_owned(), mode.as_str().into());
+    policy.insert("mode".to_owned(), mode.map_or("", PolicyMode::as_str).into());
     policy.insert("heldSettings".to_owned(), json!(held));
+    let meanwhile = if mode.is_some() { "with the settings before" } else { "nothing" };
     let message = format!(
-        "Other settings of the policy are held: {}. `innkeeper modules approve` with the digest {} approves them; until then the policy reviews with the settings before.",
+        "Other settings of the policy are held: {}. `innkeeper modules approve` with the digest {} approves them; until then the policy reviews {meanwhile}.",
         held.message, held.digest
     );
     for condition in &mut report.conditions {

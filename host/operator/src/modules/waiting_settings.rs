@@ -25,8 +25,8 @@ pub(super) struct WaitingSettings {
 pub(super) struct Found {
     /// What it decides otherwise.
     pub(super) preview: PolicyPreview,
-    /// The mode with which the policy reviews meanwhile.
-    pub(super) mode: PolicyMode,
+    /// The mode with which the policy reviews meanwhile; `None` if it reviews nothing.
+    pub(super) mode: Option<PolicyMode>,
     /// Why the settings need an approval, as the status shows it.
     pub(super) held: HeldSettings,
 }
@@ -56,8 +56,8 @@ impl SettingsPreviews {
     }
 
     /// The settings of a module that need an approval, and the mode with which the policy reviews
-    /// meanwhile.
-    pub(super) fn held(&self, module: &str) -> Option<(&HeldSettings, PolicyMode)> {
+    /// meanwhile, if it does.
+    pub(super) fn held(&self, module: &str) -> Option<(&HeldSettings, Option<PolicyMode>)> {
         let found = self.waiting.get(module)?.found.as_ref()?;
         Some((&found.held, found.mode))
     }

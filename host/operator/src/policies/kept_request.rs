@@ -138,8 +138,17 @@ fn bytes(input: &ReviewInput<'_>, shown: &ShownObjects) -> usize {
         + extra.sum::<usize>()
         + input.name.len()
         + input.namespace.len()
-        // Names of kinds and resources.
-        + 512
+        + names(input)
+}
+
+/// The bytes of the names of kinds and resources. The API server bounds them; others who reach the
+/// port do not.
+fn names(input: &ReviewInput<'_>) -> usize {
+    let kinds = [Some(input.kind), input.request_kind].into_iter().flatten();
+    let kinds = kinds.map(|one| one.group.len() + one.version.len() + one.kind.len());
+    let resources = [Some(input.resource), input.request_resource].into_iter().flatten();
+    let resources = resources.map(|one| one.group.len() + one.version.len() + one.resource.len());
+    input.subresource.len() + kinds.sum::<usize>() + resources.sum::<usize>()
 }
 
 fn borrowed_kind(one: &GroupVersionKind) -> Gvk<'_> {

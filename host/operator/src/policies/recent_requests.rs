@@ -182,6 +182,41 @@ mod tests {
     }
 
     #[test]
+    fn request_with_long_names_is_not_kept() {
+        let (user, long) = (User::default(), "x".repeat(REQUEST_BYTES_MAX));
+        let (kind, resource) = (Gvk::default(), Gvr::default());
+        let plain = ReviewInput {
+            operation: Operation::Create,
+            kind,
+            resource,
+            subresource: "",
+            request_kind: None,
+            request_resource: None,
+            name: "a",
+            namespace: "n",
+            user: &user,
+            object: None,
+            old_object: None,
+            options: None,
+            dry_run: false,
+            background: false,
+            parameters: "",
+        };
+        let of_kind = Gvk { kind: &long, ..kind };
+        let of_resource = Gvr { group: &long, ..resource };
+        for input in [
+            ReviewInput { kind: of_kind, ..plain },
+            ReviewInput { resource: of_resource, ..plain },
+            ReviewInput { request_kind: Some(of_kind), ..plain },
+            ReviewInput { request_resource: Some(of_resource), ..plain },
+            ReviewInput { subresource: &long, ..plain },
+        ] {
+            assert!(KeptRequest::of(&input, ShownObjects::default(), None).is_none());
+        }
+        assert!(KeptRequest::of(&plain, ShownObjects::default(), None).is_some());
+    }
+
+    #[test]
     fn forgotten_module_frees_its_bytes() {
         let requests = RecentRequests::default();
         requests.keep(&"a".into(), request("a", 10).unwrap());

@@ -51,6 +51,19 @@ impl ReviewFailure {
         matches!(self, Self::NoTime | Self::Call(CallError::Busy { .. }))
     }
 
+    /// Whether the revision may be the cause. Every revision gives no verdict about a request that it
+    /// cannot be shown, or that finds no time.
+    pub fn is_of_revision(&self) -> bool {
+        let is_of_request = matches!(
+            self,
+            Self::Document(_)
+                | Self::Call(
+                    CallError::RequestTooLarge { .. } | CallError::RequestUnreadable { .. }
+                )
+        );
+        !is_of_request && !self.is_overload()
+    }
+
     /// One line with the reason, bounded and visible.
     pub fn line(&self) -> String {
         foreign::one_line(self, REASON_BYTES_MAX)

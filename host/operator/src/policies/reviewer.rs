@@ -71,7 +71,7 @@ impl PolicyReviewer {
                 metrics.count(&policy.module, Decision::Failed, mode, time);
                 metrics.count_failure(&policy.module, failure.reason());
                 let line = failure.line();
-                if !failure.is_overload() {
+                if failure.is_of_revision() {
                     policy.counts.count_failure(&line);
                 }
                 policy.log.write_failure(self.policies.env(), &policy.module, &request, &line);
@@ -160,7 +160,10 @@ impl Reviewer for PolicyReviewer {
             Some(Entry::Removed { .. }) => return Reviewed::Answer(AdmissionResponse::allowed()),
             None => return Reviewed::UnknownPolicy,
         };
-        let Some(mode) = policy.mode(target.webhook) else { return Reviewed::UnknownPolicy };
+        // While overrides change, an API server may ask a webhook that this replica has not yet, or
+        // no more: the mode of the Module counts there, and no request fails.
+        let mode = policy.mode(target.webhook).or_else(|| policy.mode(0));
+        let Some(mode) = mode else { return Reviewed::UnknownPolicy };
         let user = user(&request.user_info);
         let input = input(&request, &user, &policy.parameters);
         if is_excluded(&input, policy.client.host_namespace()) {

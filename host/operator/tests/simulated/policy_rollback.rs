@@ -98,3 +98,27 @@ fn failures_within_the_limit_or_after_the_window_roll_nothing_back() {
         }
     });
 }
+
+#[test]
+fn request_that_no_policy_can_be_shown_rolls_nothing_back() {
+    block_on(async {
+        // Given a policy within its rollback window.
+        let (stage, replica) = start(Tiny::policy(ALLOWED).component(), json!({})).await;
+        stage.push_component(&trapping("b")).await;
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.pass(10).await;
+        let active = digest(&stage).await;
+
+        // When somebody who reaches the port sends requests that no revision can review.
+        let mut request = create("ConfigMap", "configmaps", "one", &json!({}));
+        request["object"]["metadata"] = json!("none");
+        for _ in 0..3 {
+            assert!(matches!(replica.review(&request).await, Reviewed::Failed(_)));
+        }
+        stage.pass(20).await;
+
+        // Then the policy stays.
+        assert_eq!(digest(&stage).await, active);
+        replica.end().await;
+    });
+}

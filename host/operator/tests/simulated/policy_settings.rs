@@ -3,7 +3,7 @@
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
-use crate::support::{Setup, Stage, block_on, condition, config_map};
+use crate::support::{Reply, Sent, Setup, Stage, block_on, condition, config_map, refusal};
 
 const DENIED: &str = r#"{"allowed":false,"message":"bad value"}"#;
 const RECORD: &str = "/api/v1/namespaces/innkeeper-system/configmaps/innkeeper-policy-scripts";
@@ -98,5 +98,44 @@ fn looser_mode_counts_at_once_and_a_harmless_one_after_its_preview() {
         stage.pass(30).await;
         assert_eq!(recorded_mode(&stage).await, "Enforce");
         stage.until_module("Ready", "True", "RevisionActive").await;
+    });
+}
+
+#[test]
+fn preview_of_settings_ends_with_the_permission_of_the_account() {
+    block_on(async {
+        // Given settings whose preview waits for an answer of discovery.
+        let stage = warning().await;
+        stage.proxy().intercept(|sent| match &*sent.path {
+            "/apis" => refusal(503, "ServiceUnavailable", "not now"),
+            _ => Reply::Forward,
+        });
+        let rules = json!([{"groups": ["", "apps"], "resources": ["configmaps", "deployments"],
+            "operations": ["CREATE"]}]);
+        let policy = json!({"mode": "Enforce", "rules": rules});
+        stage.merge_module(&json!({"spec": {"policy": policy}})).await;
+        stage.pass(20).await;
+
+        // When its owner takes the account from the module, and discovery answers again.
+        let account = "/api/v1/namespaces/innkeeper-modules/serviceaccounts/scripts";
+        let allowed = |modules: Value| json!({"metadata": {"annotations": {"innkeeper.dev/allowed-modules": modules}}});
+        stage.merge_at(account, &allowed(Value::Null)).await;
+        stage.pass(5).await;
+        stage.proxy().forward();
+        stage.proxy().take();
+        stage.pass(120).await;
+
+        // Then nothing is read as the account.
+        let sent = stage.proxy().take();
+        let as_it: Vec<String> =
+            sent.iter().filter(|one| !one.user.is_empty()).map(Sent::line).collect();
+        assert_eq!(as_it, Vec::<String>::new());
+        let status = stage.module().await["status"].clone();
+        assert_eq!(status["policy"]["heldSettings"], Value::Null, "{status:#}");
+
+        // When the module may act as it again, then the settings are held.
+        stage.merge_at(account, &allowed(json!("scripts"))).await;
+        stage.until_module("Held", "True", "WouldDeny").await;
+        assert_eq!(recorded_mode(&stage).await, "Warn");
     });
 }

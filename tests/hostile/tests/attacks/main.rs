@@ -25,6 +25,8 @@ mod output;
 mod own_namespaces;
 mod ownership;
 mod policies;
+mod policies_second_look;
+mod policies_second_look_settings;
 mod requeue;
 mod revision_history;
 mod rights;

@@ -157,3 +157,28 @@ async fn failed_reviews_end_with_three_and_an_audit_that_is_not_complete_with_a_
     server.put_report("labels", "web", &[("error", "a", "trap"), ("fail", "b", "no")]).await;
     assert_eq!(server.read(ALL).await.status(), 3, "a failed review is worse than a denial");
 }
+
+#[test]
+fn forged_report_of_a_tenant_says_nothing_of_other_namespaces_and_ends_no_command() {
+    innkeeper_lab::block_on(async {
+        let server = Server::start().await;
+        server.define_reports().await;
+        server.put_module("labels", &json!({"passed": 1, "denied": 0})).await;
+        // Given a report in the namespace of a tenant about another one, with counts without end.
+        server.put_report("labels", "tenant", &[("fail", "own", "no")]).await;
+        let result = |namespace: &str| {
+            json!({"policy": "labels", "result": "fail", "message": "no", "resources": [
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "one", "namespace": namespace}]})
+        };
+        let forged = json!({"results": [result("kube-system"), result("")],
+            "summary": {"fail": i64::MAX, "warn": i64::MAX, "error": i64::MAX}});
+        let path =
+            "/apis/openreports.io/v1alpha1/namespaces/tenant/reports/innkeeper-policy-labels";
+        server.api.send("PATCH", path, Content::MergePatch, &forged).await.unwrap();
+        // Then its rows are not shown.
+        let findings = server.read(ALL).await;
+        assert_eq!(findings.json()["results"], json!([]));
+        assert!(findings.notes().iter().any(|note| note.contains("counted only")));
+    })
+    .unwrap();
+}

@@ -173,9 +173,12 @@ fn finalizers_change_only_where_the_module_allows_it() {
 
 #[test]
 fn finalizers_of_a_namespace_are_finalizers() {
-    let context = context("", "namespaces");
     let before = json!({"metadata": {"name": "a"}, "spec": {"finalizers": ["kubernetes"]}});
-    refused(&before, "/spec/finalizers", &Value::Null, &context, "spec.finalizers");
+    for resource in ["namespaces", "namespaces/finalize"] {
+        let context = context("", resource);
+        refused(&before, "/spec/finalizers", &Value::Null, &context, "spec.finalizers");
+        refused(&before, "/spec/finalizers", &json!(["a.example/b"]), &context, "spec.finalizers");
+    }
 }
 
 #[test]
@@ -245,4 +248,47 @@ fn lost_map_of_annotations_comes_back_empty() {
     assert_eq!(check_change(&before, after.clone(), &context).unwrap(), before);
     let annotated = json!({"metadata": {"name": "a", "annotations": {"x": "y"}}});
     assert_eq!(check_change(&annotated, after, &context).unwrap(), before);
+}
+
+#[test]
+fn empty_member_that_the_policy_adds_to_the_metadata_is_no_change() {
+    let (pod, context) = (pod(), context("", "pods"));
+    for (member, empty) in [
+        ("managedFields", json!([])),
+        ("managedFields", Value::Null),
+        ("ownerReferences", json!([])),
+        ("deletionTimestamp", Value::Null),
+    ] {
+        let changed = change_of(&pod, member, &empty, &context);
+        assert_eq!(changed, pod, "{member} {empty}");
+    }
+}
+
+/// The object after a policy has added a member to its metadata.
+fn change_of(before: &Value, member: &str, value: &Value, context: &ChangeContext) -> Value {
+    let mut after = before.clone();
+    after["metadata"][member] = value.clone();
+    check_change(before, after, context).unwrap()
+}
+
+#[test]
+fn consents_without_end_are_compared_in_a_moment() {
+    let context = context("", "configmaps");
+    let name = |index: usize| -> String {
+        let upper = |(at, letter): (usize, char)| {
+            if (index >> at) & 1 == 1 { letter.to_ascii_uppercase() } else { letter }
+        };
+        let name: String = "adoptinnkeeper".chars().enumerate().map(upper).collect();
+        format!("{}.dev/{}", &name[5..], &name[..5])
+    };
+    let annotations: Map<String, Value> =
+        (0..1 << 14).map(|index| (name(index), json!("true"))).collect();
+    let items = json!([annotations, annotations, annotations, annotations]);
+    let before = json!({"kind": "ConfigMap", "metadata": {"name": "a"}, "items": items});
+    let mut after = before.clone();
+    after["metadata"]["labels"] = json!({"a": "b"});
+    assert!(check_change(&before, after.clone(), &context).is_ok());
+    after["items"][3]["innkeeper.dev/adopt"] = json!("false");
+    let error = check_change(&before, after, &context).unwrap_err();
+    assert!(error.to_string().contains("items.innkeeper.dev/adopt"), "{error}");
 }

@@ -117,10 +117,11 @@ impl ReportWriter {
     }
 
     /// Makes the reports of a module what they are to be. Nothing happens while the API server
-    /// serves no reports. Returns whether all are as they are to be.
+    /// serves no reports. Returns whether all are as they are to be. A report that a namespace does
+    /// not take keeps those of no other one back.
     ///
     /// # Errors
-    /// If a request fails, or an object of another tool has the name of a report.
+    /// If a request fails, or an object of another tool has the name of a report: the first error.
     pub(super) async fn write(
         &self,
         owner: &ReportOwner<'_>,
@@ -140,6 +141,7 @@ impl ReportWriter {
             }
         }
         let states = self.view.states();
+        let mut refused = Ok(());
         for report in reports {
             let position = usize::from(report.namespace.is_empty());
             let key = (position, ObjectKey::new(report.namespace, &report.name));
@@ -151,12 +153,19 @@ impl ReportWriter {
             if digest.as_deref() == Some(&*report.digest(owner)) {
                 continue;
             }
-            is_complete &= self.write_one(owner, &report, before.is_some()).await?;
+            match self.write_one(owner, &report, before.is_some()).await {
+                Ok(is_written) => is_complete &= is_written,
+                Err(error) if concerns_all(&error) => return Err(error),
+                Err(error) => refused = refused.and(Err(error)),
+            }
         }
         for ((position, key), object) in live {
-            self.delete(position, &key, &object).await?;
+            match self.delete(position, &key, &object).await {
+                Err(error) if concerns_all(&error) => return Err(error),
+                result => refused = refused.and(result),
+            }
         }
-        Ok(is_complete)
+        refused.map(|()| is_complete)
     }
 
     /// Deletes the reports of modules for which `is_audited` gives false.
@@ -245,6 +254,22 @@ impl ReportWriter {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether a request for another report would fail too: the API server does not answer, or the host
+/// lacks a right. Quotas, policies and objects of others concern one namespace.
+fn concerns_all(error: &ApiError) -> bool {
+    let is_of_server = matches!(
+        error,
+        ApiError::TooManyRequests { .. }
+            | ApiError::Unavailable { .. }
+            | ApiError::Timeout { .. }
+            | ApiError::OutcomeUnknown { .. }
+            | ApiError::Unauthorized { .. }
+            | ApiError::NotServed { .. }
+            | ApiError::KindMismatch { .. }
+    );
+    is_of_server || error.missing_right().is_some()
 }
 
 /// The kinds of reports.

@@ -92,3 +92,27 @@ fn ten_thousand_denied_objects_give_few_reports_of_a_bounded_size() {
         bench.end().await;
     });
 }
+
+#[test]
+fn report_that_one_namespace_refuses_keeps_those_of_no_other_one_back() {
+    block_on(async {
+        // Given a tenant who has an object of the name of a report in the first namespace.
+        let bench = Bench::new().await;
+        bench.apply(&definitions()).await;
+        let foreign = json!({"apiVersion": "openreports.io/v1alpha1", "kind": "Report",
+            "metadata": {"name": "innkeeper-policy-labels", "namespace": "ns"}, "source": "other"});
+        bench.apply(&[foreign, config_map("web", "one", "x")]).await;
+
+        // When a policy denies objects in both namespaces.
+        let verdict = json!({"allowed": false, "message": "no"});
+        bench.decide("labels", &Tiny::policy(&verdict.to_string()), &json!({})).await;
+
+        // Then the other namespace has its report, and the state says what is wrong.
+        bench.until_report("web", |report| report["summary"]["fail"] == 1).await;
+        bench.until_state("labels", |state| state.problem.is_some()).await;
+        let problem = bench.state("labels").unwrap().problem.unwrap();
+        assert!(problem.contains("somebody else has made it"), "{problem}");
+        assert_eq!(bench.report("ns").await.unwrap()["source"], "other");
+        bench.end().await;
+    });
+}
