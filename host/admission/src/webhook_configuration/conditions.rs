@@ -61,9 +61,9 @@ pub fn of_host() -> Vec<(&'static str, String)> {
 /// The conditions of a webhook: those of the host, and then those of the policy. With at most 16 of
 /// the guest and 16 of the Module they are fewer than the 64 that the API server accepts.
 ///
-/// All conditions share a budget of the API server, which fails the request once it is spent, also if
-/// one of the host is false. So an expression of the policy is evaluated only if those of the host
-/// hold. It comes last, so that no text of it can end the branch that it is in.
+/// All conditions share a budget of the API server, which fails the request once it is spent, also
+/// if one of the host is false. So an expression of the policy is evaluated only if those of the
+/// host hold. It comes last, so that no text of it can end the branch that it is in.
 pub(super) fn all(of_policy: &[&MatchCondition]) -> Vec<Value> {
     let of_host = of_host();
     let hold: Vec<String> = of_host.iter().map(|(_, one)| format!("({one})")).collect();

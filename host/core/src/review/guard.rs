@@ -124,8 +124,8 @@ fn with_annotations(before: &Value, mut after: Value) -> Value {
     after
 }
 
-/// Removes empty members of the metadata that the shown object lacks: a patch with one would empty a
-/// member that the policy does not see, such as `managedFields`.
+/// Removes empty members of the metadata that the shown object lacks: a patch with one would empty
+/// a member that the policy does not see, such as `managedFields`.
 fn without_added_empties(before: &Value, mut after: Value) -> Value {
     if let Some(metadata) = after.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|name, member| {

@@ -179,9 +179,9 @@ struct SettingsJob {
 }
 
 impl SettingsJob {
-    /// What the settings decide otherwise than those in the record before, and the mode of these, if
-    /// there are some; `None` if there is nothing to compare. Without `decided` it reads the record
-    /// that the leader before has written.
+    /// What the settings decide otherwise than those in the record before, and the mode of these,
+    /// if there are some; `None` if there is nothing to compare. Without `decided` it reads the
+    /// record that the leader before has written.
     async fn run(
         &self,
         shared: &Shared,

@@ -51,8 +51,8 @@ impl ReviewFailure {
         matches!(self, Self::NoTime | Self::Call(CallError::Busy { .. }))
     }
 
-    /// Whether the revision may be the cause. Every revision gives no verdict about a request that it
-    /// cannot be shown, or that finds no time.
+    /// Whether the revision may be the cause. Every revision gives no verdict about a request that
+    /// it cannot be shown, or that finds no time.
     pub fn is_of_revision(&self) -> bool {
         let is_of_request = matches!(
             self,
