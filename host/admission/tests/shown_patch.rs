@@ -42,7 +42,8 @@ fn change(object: &mut Value, rng: &mut Rng) {
         items.remove(rng.usize(..items.len()));
     }
     let removes_all = rng.bool();
-    if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+    let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations {
         annotations.retain(|name, _| HIDDEN.contains(&name.as_str()) || !removes_all);
     }
 }
