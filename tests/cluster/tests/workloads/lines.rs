@@ -66,6 +66,10 @@ fn comparable(mut object: Value, kind: &str) -> Value {
         // How often it was written is chance, and so what was new the last time.
         "endpoints" | "endpointslices" => {
             remove(&mut object["metadata"], &["generation", "annotations"]);
+            // A slice has them in the order of a Go map.
+            if let Some(endpoints) = object.get_mut("endpoints").and_then(Value::as_array_mut) {
+                endpoints.sort_by_key(|one| one["targetRef"]["name"].to_string());
+            }
         }
         // Addresses are known to differ.
         "services" => {
