@@ -13,7 +13,8 @@ pub struct PolicyStatus {
     /// Validate, or Mutate for a policy that also changes objects.
     pub kind: String,
 
-    /// What a verdict does, apart from overrides for namespaces: Enforce, Warn or Audit.
+    /// What a verdict does, apart from overrides for namespaces: Enforce, Warn or Audit. Empty
+    /// while the policy reviews nothing, since its first settings are held.
     pub mode: String,
 
     /// What the webhook configuration does with a request that the policy cannot decide about: Fail
@@ -37,7 +38,7 @@ pub struct PolicyStatus {
     pub record: Option<String>,
 
     /// Settings that would deny existing objects or recent requests, and wait for an approval. The
-    /// policy reviews with the settings before them.
+    /// policy reviews with the settings before them, or nothing if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_settings: Option<HeldSettings>,
 
