@@ -209,8 +209,18 @@ impl Bench {
 
     /// The writes of reports since the last call.
     pub(crate) fn writes(&self) -> Vec<String> {
-        let is_one = |sent: &Sent| sent.is_write() && sent.path.contains("openreports.io");
-        self.replica.proxy.take().iter().filter(|sent| is_one(sent)).map(Sent::line).collect()
+        self.sent_writes().iter().map(Sent::line).collect()
+    }
+
+    /// The paths of the same requests.
+    pub(crate) fn write_paths(&self) -> Vec<String> {
+        self.sent_writes().into_iter().map(|sent| sent.path).collect()
+    }
+
+    fn sent_writes(&self) -> Vec<Sent> {
+        let mut sent = self.replica.proxy.take();
+        sent.retain(|one| one.is_write() && one.path.contains("openreports.io"));
+        sent
     }
 
     /// Lets virtual time pass.
