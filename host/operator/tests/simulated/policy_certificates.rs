@@ -20,22 +20,12 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::support::policy_cluster::{PolicyCluster, record};
-use crate::support::policy_leading::{Leader, Reports, certified, cluster, reviewing};
-use crate::support::{Proxy, Reply, Setup, Stage, block_on, refusal};
+use crate::support::policy_leading::{
+    Leader, Reports, SECRET, WEBHOOKS, certified, cluster, reviewing, stage, webhooks,
+};
+use crate::support::{Proxy, Reply, block_on, refusal};
 
-const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/innkeeper-policy-scripts";
-const SECRET: &str = "/api/v1/namespaces/innkeeper-system/secrets/innkeeper-admission";
 const NAME: &str = "innkeeper-admission.innkeeper-system.svc";
-
-/// A module that only reviews, with a record.
-async fn stage() -> Stage {
-    let setup = Setup::of_component(Tiny::policy(ALLOWED).component());
-    setup.spec(json!({ "policy": {} })).start().await
-}
-
-async fn webhooks(stage: &Stage) -> Value {
-    stage.get(WEBHOOKS).await.unwrap()
-}
 
 #[test]
 fn first_leader_makes_certificates_and_a_second_reads_them() {

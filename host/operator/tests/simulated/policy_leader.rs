@@ -1,25 +1,13 @@
 //! The leader of policies: webhook configurations in the cluster.
 
 use innkeeper_operator::policies::{PolicyState, ReplicaName, ReplicaReport};
-use innkeeper_tiny_guests::{ALLOWED, Tiny};
 use serde_json::{Value, json};
 
 use crate::support::policy_cluster::{HOST, lease_path};
-use crate::support::policy_leading::{Leader, Reports, idle, reviewing};
-use crate::support::{Reply, Sent, Setup, Stage, block_on, refusal};
+use crate::support::policy_leading::{Leader, Reports, WEBHOOKS, idle, reviewing, stage, webhooks};
+use crate::support::{Reply, Sent, Stage, block_on, refusal};
 
-const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/innkeeper-policy-scripts";
 const RECORD: &str = "/api/v1/namespaces/innkeeper-system/configmaps/innkeeper-policy-scripts";
-
-/// A module that only reviews, with a record.
-async fn stage() -> Stage {
-    let setup = Setup::of_component(Tiny::policy(ALLOWED).component());
-    setup.spec(json!({ "policy": {} })).start().await
-}
-
-async fn webhooks(stage: &Stage) -> Value {
-    stage.get(WEBHOOKS).await.unwrap()
-}
 
 async fn failure_policy(stage: &Stage) -> Value {
     webhooks(stage).await["webhooks"][0]["failurePolicy"].clone()

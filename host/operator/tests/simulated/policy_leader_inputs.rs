@@ -2,25 +2,11 @@
 
 use innkeeper_lab::Content;
 use innkeeper_operator::policies::ReplicaName;
-use innkeeper_tiny_guests::{ALLOWED, Tiny};
 use serde_json::{Value, json};
 
 use crate::support::policy_cluster::{HOST, lease_path};
-use crate::support::policy_leading::{Leader, reviewing};
-use crate::support::{Setup, Stage, block_on};
-
-const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/innkeeper-policy-scripts";
-const SECRET: &str = "/api/v1/namespaces/innkeeper-system/secrets/innkeeper-admission";
-
-/// A module that only reviews, with a record.
-async fn stage() -> Stage {
-    let setup = Setup::of_component(Tiny::policy(ALLOWED).component());
-    setup.spec(json!({ "policy": {} })).start().await
-}
-
-async fn webhooks(stage: &Stage) -> Value {
-    stage.get(WEBHOOKS).await.unwrap()
-}
+use crate::support::policy_leading::{Leader, SECRET, WEBHOOKS, reviewing, stage, webhooks};
+use crate::support::{Stage, block_on};
 
 #[test]
 fn configuration_of_somebody_else_is_left_alone_and_named() {

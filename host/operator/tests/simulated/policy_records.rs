@@ -9,11 +9,11 @@ use innkeeper_operator::policies::PolicyRecord;
 use innkeeper_tiny_guests::{ALLOWED, POLICY_MANIFEST, Tiny};
 use serde_json::{Value, json};
 
+use crate::support::policy_leading::WEBHOOKS;
 use crate::support::{Reply, Sent, Setup, Stage, block_on, condition, refusal};
 
 const RECORDS: &str = "/api/v1/namespaces/innkeeper-system/configmaps";
 const RECORD: &str = "/api/v1/namespaces/innkeeper-system/configmaps/innkeeper-policy-scripts";
-const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/innkeeper-policy-scripts";
 const MODULE: &str = "/apis/innkeeper.dev/v1alpha1/modules/scripts";
 const ACCOUNT: &str = "/api/v1/namespaces/innkeeper-modules/serviceaccounts/scripts";
 

@@ -12,14 +12,33 @@ use innkeeper_operator::policies::{
     AdmissionEndpoint, AdmissionSettings, PolicyLeader, PolicyState, ReplicaName, ReplicaReport,
 };
 use innkeeper_simulator::Simulator;
+use innkeeper_tiny_guests::{ALLOWED, Tiny};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::policy_cluster::{HOST, lease_path};
 use super::proxy::Proxy;
-use super::stage::Stage;
+use super::stage::{Setup, Stage};
 
 /// How often the replicas report, in virtual time.
 const PERIOD: Duration = Duration::from_secs(10);
+
+/// The webhook configuration of the policy of `scripts`.
+pub(crate) const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/innkeeper-policy-scripts";
+
+/// The certificates of the admission server.
+pub(crate) const SECRET: &str = "/api/v1/namespaces/innkeeper-system/secrets/innkeeper-admission";
+
+/// A module that only reviews, with a record.
+pub(crate) async fn stage() -> Stage {
+    let setup = Setup::of_component(Tiny::policy(ALLOWED).component());
+    setup.spec(json!({ "policy": {} })).start().await
+}
+
+/// The webhook configuration of the module of a stage.
+pub(crate) async fn webhooks(stage: &Stage) -> Value {
+    stage.get(WEBHOOKS).await.unwrap()
+}
 
 /// What the replicas report, by name.
 pub(crate) type Reports = BTreeMap<String, ReplicaReport>;
