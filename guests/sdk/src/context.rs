@@ -198,17 +198,11 @@ impl<'a> Context<'a> {
         selector: &str,
     ) -> Result<Vec<Owned<R>>, ReadError> {
         let text = self.reader.list(api_version, kind, namespace, selector)?;
-        let list: ObservedList<&RawValue> = serde_json::from_str(&text)
+        // One pass over the text: a list can have thousands of objects.
+        let list: ObservedList<R> = serde_json::from_str(&text)
             .map_err(|error| ReadError::Unreadable(format!("list of {kind}: {error}")))?;
-        list.items
-            .into_iter()
-            .map(|item| {
-                let object = serde_json::from_str(item.object.get()).map_err(|error| {
-                    ReadError::Unreadable(format!("a {kind} in a list: {error}"))
-                })?;
-                Ok(Owned { object, readiness: item.readiness })
-            })
-            .collect()
+        let owned = |item: ObservedObject<R>| Owned { object: item.object, readiness: item.readiness };
+        Ok(list.items.into_iter().map(owned).collect())
     }
 
     /// Returns the time in milliseconds since 1970-01-01T00:00:00Z, the same at every call of
