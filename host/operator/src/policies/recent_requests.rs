@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::kept_request::KeptRequest;
 
 /// The most bytes of one module.
-pub const MODULE_BYTES_MAX: usize = 2 << 20;
+pub const MODULE_BYTES_MAX: usize = 1 << 20;
 
 /// The most bytes of all modules together.
-pub const BYTES_MAX: usize = 16 << 20;
+pub const BYTES_MAX: usize = 8 << 20;
 
 /// The most requests of one module.
 pub const REQUESTS_MAX: usize = 512;
