@@ -70,7 +70,8 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
 
 /// Whether the text of an object can have the member `status`, with or without escapes in its name.
 fn may_have_status(text: &str) -> bool {
-    text.contains("\"status\"") || text.contains("\\u")
+    let has = |part: &[u8]| memchr::memmem::find(text.as_bytes(), part).is_some();
+    has(b"\"status\"") || has(b"\\u")
 }
 
 fn state(state: ReadinessState, message: impl Into<String>) -> Readiness {

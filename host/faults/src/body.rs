@@ -1,0 +1,34 @@
+//! Bodies of answers.
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
+use serde_json::json;
+
+use crate::fault::Refusal;
+
+/// Any error of a body or a service.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of an answer.
+pub(crate) type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// An answer by which the server refuses a request.
+///
+/// # Errors
+/// If the code is no HTTP status.
+pub(crate) fn refusal(refusal: &Refusal) -> Result<http::Response<AnswerBody>, http::Error> {
+    let reason = refusal.reason();
+    let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
+        "status": "Failure", "reason": reason, "code": refusal.code,
+        "message": format!("{reason}: injected fault")});
+    let mut response = http::Response::builder()
+        .status(refusal.code)
+        .header("content-type", "application/json");
+    if let Some(seconds) = refusal.retry_after_seconds {
+        status["details"] = json!({"retryAfterSeconds": seconds});
+        response = response.header("retry-after", seconds);
+    }
+    let body = Full::from(status.to_string()).map_err(|never| match never {}).boxed_unsync();
+    response.body(body)
+}

@@ -1,0 +1,123 @@
+//! Carries out a plan: decides what happens to each request.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::connection::Connection;
+use crate::fault::Fault;
+use crate::plan::FaultPlan;
+use crate::request_info::RequestInfo;
+
+/// A request that a client sent, and what happened to it.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// What it asks for.
+    pub info: RequestInfo,
+    /// Its body.
+    pub body: Bytes,
+    /// Its number among the writes, from 1; `None` for others.
+    pub write: Option<u32>,
+    /// The fault, by its place in the plan.
+    pub fault: Option<usize>,
+    /// The HTTP status of the answer; `None` if none came.
+    pub code: Option<u16>,
+}
+
+/// Injects faults into the requests of clients. Clones are the same one.
+#[derive(Clone)]
+pub struct FaultInjector<S> {
+    server: S,
+    shared: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    plan: FaultPlan,
+    /// How many requests each fault of the plan has selected.
+    selected: Vec<u32>,
+    writes: u32,
+    recorded: Vec<Recorded>,
+}
+
+impl<S: Clone> FaultInjector<S> {
+    /// An injector in front of a server, without faults.
+    pub fn new(server: S) -> Self {
+        Self { server, shared: Arc::default() }
+    }
+
+    /// Replaces the plan. Requests and writes are counted from here on.
+    pub fn set_plan(&self, plan: FaultPlan) {
+        let mut state = self.lock();
+        state.selected = vec![0; plan.faults.len()];
+        state.plan = plan;
+        state.writes = 0;
+    }
+
+    /// A connection of a new process of the client.
+    pub fn connect(&self) -> Connection<S> {
+        Connection::new(self.clone())
+    }
+
+    /// The recorded requests since the last call.
+    pub fn take_recorded(&self) -> Vec<Recorded> {
+        std::mem::take(&mut self.lock().recorded)
+    }
+
+    /// How many writes there were since the plan was set.
+    pub fn writes(&self) -> u32 {
+        self.lock().writes
+    }
+
+    /// The faults of the plan that have affected no request, by their place.
+    pub fn unused(&self) -> Vec<usize> {
+        let state = self.lock();
+        let faults = state.plan.faults.iter().zip(&state.selected).enumerate();
+        let is_unused = |fault: u32, selected: u32| selected < fault;
+        faults
+            .filter(|(_, (fault, selected))| is_unused(fault.from, **selected))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    pub(crate) fn server(&self) -> S {
+        self.server.clone()
+    }
+
+    /// Records a request, and decides what happens to it. Gives its place among the recorded ones.
+    pub(crate) fn decide(&self, info: RequestInfo, body: Bytes) -> (Option<Fault>, usize) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let mut fault = None;
+        for (index, planned) in state.plan.faults.iter().enumerate() {
+            if !planned.selects(&info) {
+                continue;
+            }
+            state.selected[index] += 1;
+            if fault.is_none() && planned.affects(state.selected[index]) {
+                fault = Some(index);
+            }
+        }
+        let write = info.is_write().then(|| {
+            state.writes += 1;
+            state.writes
+        });
+        state.recorded.push(Recorded { info, body, write, fault, code: None });
+        let happens = fault.map(|index| state.plan.faults[index].fault.clone());
+        (happens, state.recorded.len() - 1)
+    }
+
+    /// Records the answer to a request, unless its record was taken meanwhile.
+    pub(crate) fn answered(&self, place: usize, info: &RequestInfo, code: u16) {
+        let mut state = self.lock();
+        if let Some(recorded) = state.recorded.get_mut(place)
+            && recorded.info == *info
+        {
+            recorded.code = Some(code);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

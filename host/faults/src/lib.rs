@@ -1,0 +1,24 @@
+//! A layer between a client and a Kubernetes API server that injects faults by a plan.
+//!
+//! A [`FaultPlan`] says which requests are affected and how: the server refuses a request, its
+//! answer is lost, the client's process ends between a write and its answer, a watch lags behind,
+//! another client writes in between. [`FaultInjector`] carries the plan out. Each client process
+//! has a [`Connection`] of its own, a tower Service, which a crash of that process closes.
+//!
+//! # Guarantees
+//! The same plan and the same requests in the same order give the same faults: no clock but
+//! tokio's, which a test pauses, and no randomness.
+
+mod body;
+mod connection;
+mod fault;
+mod injector;
+mod plan;
+mod request_info;
+mod watch_body;
+
+pub use connection::Connection;
+pub use fault::{CrashPoint, Fault, OtherWrite, Refusal, WatchFault};
+pub use injector::{FaultInjector, Recorded};
+pub use plan::{FaultPlan, PlannedFault, RequestSelector};
+pub use request_info::{RequestInfo, Verb};
