@@ -17,7 +17,7 @@ use crate::state::controller_set::Workload;
 use crate::state::kubelet::Step;
 use crate::state::pod_script::{PodRule, PodScript};
 use crate::types::members::{condition, number, text, time};
-use crate::types::object::{is_terminating, meta, with_status};
+use crate::types::object::{generation, is_terminating, meta, with_status};
 use crate::types::object_key::Key;
 
 const SCHEDULER: Client = Client::scheduler();
@@ -26,6 +26,8 @@ pub(crate) const NODE: &str = "node-1";
 
 /// How long a container takes to stop.
 const STOP: SignedDuration = SignedDuration::from_secs(1);
+/// The exit code of a container that ends by SIGTERM.
+const STOPPED: i64 = 143;
 /// The retry interval of a failed pull, and of a Pod that cannot be scheduled.
 const RETRY: SignedDuration = SignedDuration::from_secs(10);
 /// The longest wait of a container before it is started again.
@@ -86,7 +88,7 @@ fn schedule(cluster: &mut Cluster, key: &Key, mut pod: ManagedObject) {
             pod["status"]["conditions"] = json!([{
                 "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why,
                 "lastProbeTime": null, "lastTransitionTime": cluster.time(),
-                "observedGeneration": crate::types::object::generation(&pod),
+                "observedGeneration": generation(&pod),
             }]);
             let event = EventSpec::warning("default-scheduler", "FailedScheduling", why);
             event_recorder::record(cluster, &SCHEDULER, &pod, &event);
@@ -148,6 +150,11 @@ fn at(cluster: &mut Cluster, key: &Key, pod: &Value, step: Step, wait: Option<Si
 /// Plans the next step of a Pod.
 fn plan(cluster: &mut Cluster, key: &Key, pod: &Value, rule: &PodRule) {
     let container = &pod["status"]["containerStatuses"][0];
+    if !container["state"]["running"].is_null()
+        && generation(pod) > number(&pod["status"]["observedGeneration"])
+    {
+        return observe(cluster, key, pod, rule);
+    }
     if container["state"]["running"].is_null() {
         let wait = match rule.start_after {
             Some(wait) if container["lastState"]["terminated"].is_object() => {
@@ -175,6 +182,22 @@ fn plan(cluster: &mut Cluster, key: &Key, pod: &Value, rule: &PodRule) {
     let started = time(&container["state"]["running"]["startedAt"]);
     let passed = cluster.now().duration_since(started);
     at(cluster, key, pod, Step::End, rule.ends_after.map(|after| after - passed));
+}
+
+/// Observes a change of a running Pod. Containers with another image start again.
+fn observe(cluster: &mut Cluster, key: &Key, pod: &Value, rule: &PodRule) {
+    let images = |list: &Value| {
+        let list = list.as_array().into_iter().flatten();
+        list.map(|one| text(&one["image"]).to_owned()).collect::<Vec<_>>()
+    };
+    if images(&pod["spec"]["containers"]) == images(&pod["status"]["containerStatuses"]) {
+        return update_status(cluster, pod, State::Running { is_ready: is_ready(pod) }, false);
+    }
+    update_status(cluster, pod, State::Ended { code: STOPPED }, false);
+    if let Some(pod) = client::get(cluster, &PODS, key) {
+        update_status(cluster, &pod, State::Waiting("ContainerCreating", ""), false);
+        at(cluster, key, &pod, Step::Start, rule.start_after);
+    }
 }
 
 fn perform(cluster: &mut Cluster, key: &Key, pod: &Value, step: Step, rule: &PodRule) {
@@ -274,7 +297,7 @@ fn stop(cluster: &mut Cluster, key: &Key, pod: &Value, next: Option<(Step, Times
             cluster.kubelet.next.remove(meta(pod, "uid"));
             if !has_ended(pod) {
                 // The exit code of a process that SIGTERM ended.
-                update_status(cluster, pod, State::Ended { code: 143 }, true);
+                update_status(cluster, pod, State::Ended { code: STOPPED }, true);
             }
             client::delete(cluster, &KUBELET, &PODS, pod, Some(0));
         }
