@@ -5,6 +5,7 @@
 mod check_result;
 mod documents;
 mod field_values;
+mod guest_laws;
 mod object_changes;
 mod object_check;
 mod orders;
@@ -14,7 +15,7 @@ mod reconciler_check;
 mod set_member;
 mod simulation;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -54,16 +55,27 @@ const FAILURES_MAX: usize = 3;
 /// Arguments of `innkeeper check`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    /// Component of a guest that reconciles, plain or gzip: check its laws.
+    #[arg(value_name = "FILE", required_unless_present = "policies")]
+    guest: Option<PathBuf>,
+    #[command(flatten)]
+    laws: guest_laws::Options,
     /// Folder of a set of policies: components (*.wasm), and Modules (*.yaml, *.yml, *.json) that
     /// give parameters, rules, selectors and conditions. A Module without spec.source.file has the
     /// component of its name; a component without a Module is one of its file's name. The command
     /// runs the reconcilers among the guests too.
-    #[arg(long, required = true, value_name = "DIR")]
-    policies: PathBuf,
+    #[arg(long, value_name = "DIR", conflicts_with = "guest")]
+    policies: Option<PathBuf>,
     /// Objects as YAML or JSON: a file, or a folder of such files; `-` is standard input
     /// (repeatable). The command checks each by a request that creates it, and by one that updates
     /// it if a policy reviews only updates. Policies can read all of them.
-    #[arg(short = 'f', long = "objects", required = true, value_name = "FILE_OR_DIR")]
+    #[arg(
+        short = 'f',
+        long = "objects",
+        value_name = "FILE_OR_DIR",
+        required_unless_present = "guest",
+        conflicts_with = "guest"
+    )]
     objects: Vec<PathBuf>,
     /// The time that policies read, RFC 3339 (default: the present time). In a second pass it is a
     /// minute later.
@@ -95,13 +107,28 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn check_all(arguments: &Arguments) -> anyhow::Result<u8> {
+    let status = match (&arguments.guest, &arguments.policies) {
+        (Some(guest), _) => {
+            guest_laws::run(guest, &arguments.laws, arguments.seed, arguments.output)?
+        }
+        (None, Some(policies)) => check_policies(arguments, policies)?,
+        (None, None) => bail!("name a component, or a set of policies with --policies"),
+    };
+    Ok(match status {
+        Status::Ok => 0,
+        Status::Found => FOUND,
+        Status::Failed => FAILED,
+    })
+}
+
+fn check_policies(arguments: &Arguments, policies: &Path) -> anyhow::Result<Status> {
     let objects = read_objects(&arguments.objects)?;
     let folder = tempfile::tempdir()?;
     let cache = match code_cache::open()? {
         Some(cache) => cache,
         None => code_cache::open_temporary(&folder)?,
     };
-    let set = PolicySet::read(&arguments.policies, &cache, &objects)?;
+    let set = PolicySet::read(policies, &cache, &objects)?;
     let with_policy = set.members.iter().filter(|member| member.policy().is_some());
     for note in with_policy.filter_map(|member| member.given.policy_note()) {
         out::eprint(&format!("innkeeper: note: {note}"));
@@ -122,16 +149,11 @@ fn check_all(arguments: &Arguments) -> anyhow::Result<u8> {
     if results.is_empty() {
         bail!(
             "no policy of {} changes one of the objects, and no guest reconciles: there is nothing to check",
-            arguments.policies.display()
+            policies.display()
         );
     }
     print(arguments.output, &results)?;
-    let worst = results.iter().map(|result| result.status).max().unwrap_or(Status::Ok);
-    Ok(match worst {
-        Status::Ok => 0,
-        Status::Found => FOUND,
-        Status::Failed => FAILED,
-    })
+    Ok(results.iter().map(|result| result.status).max().unwrap_or(Status::Ok))
 }
 
 /// The objects of files and folders.

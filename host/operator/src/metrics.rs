@@ -26,6 +26,8 @@ pub struct Metrics {
     pub sandbox_seconds: HistogramVec,
     /// Failed calls of guests by module and reason.
     pub guest_failures: IntCounterVec,
+    /// Partial answers of guests by module.
+    pub partial_answers: IntCounterVec,
     /// Writes by module and verb.
     pub writes: IntCounterVec,
     /// Bytes of the records of reads, by module.
@@ -111,6 +113,12 @@ impl Metrics {
                 "innkeeper_guest_failures_total",
                 "Guest calls that failed, by module and reason.",
                 &["module", "reason"],
+            )?,
+            partial_answers: counter(
+                "innkeeper_guest_partial_answers_total",
+                "Guest calls with a partial answer, after which the host deletes nothing, by \
+                 module.",
+                &["module"],
             )?,
             writes: counter(
                 "innkeeper_writes_total",

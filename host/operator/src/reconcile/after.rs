@@ -56,6 +56,10 @@ pub fn run(
     }
     match result {
         Ok(mut evaluated) => {
+            if !evaluated.complete {
+                let metrics = &context.shared.metrics;
+                metrics.partial_answers.with_label_values(&[&**context.active.name()]).inc();
+            }
             report.take_answer(std::mem::take(&mut evaluated.answer));
             ControlFlow::Continue((evaluated, report))
         }

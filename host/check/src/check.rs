@@ -1,0 +1,111 @@
+//! Checks the laws, within a budget of time.
+
+use std::time::{Duration, Instant};
+
+use crate::cases::{self, Material};
+use crate::law::{Case, Law};
+use crate::oracle::Oracle;
+use crate::player::{PlayError, Player};
+use crate::scenario::Scenario;
+use crate::shrink::shrink;
+use crate::trace::Trace;
+use crate::variants;
+
+/// How much is checked.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    /// The seed of everything random.
+    pub seed: u64,
+    /// The laws.
+    pub laws: Vec<Law>,
+    /// The time for all laws together; each gets an equal part, and what others leave.
+    pub time: Duration,
+    /// The time to make one failing scenario smaller.
+    pub shrink_time: Duration,
+}
+
+/// The result of one law.
+#[derive(Clone, Debug)]
+pub struct LawResult {
+    /// The law.
+    pub law: Law,
+    /// How many cases there are.
+    pub cases: usize,
+    /// How many of them were checked.
+    pub checked: usize,
+    /// The smallest scenario that breaks the law, if one does.
+    pub broken: Option<Trace>,
+}
+
+/// The results of all laws.
+#[derive(Clone, Debug)]
+pub struct CheckReport {
+    /// The results, in order.
+    pub laws: Vec<LawResult>,
+    /// The properties of the schema of the primary kind, and how many of them the objects of the
+    /// check have with more than one value.
+    pub properties: variants::Coverage,
+    /// How many scenarios were played.
+    pub played: u64,
+}
+
+/// Checks a guest. `progress` is called before each case.
+///
+/// # Errors
+/// If the guest cannot be run on the simulated cluster.
+pub fn check(
+    player: &Player,
+    budget: &Budget,
+    mut progress: impl FnMut(Law, usize, usize),
+) -> Result<CheckReport, PlayError> {
+    let mut oracle = Oracle::new(player);
+    let subject = player.subject();
+    let (variants, properties) = variants::of(subject);
+    let mut lives = Vec::new();
+    for sample in &subject.samples {
+        let life = cases::whole_life(budget.seed, sample);
+        let outcome = oracle.reference(&life)?;
+        lives.push((life, outcome));
+    }
+    let material =
+        Material { subject, seed: budget.seed, variants: &variants, lives: &lives };
+    let start = Instant::now();
+    let mut results = Vec::new();
+    for (index, law) in budget.laws.iter().enumerate() {
+        let laws_left = u32::try_from(budget.laws.len() - index).unwrap_or(u32::MAX);
+        let end = Instant::now() + budget.time.saturating_sub(start.elapsed()) / laws_left;
+        let all = material.cases(*law);
+        let mut result = LawResult { law: *law, cases: all.len(), checked: 0, broken: None };
+        for case in spread(all) {
+            if result.checked > 0 && Instant::now() >= end {
+                break;
+            }
+            progress(*law, result.checked, result.cases);
+            result.checked += 1;
+            if let Some(violation) = oracle.judge(&case)? {
+                let until = Instant::now() + budget.shrink_time;
+                let shrunk = shrink(&mut oracle, case, violation, || Instant::now() < until)?;
+                result.broken = Some(Trace::of(player, shrunk)?);
+                break;
+            }
+        }
+        results.push(result);
+    }
+    Ok(CheckReport { laws: results, properties, played: oracle.played })
+}
+
+/// The cases in an order in which each part of the list comes early: if the time does not suffice
+/// for all, every part is checked a little.
+fn spread(cases: Vec<Case>) -> impl Iterator<Item = Case> {
+    let count = cases.len();
+    let mut order: Vec<usize> = (0..count).collect();
+    // The order of a van der Corput sequence.
+    order.sort_by_key(|index| (*index as u64).reverse_bits());
+    let mut cases: Vec<Option<Case>> = cases.into_iter().map(Some).collect();
+    order.into_iter().filter_map(move |index| cases[index].take())
+}
+
+/// The scenario of a sample's life, for tests and benches.
+pub fn life_of(seed: u64, sample: &serde_json::Value) -> Scenario {
+    cases::whole_life(seed, sample)
+}

@@ -1,0 +1,278 @@
+//! Decides whether what happened in a scenario breaks a law.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use innkeeper_faults::{FaultPlan, Recorded, Verb};
+use serde_json::Value;
+
+use crate::cluster_state::{ClusterState, Difference};
+use crate::law::{Case, Expectation, Violation};
+use crate::outcome::Outcome;
+use crate::player::{PlayError, Player};
+use crate::scenario::{Scenario, Step};
+
+/// The reasons of calls that gave no usable answer. A failure that a guest reports is an answer.
+const BROKEN_CALLS: [&str; 16] = [
+    "GuestTrapped",
+    "GuestTimeout",
+    "GuestOutOfMemory",
+    "GuestTableTooLarge",
+    "OutputTooLarge",
+    "OutputUnreadable",
+    "TooManyObjects",
+    "TooManyReads",
+    "ReadTooLarge",
+    "ReadsTooLarge",
+    "ObservedTooLarge",
+    "UndeclaredKind",
+    "CrossNamespace",
+    "MalformedObject",
+    "MalformedStatus",
+    "ValueSourceNotGranted",
+];
+
+/// The most objects that a violation names.
+const OBJECTS_MAX: usize = 10;
+
+/// Plays cases and decides about them. Keeps what happened in scenarios that are compared with.
+pub(crate) struct Oracle<'a> {
+    player: &'a Player,
+    references: BTreeMap<String, Outcome>,
+    pub(crate) played: u64,
+}
+
+impl<'a> Oracle<'a> {
+    pub(crate) fn new(player: &'a Player) -> Self {
+        Self { player, references: BTreeMap::new(), played: 0 }
+    }
+
+    /// What happens in a scenario; played once.
+    ///
+    /// # Errors
+    /// If the scenario cannot be played.
+    pub(crate) fn reference(&mut self, scenario: &Scenario) -> Result<Outcome, PlayError> {
+        let key = serde_json::to_string(scenario).unwrap_or_default();
+        if let Some(known) = self.references.get(&key) {
+            return Ok(known.clone());
+        }
+        let outcome = self.play(scenario)?;
+        self.references.insert(key, outcome.clone());
+        Ok(outcome)
+    }
+
+    fn play(&mut self, scenario: &Scenario) -> Result<Outcome, PlayError> {
+        self.played += 1;
+        self.player.play(scenario)
+    }
+
+    /// Plays a case. Gives what it breaks, if it breaks something.
+    ///
+    /// # Errors
+    /// If a scenario cannot be played.
+    pub(crate) fn judge(&mut self, case: &Case) -> Result<Option<Violation>, PlayError> {
+        let outcome = self.play(&case.scenario)?;
+        if let Some(violation) = always(&outcome) {
+            return Ok(Some(violation));
+        }
+        let scenario = &case.scenario;
+        Ok(match case.expectation {
+            Expectation::Nothing => None,
+            Expectation::AsWithoutFaults => {
+                let reference = self.reference(&scenario.with_faults(FaultPlan::default()))?;
+                more_deletions(&outcome, &reference)
+                    .or_else(|| compare(outcome.end(), reference.end(), "without the faults"))
+            }
+            Expectation::AsWithAnotherSeed => {
+                let other = Scenario { seed: scenario.seed.wrapping_add(1_000), ..scenario.clone() };
+                let reference = self.reference(&other)?;
+                compare(outcome.end(), reference.end(), "with other uids")
+            }
+            Expectation::AsWithTheLastSpecAlone => {
+                let reference = self.reference(&last_specs(scenario))?;
+                // Not an end that the last spec alone decides.
+                let is_refused = |outcome: &Outcome| !outcome.refused_steps.is_empty();
+                if reference.partial_answers > 0 || is_refused(&reference) || is_refused(&outcome)
+                {
+                    return Ok(None);
+                }
+                self.compare_paths(outcome.end(), reference.end())
+            }
+            Expectation::AsBeforeTheOtherClient => {
+                let reference = self.reference(&before_other_client(scenario))?;
+                compare(outcome.end(), reference.end(), "before the other client's change")
+            }
+            Expectation::OthersAsBefore => others_changed(&outcome),
+            Expectation::NoWriteAfterRestart => {
+                let steps = scenario.steps.iter();
+                let steps = steps.filter(|step| **step != Step::Restart).cloned().collect();
+                let reference = self.reference(&Scenario::new(scenario.seed, steps))?;
+                let is_settled = scenario
+                    .steps
+                    .windows(2)
+                    .any(|pair| matches!(pair, [Step::Settle, Step::Restart]));
+                writes_after_restart(&outcome, &reference).filter(|_| is_settled)
+            }
+            Expectation::NothingOwned => owned_objects(outcome.end(), self.player),
+        })
+    }
+}
+
+impl Oracle<'_> {
+    /// Compares the ends of two ways to the same spec. They may differ where no guest can make them
+    /// equal: in PersistentVolumeClaims, whose specs never change, and if the guest reports by a
+    /// condition of its own that it cannot follow the spec.
+    fn compare_paths(&self, end: &ClusterState, expected: &ClusterState) -> Option<Violation> {
+        let subject = self.player.subject();
+        let problems = end.reported_problems(subject);
+        if !problems.is_subset(&expected.reported_problems(subject)) {
+            return None;
+        }
+        let mut differences = end.differences_in_applied_fields(expected);
+        differences.retain(|one| !one.object.starts_with("v1 PersistentVolumeClaim "));
+        violation(&differences, "with the last spec alone")
+    }
+}
+
+/// What holds at the end of each scenario.
+fn always(outcome: &Outcome) -> Option<Violation> {
+    let broken: Vec<String> = outcome
+        .guest_failures
+        .iter()
+        .filter(|(reason, _)| BROKEN_CALLS.contains(&reason.as_str()))
+        .map(|(reason, count)| format!("{reason}: {count}"))
+        .collect();
+    if !broken.is_empty() {
+        return Some(Violation::new("calls of the guest gave no usable answer", broken));
+    }
+    if !outcome.is_quiet {
+        let writes: Vec<String> = outcome.writes().map(|one| one.info.to_string()).collect();
+        let last = writes.iter().rev().take(OBJECTS_MAX).rev().cloned().collect();
+        return Some(Violation::new("the writes do not end; the last ones are", last));
+    }
+    if !outcome.is_ended_well {
+        return Some(Violation::new("the host does not stop", Vec::new()));
+    }
+    let controllers = |object: &Value| {
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        owners.into_iter().flatten().filter(|owner| owner["controller"] == true).count()
+    };
+    let shared: Vec<String> = outcome
+        .states
+        .iter()
+        .flat_map(ClusterState::objects)
+        .filter(|(_, object)| controllers(object) > 1)
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    if shared.is_empty() {
+        return None;
+    }
+    Some(Violation::new("objects have two controllers", shared))
+}
+
+fn compare(end: &ClusterState, expected: &ClusterState, with: &str) -> Option<Violation> {
+    violation(&end.differences_from(expected), with)
+}
+
+fn violation(differences: &[Difference], with: &str) -> Option<Violation> {
+    if differences.is_empty() {
+        return None;
+    }
+    let lines = differences.iter().take(OBJECTS_MAX);
+    let lines = lines.map(|one| format!("{}: {}", one.object, one.what)).collect();
+    Some(Violation::new(format!("the result is another one than {with}"), lines))
+}
+
+/// The objects that the host deleted.
+fn deletions(outcome: &Outcome) -> BTreeSet<String> {
+    let deletes = |one: &&Recorded| {
+        matches!(one.info.verb, Verb::Delete | Verb::DeleteCollection)
+            // Without an answer the API server may have carried it out.
+            && one.code.is_none_or(|code| code < 300)
+    };
+    outcome.writes().filter(deletes).map(|one| one.info.to_string()).collect()
+}
+
+fn more_deletions(outcome: &Outcome, reference: &Outcome) -> Option<Violation> {
+    let expected = deletions(reference);
+    let more: Vec<String> = deletions(outcome).difference(&expected).cloned().collect();
+    if more.is_empty() {
+        return None;
+    }
+    Some(Violation::new("the host deletes objects that it keeps without the faults", more))
+}
+
+/// The writes after a restart that the host does not make at that time without one.
+fn writes_after_restart(outcome: &Outcome, reference: &Outcome) -> Option<Violation> {
+    let after = &outcome.writes_since_restart;
+    let before = outcome.writes().count() - after.len();
+    let mut expected: Vec<String> =
+        reference.writes().skip(before).map(|one| one.info.to_string()).collect();
+    let mut more = Vec::new();
+    for (info, body) in after {
+        match expected.iter().position(|one| *one == info.to_string()) {
+            Some(index) => drop(expected.remove(index)),
+            None => more.push(format!("{info}: {body}")),
+        }
+    }
+    if more.is_empty() {
+        return None;
+    }
+    more.truncate(OBJECTS_MAX);
+    Some(Violation::new("the host writes after a restart, although nothing has changed", more))
+}
+
+/// The steps of a scenario that apply the last object of each name.
+fn last_specs(scenario: &Scenario) -> Scenario {
+    let mut steps: Vec<Step> = Vec::new();
+    for step in &scenario.steps {
+        let (Step::Apply(object) | Step::Replace(object)) = step else { continue };
+        let name = crate::scenario::name_of(object);
+        steps.retain(|step| match step {
+            Step::Apply(other) | Step::Replace(other) => crate::scenario::name_of(other) != name,
+            _ => true,
+        });
+        steps.push(Step::Replace(object.clone()));
+    }
+    Scenario { seed: scenario.seed, steps, faults: FaultPlan::default() }
+}
+
+/// The steps of a scenario before the first change by another client.
+fn before_other_client(scenario: &Scenario) -> Scenario {
+    let is_other = |step: &&Step| match step {
+        Step::Merge(_) => true,
+        Step::Delete(_) => true,
+        _ => false,
+    };
+    let steps = scenario.steps.iter().take_while(|step| !is_other(step)).cloned().collect();
+    Scenario { seed: scenario.seed, steps, faults: FaultPlan::default() }
+}
+
+/// The objects of the first state that are others at the end.
+fn others_changed(outcome: &Outcome) -> Option<Violation> {
+    let differences = outcome.end().differences_from(&outcome.states[0]);
+    let others = differences.iter().filter(|one| outcome.states[0].has(&one.object));
+    let lines: Vec<String> =
+        others.map(|one| format!("{}: {}", one.object, one.what)).take(OBJECTS_MAX).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    Some(Violation::new("the host changes objects of another client", lines))
+}
+
+/// The primaries at the end, and the objects that one owns.
+fn owned_objects(end: &ClusterState, player: &Player) -> Option<Violation> {
+    let subject = player.subject();
+    let is_owned = |object: &Value| {
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        owners.into_iter().flatten().any(|owner| owner["controller"] == true)
+    };
+    let left: Vec<String> = end
+        .objects()
+        .filter(|(_, object)| subject.is_primary(object) || is_owned(object))
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    if left.is_empty() {
+        return None;
+    }
+    Some(Violation::new("objects are left after the deletion of the primaries", left))
+}

@@ -1,0 +1,53 @@
+//! What happened in a scenario.
+
+use innkeeper_faults::{Recorded, RequestInfo};
+
+use crate::cluster_state::ClusterState;
+use crate::scenario::Scenario;
+
+/// What happened in a scenario.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Whether nobody wrote any more at the end.
+    pub is_quiet: bool,
+    /// The objects at each [`Step::Settle`](crate::Step::Settle), and at the end.
+    pub states: Vec<ClusterState>,
+    /// The requests of the host from the first step on.
+    pub requests: Vec<Recorded>,
+    /// How often the host crashed.
+    pub crashes: u32,
+    /// The requests that the API server refused to the user of a step, with the reasons.
+    pub refused_steps: Vec<String>,
+    /// How many calls of the guest failed, by reason, since the host's last start.
+    pub guest_failures: Vec<(String, u64)>,
+    /// How many calls of the guest had a partial answer, since the host's last start.
+    pub partial_answers: u64,
+    /// The places in the plan of the faults that affected no request.
+    pub unused_faults: Vec<usize>,
+    /// The writes of the host since its last orderly restart, with the bodies.
+    pub writes_since_restart: Vec<(RequestInfo, String)>,
+    /// Whether the host stopped in time and without a panic at the end.
+    pub is_ended_well: bool,
+}
+
+impl Outcome {
+    /// The objects at the end.
+    pub fn end(&self) -> &ClusterState {
+        // There is one for the end.
+        &self.states[self.states.len() - 1]
+    }
+
+    /// The writes of the host, in order.
+    pub fn writes(&self) -> impl Iterator<Item = &Recorded> {
+        self.requests.iter().filter(|request| request.write.is_some())
+    }
+}
+
+/// A scenario and what happened in it.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What happened.
+    pub outcome: Outcome,
+}

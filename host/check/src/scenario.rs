@@ -1,0 +1,76 @@
+//! What users do to a cluster, and what goes wrong meanwhile.
+
+use std::fmt;
+
+use innkeeper_faults::FaultPlan;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Steps of users, and faults of the requests that the host sends meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scenario {
+    /// The seed of everything random in the cluster and the host: uids, generated names, waits.
+    pub seed: u64,
+    /// The steps. After the last one the host runs until nobody writes any more.
+    pub steps: Vec<Step>,
+    /// The faults. Writes are counted from the first step.
+    pub faults: FaultPlan,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Step {
+    /// A user applies an object, as `kubectl apply --server-side --force-conflicts` does.
+    Apply(Value),
+    /// A user replaces an object by this one, as `kubectl replace` does; creates it if it is not
+    /// there.
+    Replace(Value),
+    /// A user deletes the object with this kind, namespace and name.
+    Delete(Value),
+    /// Another client merges this into the object with its kind, namespace and name.
+    Merge(Value),
+    /// Nobody does anything until nobody writes any more.
+    Settle,
+    /// Nobody does anything for as many seconds.
+    Pass(u32),
+    /// The host stops in an orderly way and starts again.
+    Restart,
+}
+
+impl Scenario {
+    /// A scenario without faults.
+    pub fn new(seed: u64, steps: Vec<Step>) -> Self {
+        Self { seed, steps, faults: FaultPlan::default() }
+    }
+
+    /// The same with other faults.
+    #[must_use]
+    pub fn with_faults(&self, faults: FaultPlan) -> Self {
+        Self { faults, ..self.clone() }
+    }
+}
+
+/// Kind, namespace and name of an object.
+pub(crate) fn name_of(object: &Value) -> String {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    match text("/metadata/namespace") {
+        "" => format!("{} {}", text("/kind"), text("/metadata/name")),
+        namespace => format!("{} {namespace}/{}", text("/kind"), text("/metadata/name")),
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apply(object) => write!(f, "apply {}", name_of(object)),
+            Self::Replace(object) => write!(f, "replace {}", name_of(object)),
+            Self::Delete(object) => write!(f, "delete {}", name_of(object)),
+            Self::Merge(object) => write!(f, "another client changes {}", name_of(object)),
+            Self::Settle => f.write_str("wait until nobody writes any more"),
+            Self::Pass(seconds) => write!(f, "wait {seconds} s"),
+            Self::Restart => f.write_str("restart the host"),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Primaries made from the samples by the schema of their kind.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::subject::Subject;
+
+/// How many properties the schema of the primary kind has below `spec`, and how many of them the
+/// variants change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// All properties without properties of their own.
+    pub properties: usize,
+    /// Those that at least one variant changes.
+    pub changed: usize,
+    /// Those that none changes.
+    pub unchanged: Vec<String>,
+}
+
+/// The deepest property.
+const DEPTH_MAX: usize = 6;
+
+/// The most variants of one sample.
+const VARIANTS_MAX: usize = 400;
+
+/// A property that has no properties of its own.
+struct Leaf<'s> {
+    path: Vec<String>,
+    schema: &'s Value,
+    is_required: bool,
+}
+
+/// Variants of the samples: each property with each of its boundary values, and left out.
+pub(crate) fn of(subject: &Subject) -> (Vec<Value>, Coverage) {
+    let mut coverage = Coverage::default();
+    let Some(schema) = schema_of(subject) else {
+        return (subject.samples.clone(), coverage);
+    };
+    let mut leaves = Vec::new();
+    walk(&schema["properties"]["spec"], vec!["spec".to_owned()], true, &mut leaves);
+    coverage.properties = leaves.len();
+    let mut changed = BTreeSet::new();
+    let mut variants = Vec::new();
+    for sample in &subject.samples {
+        let before = variants.len();
+        for (index, leaf) in leaves.iter().enumerate() {
+            let present = get(sample, &leaf.path);
+            let mut values = values(leaf.schema, present);
+            values.retain(|value| Some(value) != present);
+            let mut made: Vec<Value> = Vec::new();
+            for value in values {
+                let mut variant = sample.clone();
+                if set(&mut variant, &leaf.path, value) {
+                    made.push(variant);
+                }
+            }
+            if present.is_some() && !leaf.is_required {
+                let mut variant = sample.clone();
+                unset(&mut variant, &leaf.path);
+                made.push(variant);
+            }
+            if !made.is_empty() {
+                changed.insert(index);
+            }
+            variants.extend(made);
+            if variants.len() - before >= VARIANTS_MAX {
+                break;
+            }
+        }
+    }
+    coverage.changed = changed.len();
+    let unchanged = leaves.iter().enumerate().filter(|(index, _)| !changed.contains(index));
+    coverage.unchanged = unchanged.map(|(_, leaf)| leaf.path.join(".")).collect();
+    (variants, coverage)
+}
+
+/// A primary with the properties that the schema of its kind requires.
+pub(crate) fn smallest(subject: &Subject) -> Option<Value> {
+    let kind = subject.manifest.primary.as_ref()?;
+    let schema = schema_of(subject)?;
+    let mut object = json!({"apiVersion": kind.api_version, "kind": kind.kind,
+        "metadata": {"name": "sample"}});
+    if let Some(spec) = example(&schema["properties"]["spec"]) {
+        object["spec"] = spec;
+    }
+    Some(object)
+}
+
+/// The schema of the primary kind, from the definitions of the manifest and of the cluster.
+fn schema_of(subject: &Subject) -> Option<Value> {
+    let kind = subject.manifest.primary.as_ref()?;
+    let definitions = subject.manifest.crds.iter().chain(&subject.before);
+    let definition = definitions.into_iter().find(|one| {
+        one["kind"] == "CustomResourceDefinition"
+            && one["spec"]["group"] == kind.group()
+            && one["spec"]["names"]["kind"] == kind.kind.as_str()
+    })?;
+    let version = kind.api_version.rsplit('/').next();
+    let mut versions = definition["spec"]["versions"].as_array()?.iter();
+    let version = versions.find(|one| one["name"].as_str() == version)?;
+    Some(version["schema"]["openAPIV3Schema"].clone())
+}
+
+fn walk<'s>(schema: &'s Value, path: Vec<String>, is_required: bool, leaves: &mut Vec<Leaf<'s>>) {
+    let properties = schema["properties"].as_object().filter(|all| !all.is_empty());
+    let Some(properties) = properties.filter(|_| path.len() <= DEPTH_MAX) else {
+        if path.len() > 1 {
+            leaves.push(Leaf { path, schema, is_required });
+        }
+        return;
+    };
+    let required = |name: &str| {
+        let names = schema["required"].as_array();
+        names.into_iter().flatten().any(|one| one == name)
+    };
+    for (name, property) in properties {
+        let mut path = path.clone();
+        path.push(name.clone());
+        walk(property, path, required(name), leaves);
+    }
+}
+
+/// Values of a property: its boundaries, all of an enumeration, empty and long ones.
+fn values(schema: &Value, present: Option<&Value>) -> Vec<Value> {
+    if let Some(all) = schema["enum"].as_array() {
+        return all.clone();
+    }
+    let number = |name: &str| schema[name].as_i64();
+    if schema["x-kubernetes-int-or-string"] == true {
+        return vec![json!(0), json!(1), json!("1"), json!("100m"), json!("1Gi")];
+    }
+    match schema["type"].as_str().unwrap_or_default() {
+        "boolean" => vec![json!(true), json!(false)],
+        "integer" | "number" => {
+            let minimum = number("minimum").unwrap_or(-1);
+            let maximum = number("maximum").unwrap_or(5);
+            let mut values = vec![minimum, minimum + 1, 0, 1, 3, maximum - 1, maximum];
+            values.retain(|value| (minimum..=maximum).contains(value));
+            values.sort_unstable();
+            values.dedup();
+            // An object that wants thousands of copies is valid, and of no use for a check.
+            values.into_iter().filter(|value| value.abs() <= 1_000).map(Value::from).collect()
+        }
+        "string" => texts(schema, present),
+        "array" => {
+            let items = present.and_then(Value::as_array).cloned().unwrap_or_default();
+            let mut values = vec![json!([])];
+            if let Some(item) = items.first().cloned().or_else(|| example(&schema["items"])) {
+                values.push(json!([item.clone()]));
+                values.push(json!([item.clone(), item]));
+            }
+            let mut reversed = items;
+            reversed.reverse();
+            values.push(reversed.into());
+            values
+        }
+        "object" => {
+            let mut values = vec![json!({})];
+            if let Some(value) = example(&schema["additionalProperties"]) {
+                values.push(json!({"a": value.clone()}));
+                values.push(json!({"a": value.clone(), "z": value}));
+            }
+            values
+        }
+        _ => vec![json!({}), json!("text")],
+    }
+}
+
+fn texts(schema: &Value, present: Option<&Value>) -> Vec<Value> {
+    let minimum = schema["minLength"].as_u64().unwrap_or(0);
+    let maximum = schema["maxLength"].as_u64().unwrap_or(200).min(2_000);
+    let mut texts: Vec<String> = match schema["format"].as_str() {
+        Some("date-time") => vec!["2026-01-01T00:00:00Z".into(), "2030-12-31T23:59:59Z".into()],
+        Some("duration") => vec!["0s".into(), "1h30m".into()],
+        _ => ["", "a", "web", "1", "5Gi", "Ünï code", "nginx:1.27", "../x", "{{ .Name }}"]
+            .map(str::to_owned)
+            .to_vec(),
+    };
+    texts.push("x".repeat(usize::try_from(maximum).unwrap_or(200)));
+    if let Some(present) = present.and_then(Value::as_str) {
+        texts.push(format!("{present}-2"));
+    }
+    texts.retain(|text| (minimum..=maximum).contains(&(text.chars().count() as u64)));
+    texts.into_iter().map(Value::from).collect()
+}
+
+/// A value that fits a schema: the smallest with all required properties.
+fn example(schema: &Value) -> Option<Value> {
+    if let Some(first) = schema["enum"].as_array().and_then(|all| all.first()) {
+        return Some(first.clone());
+    }
+    Some(match schema["type"].as_str()? {
+        "boolean" => json!(true),
+        "integer" | "number" => schema["minimum"].as_i64().unwrap_or(1).into(),
+        "string" => json!("a"),
+        "array" => json!([]),
+        "object" => {
+            let mut object = Map::new();
+            for name in schema["required"].as_array().into_iter().flatten() {
+                let name = name.as_str()?;
+                object.insert(name.to_owned(), example(&schema["properties"][name])?);
+            }
+            object.into()
+        }
+        _ => return None,
+    })
+}
+
+fn get<'v>(object: &'v Value, path: &[String]) -> Option<&'v Value> {
+    path.iter().try_fold(object, |value, name| value.get(name))
+}
+
+/// Sets a property; objects on the way are made. False if something else is in the way.
+fn set(object: &mut Value, path: &[String], value: Value) -> bool {
+    let Some((last, parents)) = path.split_last() else { return false };
+    let mut place = object;
+    for name in parents {
+        let Some(members) = place.as_object_mut() else { return false };
+        place = members.entry(name.clone()).or_insert_with(|| json!({}));
+    }
+    let Some(members) = place.as_object_mut() else { return false };
+    members.insert(last.clone(), value);
+    true
+}
+
+fn unset(object: &mut Value, path: &[String]) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let parent = parents.iter().try_fold(object, |value, name| value.get_mut(name));
+    if let Some(members) = parent.and_then(Value::as_object_mut) {
+        members.remove(last);
+    }
+}
