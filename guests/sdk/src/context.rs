@@ -201,7 +201,8 @@ impl<'a> Context<'a> {
         // One pass over the text: a list can have thousands of objects.
         let list: ObservedList<R> = serde_json::from_str(&text)
             .map_err(|error| ReadError::Unreadable(format!("list of {kind}: {error}")))?;
-        let owned = |item: ObservedObject<R>| Owned { object: item.object, readiness: item.readiness };
+        let owned =
+            |item: ObservedObject<R>| Owned { object: item.object, readiness: item.readiness };
         Ok(list.items.into_iter().map(owned).collect())
     }
 

@@ -50,7 +50,9 @@ impl Material<'_> {
         let samples = &self.subject.samples;
         let alone = samples.iter().map(|sample| life(self.seed, sample));
         match law {
-            Law::Totality => self.all_variants().map(|one| case(one, Expectation::Nothing)).collect(),
+            Law::Totality => {
+                self.all_variants().map(|one| case(one, Expectation::AllAccepted)).collect()
+            }
             Law::Convergence => alone.map(|one| case(one, Expectation::Nothing)).collect(),
             Law::Determinism => {
                 alone.map(|one| case(one, Expectation::AsWithAnotherSeed)).collect()
@@ -61,10 +63,9 @@ impl Material<'_> {
                     case(life, Expectation::NoWriteAfterRestart)
                 })
                 .collect(),
-            Law::PathIndependence => self
-                .paths()
-                .map(|one| case(one, Expectation::AsWithTheLastSpecAlone))
-                .collect(),
+            Law::PathIndependence => {
+                self.paths().map(|one| case(one, Expectation::AsWithTheLastSpecAlone)).collect()
+            }
             Law::Rollback => self
                 .paths()
                 .map(|mut one| {
@@ -76,30 +77,43 @@ impl Material<'_> {
             Law::Crash => self.faults_at_writes(&crashes(), law),
             Law::FailedWrites => self.faults_at_writes(&failures(), law),
             Law::Staleness => self.late_watches(law),
-            Law::DriftRepair => self
-                .drifts()
-                .map(|one| case(one, Expectation::AsBeforeTheOtherClient))
-                .collect(),
+            Law::DriftRepair => {
+                self.drifts().map(|one| case(one, Expectation::AsBeforeTheOtherClient)).collect()
+            }
             Law::OneOwner => {
                 self.several().map(|one| case(one, Expectation::AsWithAnotherSeed)).collect()
             }
             Law::Scope => {
                 self.foreign_objects().map(|one| case(one, Expectation::OthersAsBefore)).collect()
             }
-            Law::Finalizing => samples
-                .iter()
-                .flat_map(|sample| {
-                    let apply = Step::Apply(sample.clone());
-                    let delete = Step::Delete(reference(sample));
-                    [
-                        vec![apply.clone(), Step::Settle, delete.clone()],
-                        vec![apply.clone(), delete.clone()],
-                        vec![apply.clone(), Step::Pass(1), delete.clone()],
-                        vec![apply, Step::Settle, Step::Restart, delete],
-                    ]
+            Law::NoLeak if self.subject.secret_values().is_empty() => Vec::new(),
+            Law::NoLeak => alone.map(|one| case(one, Expectation::Nothing)).collect(),
+            Law::Upgrade if self.subject.earlier_module.is_none() => Vec::new(),
+            Law::Upgrade => alone
+                .map(|mut life| {
+                    life.steps.push(Step::Upgrade);
+                    case(life, Expectation::AsWithTheLastSpecAlone)
                 })
-                .map(|steps| case(Scenario::new(self.seed, steps), Expectation::NothingOwned))
                 .collect(),
+            Law::Finalizing => {
+                let faults = self.faults_before_deletion().into_iter();
+                let faults = faults.map(|one| case(one, Expectation::NothingOwned));
+                samples
+                    .iter()
+                    .flat_map(|sample| {
+                        let apply = Step::Apply(sample.clone());
+                        let delete = Step::Delete(reference(sample));
+                        [
+                            vec![apply.clone(), Step::Settle, delete.clone()],
+                            vec![apply.clone(), delete.clone()],
+                            vec![apply.clone(), Step::Pass(1), delete.clone()],
+                            vec![apply, Step::Settle, Step::Restart, delete],
+                        ]
+                    })
+                    .map(|steps| case(Scenario::new(self.seed, steps), Expectation::NothingOwned))
+                    .chain(faults)
+                    .collect()
+            }
         }
     }
 
@@ -165,6 +179,28 @@ impl Material<'_> {
             }
         }
         cases
+    }
+
+    /// Each sample deleted a second after it was applied, with a write that fails before.
+    fn faults_before_deletion(&self) -> Vec<Scenario> {
+        let mut scenarios = Vec::new();
+        for (life, outcome) in self.lives {
+            let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX);
+            let Some(Step::Apply(sample)) = life.steps.first() else { continue };
+            for write in 1..=writes {
+                for fault in [Fault::Hang {}, Fault::Crash { point: CrashPoint::BeforeRequest }] {
+                    let faults = vec![PlannedFault::at_write(write, fault)];
+                    let steps = [
+                        Step::Apply(sample.clone()),
+                        Step::Pass(1),
+                        Step::Delete(reference(sample)),
+                    ];
+                    let scenario = Scenario::new(self.seed, steps.to_vec());
+                    scenarios.push(scenario.with_faults(FaultPlan { faults }));
+                }
+            }
+        }
+        scenarios
     }
 
     /// Each kind's watch late in each way, alone and with all others.
@@ -415,12 +451,6 @@ mod tests {
                 json!([patch["metadata"]["labels"].take(), patch["spec"].take()])
             })
             .collect();
-        assert_eq!(
-            patches,
-            [
-                json!([{"app": null}, null]),
-                json!([null, {"replicas": 3}]),
-            ]
-        );
+        assert_eq!(patches, [json!([{"app": null}, null]), json!([null, {"replicas": 3}]),]);
     }
 }

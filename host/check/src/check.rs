@@ -20,6 +20,8 @@ pub struct Budget {
     pub laws: Vec<Law>,
     /// The time for all laws together; each gets an equal part, and what others leave.
     pub time: Duration,
+    /// The most cases of each law.
+    pub cases_max: usize,
     /// The time to make one failing scenario smaller.
     pub shrink_time: Duration,
 }
@@ -67,8 +69,7 @@ pub fn check(
         let outcome = oracle.reference(&life)?;
         lives.push((life, outcome));
     }
-    let material =
-        Material { subject, seed: budget.seed, variants: &variants, lives: &lives };
+    let material = Material { subject, seed: budget.seed, variants: &variants, lives: &lives };
     let start = Instant::now();
     let mut results = Vec::new();
     for (index, law) in budget.laws.iter().enumerate() {
@@ -76,7 +77,7 @@ pub fn check(
         let end = Instant::now() + budget.time.saturating_sub(start.elapsed()) / laws_left;
         let all = material.cases(*law);
         let mut result = LawResult { law: *law, cases: all.len(), checked: 0, broken: None };
-        for case in spread(all) {
+        for case in spread(all).take(budget.cases_max) {
             if result.checked > 0 && Instant::now() >= end {
                 break;
             }

@@ -18,7 +18,8 @@ const SERVER_METADATA: [&str; 6] =
     ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"];
 
 /// Annotations that a controller of Kubernetes sets and that depend on what happened before.
-const HISTORY: [&str; 2] = ["deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"];
+const HISTORY: [&str; 2] =
+    ["deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"];
 
 /// Members of `spec` that the API server or a controller of Kubernetes allocates.
 const ALLOCATED: [&str; 4] = ["clusterIP", "clusterIPs", "nodeName", "healthCheckNodePort"];
@@ -99,11 +100,7 @@ impl ClusterState {
         })
     }
 
-    fn differences(
-        &self,
-        expected: &Self,
-        counts: &dyn Fn(&str, &str) -> bool,
-    ) -> Vec<Difference> {
+    fn differences(&self, expected: &Self, counts: &dyn Fn(&str, &str) -> bool) -> Vec<Difference> {
         let mut differences = Vec::new();
         let names = expected.objects.keys().chain(self.objects.keys());
         let mut names: Vec<&String> = names.collect();
@@ -116,14 +113,15 @@ impl ClusterState {
                 (None, Some(_)) => "should not exist".to_owned(),
                 (Some(expected), Some(object)) if expected != object => {
                     let changes = diff::changed_values(expected, object, usize::MAX);
-                    let is_history =
-                        |path: &str| self.history.iter().any(|field| path.starts_with(field.as_str()));
+                    let is_history = |path: &str| {
+                        self.history.iter().any(|field| path.starts_with(field.as_str()))
+                    };
                     let counted = changes
                         .iter()
                         .filter(|one| counts(name, &one.path) && !is_history(&one.path));
-                    let lines = counted.take(FIELDS_MAX).map(|one| {
-                        format!("{} is {}, not {}", one.path, one.after, one.before)
-                    });
+                    let lines = counted
+                        .take(FIELDS_MAX)
+                        .map(|one| format!("{} is {}, not {}", one.path, one.after, one.before));
                     let lines: Vec<String> = lines.collect();
                     if lines.is_empty() {
                         // Only annotations of the host differ, or fields that do not count.
@@ -194,7 +192,9 @@ fn has_path(fields: &Value, path: &str) -> bool {
     let end = path.find(['.', '[']).unwrap_or(path.len());
     let (name, rest) = path.split_at(end);
     match members.get(&format!("f:{name}")) {
-        Some(fields) if rest.is_empty() || fields.as_object().is_some_and(|all| !all.is_empty()) => {
+        Some(fields)
+            if rest.is_empty() || fields.as_object().is_some_and(|all| !all.is_empty()) =>
+        {
             has_path(fields, rest)
         }
         // The whole value is applied.
@@ -277,7 +277,9 @@ fn observed_generations(value: &mut Value, generation: &Value) {
 fn generated_names<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut names: Vec<(String, String)> = objects
-        .map(|object| (text(&object["metadata"]["generateName"]), text(&object["metadata"]["name"])))
+        .map(|object| {
+            (text(&object["metadata"]["generateName"]), text(&object["metadata"]["name"]))
+        })
         .filter(|(beginning, name)| !beginning.is_empty() && name.starts_with(beginning.as_str()))
         .collect();
     names.sort();

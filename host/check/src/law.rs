@@ -33,11 +33,15 @@ pub enum Law {
     Scope,
     /// A deleted primary goes, and its objects with it.
     Finalizing,
+    /// No value of a Secret appears outside of Secrets.
+    NoLeak,
+    /// An upgrade from an earlier component leads to what the new one does alone.
+    Upgrade,
 }
 
 impl Law {
     /// All laws, in the order in which they are checked.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Totality,
         Self::Convergence,
         Self::Determinism,
@@ -51,6 +55,8 @@ impl Law {
         Self::OneOwner,
         Self::Scope,
         Self::Finalizing,
+        Self::NoLeak,
+        Self::Upgrade,
     ];
 
     /// The name by which users choose it.
@@ -69,6 +75,8 @@ impl Law {
             Self::OneOwner => "one-owner",
             Self::Scope => "scope",
             Self::Finalizing => "finalizing",
+            Self::NoLeak => "no-leak",
+            Self::Upgrade => "upgrade",
         }
     }
 
@@ -76,7 +84,7 @@ impl Law {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Totality => {
-                "the guest gives an answer for every object that the API server accepts"
+                "the guest gives an answer that the API server accepts, for every valid object"
             }
             Self::Convergence => "after a change, the host stops writing within 20 minutes",
             Self::Determinism => {
@@ -95,6 +103,10 @@ impl Law {
             Self::OneOwner => "no object has two controllers, whatever primaries there are",
             Self::Scope => "objects of others stay as they are, even with the same names",
             Self::Finalizing => "a deleted primary goes, and the objects that it owns with it",
+            Self::NoLeak => "no value of a Secret appears in other objects, statuses and Events",
+            Self::Upgrade => {
+                "after an upgrade from an earlier component, the objects are those of the new one"
+            }
         }
     }
 
@@ -126,6 +138,8 @@ pub struct Case {
 pub enum Expectation {
     /// Only what holds for all scenarios.
     Nothing,
+    /// The API server accepts all desired objects.
+    AllAccepted,
     /// The objects are those of the same steps without faults.
     AsWithoutFaults,
     /// The objects are those of the same steps with another seed.

@@ -38,12 +38,15 @@ const OBJECTS_MAX: usize = 10;
 pub(crate) struct Oracle<'a> {
     player: &'a Player,
     references: BTreeMap<String, Outcome>,
+    /// Values of Secrets.
+    secrets: Vec<String>,
     pub(crate) played: u64,
 }
 
 impl<'a> Oracle<'a> {
     pub(crate) fn new(player: &'a Player) -> Self {
-        Self { player, references: BTreeMap::new(), played: 0 }
+        let secrets = player.subject().secret_values();
+        Self { player, references: BTreeMap::new(), secrets, played: 0 }
     }
 
     /// What happens in a scenario; played once.
@@ -71,19 +74,22 @@ impl<'a> Oracle<'a> {
     /// If a scenario cannot be played.
     pub(crate) fn judge(&mut self, case: &Case) -> Result<Option<Violation>, PlayError> {
         let outcome = self.play(&case.scenario)?;
-        if let Some(violation) = always(&outcome) {
+        let leaks = || leaked(&outcome, &self.secrets);
+        if let Some(violation) = always(&outcome).or_else(leaks) {
             return Ok(Some(violation));
         }
         let scenario = &case.scenario;
         Ok(match case.expectation {
             Expectation::Nothing => None,
+            Expectation::AllAccepted => refused(&outcome),
             Expectation::AsWithoutFaults => {
                 let reference = self.reference(&scenario.with_faults(FaultPlan::default()))?;
                 more_deletions(&outcome, &reference)
                     .or_else(|| compare(outcome.end(), reference.end(), "without the faults"))
             }
             Expectation::AsWithAnotherSeed => {
-                let other = Scenario { seed: scenario.seed.wrapping_add(1_000), ..scenario.clone() };
+                let other =
+                    Scenario { seed: scenario.seed.wrapping_add(1_000), ..scenario.clone() };
                 let reference = self.reference(&other)?;
                 compare(outcome.end(), reference.end(), "with other uids")
             }
@@ -91,8 +97,7 @@ impl<'a> Oracle<'a> {
                 let reference = self.reference(&last_specs(scenario))?;
                 // Not an end that the last spec alone decides.
                 let is_refused = |outcome: &Outcome| !outcome.refused_steps.is_empty();
-                if reference.partial_answers > 0 || is_refused(&reference) || is_refused(&outcome)
-                {
+                if reference.partial_answers > 0 || is_refused(&reference) || is_refused(&outcome) {
                     return Ok(None);
                 }
                 self.compare_paths(outcome.end(), reference.end())
@@ -167,6 +172,36 @@ fn always(outcome: &Outcome) -> Option<Violation> {
         return None;
     }
     Some(Violation::new("objects have two controllers", shared))
+}
+
+/// Writes that the API server refused as invalid.
+fn refused(outcome: &Outcome) -> Option<Violation> {
+    let is_invalid = |one: &&Recorded| matches!(one.code, Some(400 | 422));
+    let line = |one: &Recorded| {
+        let body = String::from_utf8_lossy(&one.body);
+        format!("{}: {body}", one.info)
+    };
+    let mut found: Vec<String> = outcome.writes().filter(is_invalid).map(line).collect();
+    found.dedup();
+    found.truncate(OBJECTS_MAX);
+    if found.is_empty() {
+        return None;
+    }
+    Some(Violation::new("the API server refuses what the guest desires", found))
+}
+
+/// Requests for other objects than Secrets that have a value of a Secret.
+fn leaked(outcome: &Outcome, secrets: &[String]) -> Option<Violation> {
+    let has_secret = |one: &&Recorded| {
+        let body = String::from_utf8_lossy(&one.body);
+        one.info.resource != "secrets" && secrets.iter().any(|value| body.contains(value.as_str()))
+    };
+    let found: Vec<String> =
+        outcome.requests.iter().filter(has_secret).map(|one| one.info.to_string()).collect();
+    if found.is_empty() {
+        return None;
+    }
+    Some(Violation::new("a value of a Secret is in other requests of the host", found))
 }
 
 fn compare(end: &ClusterState, expected: &ClusterState, with: &str) -> Option<Violation> {

@@ -67,6 +67,7 @@ struct Stage<'a> {
     crashes: u32,
     /// How long nobody writes until the cluster counts as quiet.
     quiet: Duration,
+    module: Value,
 }
 
 impl Player {
@@ -89,7 +90,10 @@ impl Player {
     }
 
     async fn play_on_time(&self, scenario: &Scenario) -> Result<Outcome, PlayError> {
-        let mut stage = Stage::start(self, scenario.seed).await?;
+        let earlier = self.subject.earlier_module.as_ref();
+        let earlier = earlier.filter(|_| scenario.steps.contains(&Step::Upgrade));
+        let module = earlier.unwrap_or(&self.subject.module);
+        let mut stage = Stage::start(self, scenario.seed, module).await?;
         stage.injector.take_recorded();
         stage.injector.set_plan(scenario.faults.clone());
         if !scenario.faults.faults.is_empty() {
@@ -114,6 +118,10 @@ impl Player {
                     requests.extend(stage.injector.take_recorded());
                     restarted_at = Some(requests.len());
                 }
+                Step::Upgrade => {
+                    stage.module = self.subject.module.clone();
+                    stage.restart().await?;
+                }
                 Step::Apply(_) | Step::Replace(_) | Step::Delete(_) | Step::Merge(_) => {
                     if let Err(error) = stage.carry_out(step).await {
                         refused_steps.push(format!("{step}: {error}"));
@@ -132,8 +140,7 @@ impl Player {
         let since_restart = restarted_at.map_or(&[][..], |at| &requests[at..]);
         let writes = since_restart.iter().filter(|one| one.write.is_some());
         let text = |body: &[u8]| String::from_utf8_lossy(body).into_owned();
-        let writes_since_restart =
-            writes.map(|one| (one.info.clone(), text(&one.body))).collect();
+        let writes_since_restart = writes.map(|one| (one.info.clone(), text(&one.body))).collect();
         let crashes = stage.crashes;
         let is_ended_well = stage.end().await;
         Ok(Outcome {
@@ -152,14 +159,24 @@ impl Player {
 }
 
 impl<'a> Stage<'a> {
-    async fn start(player: &'a Player, seed: u64) -> Result<Self, PlayError> {
+    async fn start(player: &'a Player, seed: u64, module: &Value) -> Result<Self, PlayError> {
         let setup = Setup::new(seed);
         let simulator = Simulator::with(seed, setup.start, setup.controllers);
         let injector = FaultInjector::new(simulator.clone());
         let connection = injector.connect();
         let api = Api::simulated(simulator.clone());
-        let mut stage =
-            Self { player, seed, simulator, injector, connection, lab: None, api, crashes: 0, quiet: QUIET };
+        let mut stage = Self {
+            player,
+            seed,
+            simulator,
+            injector,
+            connection,
+            lab: None,
+            api,
+            crashes: 0,
+            quiet: QUIET,
+            module: module.clone(),
+        };
         stage.start_host(player.subject.before.clone()).await?;
         Ok(stage)
     }
@@ -168,7 +185,7 @@ impl<'a> Stage<'a> {
     async fn start_host(&mut self, objects: Vec<Value>) -> Result<(), PlayError> {
         let mut setup = Setup::new(self.seed);
         setup.objects = objects;
-        setup.modules = Modules::Given(vec![self.player.subject.module.clone()]);
+        setup.modules = Modules::Given(vec![self.module.clone()]);
         let env = Env::scripted(self.seed, self.simulator.now());
         let secrets = SecretKey::new(b"check");
         let cluster = Cluster::over(self.connection.clone(), env, Settings::default(), secrets);
@@ -178,8 +195,7 @@ impl<'a> Stage<'a> {
         loop {
             let Some(lab) = &self.lab else { return Ok(()) };
             let operator = lab.running().operator();
-            if self.connection.is_crashed()
-                || operator.is_ready() && !operator.serving().is_empty()
+            if self.connection.is_crashed() || operator.is_ready() && !operator.serving().is_empty()
             {
                 return Ok(());
             }
@@ -257,7 +273,7 @@ impl<'a> Stage<'a> {
                 let path = self.api.path_of(object, NAMESPACE).await?;
                 self.api.send("PATCH", &path, Content::MergePatch, object).await.map(drop)
             }
-            Step::Settle | Step::Pass(_) | Step::Restart => Ok(()),
+            Step::Settle | Step::Pass(_) | Step::Restart | Step::Upgrade => Ok(()),
         }
     }
 

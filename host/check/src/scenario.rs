@@ -37,6 +37,8 @@ pub enum Step {
     Pass(u32),
     /// The host stops in an orderly way and starts again.
     Restart,
+    /// The same, and the Module has the new component from here on. Before, it has the earlier one.
+    Upgrade,
 }
 
 impl Scenario {
@@ -71,6 +73,7 @@ impl fmt::Display for Step {
             Self::Settle => f.write_str("wait until nobody writes any more"),
             Self::Pass(seconds) => write!(f, "wait {seconds} s"),
             Self::Restart => f.write_str("restart the host"),
+            Self::Upgrade => f.write_str("upgrade from the earlier component"),
         }
     }
 }

@@ -1,7 +1,12 @@
 //! The guest that is checked, and the objects with which it is checked.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use innkeeper_contract::{Kind, Manifest};
 use serde_json::Value;
+
+/// The shortest value of a Secret that is searched for.
+const SECRET_BYTES_MIN: usize = 8;
 
 /// A guest that reconciles, and what a cluster needs to run it.
 #[derive(Clone, Debug)]
@@ -12,6 +17,8 @@ pub struct Subject {
     pub manifest: Manifest,
     /// Its Module, with the absolute path of the component in `spec.source.file`.
     pub module: Value,
+    /// The same with an earlier component of the guest, if there is one.
+    pub earlier_module: Option<Value>,
     /// Objects that exist before the host starts: the rights of the Module's account, definitions
     /// that the manifest does not bring, namespaces, and what the primaries refer to.
     pub before: Vec<Value>,
@@ -41,10 +48,36 @@ impl Subject {
         crate::variants::smallest(self)
     }
 
+    /// The values of the Secrets that exist before the host starts, as text and in base64. Short
+    /// values are left out: they can be anywhere by chance.
+    pub(crate) fn secret_values(&self) -> Vec<String> {
+        let is_secret = |one: &&Value| one["apiVersion"] == "v1" && one["kind"] == "Secret";
+        let mut values = Vec::new();
+        for secret in self.before.iter().filter(is_secret) {
+            let texts = |member: &str| {
+                let members = secret[member].as_object().into_iter().flatten();
+                members.filter_map(|(_, value)| value.as_str().map(str::to_owned))
+            };
+            for encoded in texts("data") {
+                let decoded =
+                    BASE64.decode(&encoded).ok().and_then(|all| String::from_utf8(all).ok());
+                values.extend(decoded);
+                values.push(encoded);
+            }
+            for text in texts("stringData") {
+                values.push(BASE64.encode(&text));
+                values.push(text);
+            }
+        }
+        values.retain(|value| value.len() >= SECRET_BYTES_MIN);
+        values
+    }
+
     /// Whether an object is a primary of the guest.
     pub fn is_primary(&self, object: &Value) -> bool {
         self.manifest.primary.as_ref().is_some_and(|kind| {
-            object["apiVersion"] == kind.api_version.as_str() && object["kind"] == kind.kind.as_str()
+            object["apiVersion"] == kind.api_version.as_str()
+                && object["kind"] == kind.kind.as_str()
         })
     }
 }

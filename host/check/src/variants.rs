@@ -146,9 +146,15 @@ fn values(schema: &Value, present: Option<&Value>) -> Vec<Value> {
         "array" => {
             let items = present.and_then(Value::as_array).cloned().unwrap_or_default();
             let mut values = vec![json!([])];
-            if let Some(item) = items.first().cloned().or_else(|| example(&schema["items"])) {
+            let first = items.first().cloned().or_else(|| example(&schema["items"]));
+            if let Some(item) = first {
                 values.push(json!([item.clone()]));
                 values.push(json!([item.clone(), item]));
+            }
+            // Items with properties of their own are left as they are.
+            if schema["items"]["type"] != "object" && schema["items"]["type"] != "array" {
+                let others = self::values(&schema["items"], items.first());
+                values.extend(others.into_iter().map(|item| json!([item])));
             }
             let mut reversed = items;
             reversed.reverse();

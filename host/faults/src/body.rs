@@ -22,9 +22,8 @@ pub(crate) fn refusal(refusal: &Refusal) -> Result<http::Response<AnswerBody>, h
     let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
         "status": "Failure", "reason": reason, "code": refusal.code,
         "message": format!("{reason}: injected fault")});
-    let mut response = http::Response::builder()
-        .status(refusal.code)
-        .header("content-type", "application/json");
+    let mut response =
+        http::Response::builder().status(refusal.code).header("content-type", "application/json");
     if let Some(seconds) = refusal.retry_after_seconds {
         status["details"] = json!({"retryAfterSeconds": seconds});
         response = response.header("retry-after", seconds);

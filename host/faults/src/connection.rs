@@ -134,7 +134,8 @@ where
 }
 
 fn request_of(other: &OtherWrite) -> Result<Request<Bytes>, http::Error> {
-    let content = if other.content_type.is_empty() { "application/json" } else { &other.content_type };
+    let content =
+        if other.content_type.is_empty() { "application/json" } else { &other.content_type };
     let body = if other.body.is_null() { Bytes::new() } else { other.body.to_string().into() };
     Request::builder()
         .method(other.method.as_str())

@@ -185,7 +185,10 @@ impl fmt::Display for WatchFault {
                 write!(f, "it ends with 410 after {after_events} events")
             }
             Self::Gap { events, milliseconds } => {
-                write!(f, "{events} events are lost, then it ends with 410, after {milliseconds} ms at most")
+                write!(
+                    f,
+                    "{events} events are lost, then it ends with 410, after {milliseconds} ms at most"
+                )
             }
         }
     }

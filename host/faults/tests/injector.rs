@@ -49,8 +49,7 @@ async fn send(
 fn names(simulator: &Simulator) -> Vec<String> {
     let request = Request::builder().uri(MAPS).body(Bytes::new()).unwrap();
     let mut response = simulator.request(request);
-    let list: Value =
-        serde_json::from_slice(&response.body_mut().try_next().unwrap()).unwrap();
+    let list: Value = serde_json::from_slice(&response.body_mut().try_next().unwrap()).unwrap();
     let names = list["items"].as_array().unwrap().iter();
     names
         .map(|item| item["metadata"]["name"].as_str().unwrap().to_owned())
@@ -61,8 +60,7 @@ fn names(simulator: &Simulator) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn second_write_is_refused_and_changes_nothing() {
     let refusal = Refusal { code: 429, retry_after_seconds: Some(3) };
-    let (simulator, injector) =
-        injector(vec![PlannedFault::at_write(2, Fault::Refuse(refusal))]);
+    let (simulator, injector) = injector(vec![PlannedFault::at_write(2, Fault::Refuse(refusal))]);
     let connection = injector.connect();
     assert_eq!(send(&connection, create("a")).await.unwrap().0, 201);
     let (code, status) = send(&connection, create("b")).await.unwrap();

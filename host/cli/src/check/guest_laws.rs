@@ -31,6 +31,9 @@ pub(super) struct Options {
     /// The law to check (repeatable) [default: all].
     #[arg(long = "law", value_name = "NAME", requires = "guest", value_parser = law_named)]
     laws: Vec<Law>,
+    /// An earlier component of the guest: check the upgrade from it.
+    #[arg(long, value_name = "FILE", requires = "guest")]
+    from: Option<PathBuf>,
     /// A law that the guest breaks by design, and that is not checked (repeatable).
     #[arg(long = "skip", value_name = "NAME", requires = "guest", value_parser = law_named)]
     skipped: Vec<Law>,
@@ -87,11 +90,21 @@ pub(super) fn run(
     if !parameters.is_null() {
         module["spec"]["parameters"] = parameters;
     }
+    let mut before = rbac::minimal_rules(&manifest, &name, &name);
+    let mut earlier_module = None;
+    if let Some(from) = &options.from {
+        let earlier = component::open_with(from, Interruption::Fuel, Some(cache.clone()))?;
+        before.extend(rbac::minimal_rules(earlier.guest.manifest(), &name, &name));
+        let mut of_earlier = module.clone();
+        of_earlier["spec"]["source"]["file"] = json!(from.canonicalize()?);
+        earlier_module = Some(of_earlier);
+    }
     let mut subject = Subject {
-        before: rbac::minimal_rules(&manifest, &name, &name),
+        before,
         name,
         manifest,
         module,
+        earlier_module,
         samples: Vec::new(),
         history: options.history.clone(),
     };
@@ -111,7 +124,7 @@ pub(super) fn run(
     let mut laws = if options.laws.is_empty() { Law::ALL.to_vec() } else { options.laws.clone() };
     laws.retain(|law| !options.skipped.contains(law));
     let time = Duration::from_secs(options.seconds);
-    let budget = Budget { seed, laws, time, shrink_time: SHRINK_TIME };
+    let budget = Budget { seed, laws, time, cases_max: usize::MAX, shrink_time: SHRINK_TIME };
     let player = Player::new(Guests::with_cache(cache)?, subject);
     let report = check(&player, &budget, |_, _, _| {})
         .with_context(|| format!("the guest {} cannot be checked", player.subject().name))?;

@@ -1,0 +1,76 @@
+//! Known bugs: the check finds each of them, and none in the guest without a bug.
+
+use innkeeper_check::{Law, check};
+use innkeeper_lab::Guests;
+use serde_json::{Value, json};
+
+use crate::given::{SEED, budget, documents, player, subject};
+
+/// The most cases of a law that it may take to find a bug.
+const CASES_MAX: usize = 60;
+
+/// Each bug of the guest `faulty`, and the law that it breaks.
+const BUGS: [(&str, Law); 24] = [
+    ("trap-on-empty-image", Law::Totality),
+    ("loop-on-zero-replicas", Law::Totality),
+    ("name-from-setting", Law::Totality),
+    ("duplicate-pages", Law::Totality),
+    ("foreign-namespace", Law::Totality),
+    ("divide-by-replicas", Law::Totality),
+    ("time-in-data", Law::Convergence),
+    ("count-runs", Law::Fixpoint),
+    ("flap-when-ready", Law::Convergence),
+    ("alternate", Law::Fixpoint),
+    ("part-of-uid", Law::Determinism),
+    ("never-scales-down", Law::PathIndependence),
+    ("stays-paused", Law::Rollback),
+    ("keeps-settings", Law::PathIndependence),
+    ("keeps-first-image", Law::PathIndependence),
+    ("keeps-pages", Law::PathIndependence),
+    ("sets-up-once", Law::FailedWrites),
+    ("adopts-drift", Law::DriftRepair),
+    ("forgets-what-exists", Law::DriftRepair),
+    ("status-once", Law::PathIndependence),
+    ("never-finalized", Law::Finalizing),
+    ("finalized-if-ready", Law::Finalizing),
+    ("finalized-if-initialized", Law::Finalizing),
+    ("gives-up", Law::FailedWrites),
+];
+
+fn samples() -> Vec<Value> {
+    documents("testing/faulty/samples/shop.yaml")
+}
+
+#[test]
+fn each_known_bug_breaks_its_law() {
+    println!("seed {SEED}");
+    let guests = Guests::new().unwrap();
+    let mut missed = Vec::new();
+    for (bug, law) in BUGS {
+        let subject = subject("faulty", &json!({ "bug": bug }), samples());
+        let report = check(&player(&guests, subject), &budget(&[law], CASES_MAX), |_, _, _| {});
+        let report = report.unwrap();
+        match &report.laws[0].broken {
+            Some(trace) => {
+                println!(
+                    "{bug}: {law} after {} cases: {}",
+                    report.laws[0].checked, trace.violation.what
+                );
+            }
+            None => missed.push(format!("{bug}: {law} holds in {} cases", report.laws[0].checked)),
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn guest_without_a_bug_breaks_no_law() {
+    println!("seed {SEED}");
+    let guests = Guests::new().unwrap();
+    let subject = subject("faulty", &Value::Null, samples());
+    let report = check(&player(&guests, subject), &budget(&Law::ALL, 12), |_, _, _| {}).unwrap();
+    for law in &report.laws {
+        assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
+    }
+    assert_eq!(report.properties.unchanged, Vec::<String>::new());
+}

@@ -1,0 +1,75 @@
+//! A guest of the repository, with its samples.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use innkeeper_check::{Budget, Law, Player, Subject};
+use innkeeper_lab::Guests;
+use innkeeper_sandbox::{Engine, Limits};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+/// The seed of the tests.
+pub(crate) const SEED: u64 = 1;
+
+fn guests_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guests")
+}
+
+/// The documents of a YAML file below the folder of the guests.
+pub(crate) fn documents(file: &str) -> Vec<Value> {
+    let path = guests_folder().join(file);
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let documents = serde_yaml_ng::Deserializer::from_str(&text);
+    documents.map(|document| Value::deserialize(document).unwrap()).collect()
+}
+
+/// A guest with parameters, and objects of which its primaries are the samples.
+pub(crate) fn subject(guest: &str, parameters: &Value, objects: Vec<Value>) -> Subject {
+    let component = guests_folder().join(format!("target/components/{guest}.wasm"));
+    let bytes = std::fs::read(&component).unwrap_or_else(|error| {
+        panic!("{}: {error}; `cargo xtask guests {guest}` builds it", component.display())
+    });
+    let engine = Engine::builder().guests(1).permits(2).review_permits(2).build().unwrap();
+    let manifest = engine.load(&bytes, &Limits::default()).unwrap().manifest().clone();
+    let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
+    // Without an account of its own it acts as the host.
+    let mut module = json!({
+        "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": guest},
+        "spec": {"source": {"file": component.canonicalize().unwrap()},
+            "allowedCRDGroups": groups.collect::<Vec<_>>()},
+    });
+    if !parameters.is_null() {
+        module["spec"]["parameters"] = parameters.clone();
+    }
+    let mut subject = Subject {
+        name: guest.to_owned(),
+        manifest,
+        module,
+        earlier_module: None,
+        before: Vec::new(),
+        samples: Vec::new(),
+        history: Vec::new(),
+    };
+    let (samples, before) = objects.into_iter().partition(|object| subject.is_primary(object));
+    subject.samples = samples;
+    subject.before = before;
+    subject
+}
+
+/// A player with compiled code that other tests of this program share.
+pub(crate) fn player(guests: &Guests, subject: Subject) -> Player {
+    Player::new(guests.clone(), subject)
+}
+
+/// As many cases of each of these laws, without a limit of time.
+pub(crate) fn budget(laws: &[Law], cases_max: usize) -> Budget {
+    Budget {
+        seed: SEED,
+        laws: laws.to_vec(),
+        time: Duration::from_hours(1),
+        cases_max,
+        shrink_time: Duration::ZERO,
+    }
+}
