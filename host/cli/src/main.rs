@@ -50,7 +50,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use document::Document;
 
-/// Runs Kubernetes reconcile logic that is compiled to WebAssembly.
+/// Runs Kubernetes reconcile logic and admission policies that are compiled to WebAssembly.
 #[derive(Parser)]
 #[command(name = "innkeeper", version, about = ABOUT, after_help = AFTER_HELP, max_term_width = 100)]
 struct Arguments {
@@ -58,7 +58,8 @@ struct Arguments {
     command: Command,
 }
 
-const ABOUT: &str = "Runs Kubernetes reconcile logic that is compiled to WebAssembly";
+const ABOUT: &str =
+    "Runs Kubernetes reconcile logic and admission policies that are compiled to WebAssembly";
 
 const AFTER_HELP: &str = "\
 Environment:
@@ -116,6 +117,7 @@ enum Command {
     ///
     /// The simulator answers as a Kubernetes API server does, and keeps all objects in memory.
     /// Deployments and Jobs create Pods, which become ready or succeed although no container runs.
+    /// The simulator does not connect to admission webhooks: `innkeeper test` runs policies.
     Simulate(simulate::Arguments),
     /// Show the desired objects of a guest for objects from files, or compare them with a golden
     /// file. Needs no cluster.
@@ -128,7 +130,8 @@ enum Command {
     /// policy allows all requests, 1 it denies one, 2 the files or options cannot be used, 3 a
     /// review failed.
     Review(review::Arguments),
-    /// Check that the policies of a folder go together, for objects from files. Needs no cluster.
+    /// Check that policies give one result in every order, for objects from files. Needs no
+    /// cluster.
     ///
     /// For each object the command asks the policies that may change it in all orders (of more than
     /// six: all pairs) and once more about each result: the results must be equal, and the second
@@ -140,9 +143,10 @@ enum Command {
     Check(check::Arguments),
     /// Show which existing objects policies would deny, of a cluster or of files.
     ///
-    /// Of a cluster the command shows what the host has found. With components and -f it reviews
-    /// the objects of files itself, without a cluster. Exit statuses: 0 nothing is denied, 1
-    /// something is, 2 the files or options cannot be used, 3 a review failed or the audit cannot
+    /// Of a cluster the command shows the results of the host: how many objects do not pass and, if
+    /// the API server serves reports of openreports.io, which ones. With components and -f it
+    /// reviews the objects of files itself, without a cluster. Exit statuses: 0 nothing is denied,
+    /// 1 something is, 2 the files or options cannot be used, 3 a review failed or the audit cannot
     /// be read.
     Audit(audit::Arguments),
     /// Run test cases on a simulated cluster with virtual time, or on a real cluster.

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// its own: apps/v1/StatefulSet, for example.
     #[arg(long, value_name = "APIVERSION/KIND", conflicts_with_all = ["kind", "group"])]
     decorates: Option<String>,
-    /// Create a policy, which reviews requests, instead of a guest that reconciles a kind.
+    /// Create a policy in Rust, which reviews requests, instead of a guest that reconciles a kind.
     #[arg(long, conflicts_with_all = ["kind", "group", "decorates", "cluster_scoped", "plural"])]
     policy: bool,
     /// The objects of the kind have no namespace. Known for the kinds of Kubernetes.

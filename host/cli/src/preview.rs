@@ -82,7 +82,7 @@ pub(crate) fn add_policy(page: &mut Page, preview: &PolicyPreviewStatus, before:
     let objects = counted(*objects, "existing object", "existing objects");
     let requests = counted(*requests, "recent request", "recent requests");
     page.line(format_args!(
-        "  reviews{before} of {reviewed} of {objects} and {requests}: {} newly denied, {} newly allowed, {} changed otherwise, {} newly failing",
+        "  reviews{before} of {reviewed} of {objects} and {requests}: {} newly denied, {} newly allowed, {} changed differently, {} newly failing",
         preview.newly_denied, preview.newly_allowed, preview.newly_changed, preview.newly_failing
     ));
     for example in &preview.examples {

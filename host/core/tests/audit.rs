@@ -242,4 +242,12 @@ fn message_of_a_denial_names_its_fields() {
         causes: vec![cause("metadata.labels[team]", "add it"), cause("", "labels are missing")],
     };
     assert_eq!(Finding::message_of(&denial), "labels are missing; metadata.labels[team]: add it");
+
+    // A message that only lists the faults is not repeated.
+    let denial = CheckedDenial {
+        message: "team is missing; tier is missing".to_owned(),
+        causes: vec![cause("labels[team]", "team is missing"), cause("a", "tier is missing")],
+        ..denial
+    };
+    assert_eq!(Finding::message_of(&denial), "labels[team]: team is missing; a: tier is missing");
 }

@@ -123,7 +123,7 @@ impl PolicyPreview {
     pub fn summary(&self) -> String {
         let (denied, allowed) = (self.newly_denied, self.newly_allowed);
         format!(
-            "{denied} newly denied, {allowed} newly allowed, {} changed otherwise, {} newly failing, of {} (of {}) and {}",
+            "{denied} newly denied, {allowed} newly allowed, {} changed differently, {} newly failing, of {} (of {}) and {}",
             self.newly_changed,
             self.newly_failing,
             counted(self.reviewed, "existing object", "existing objects"),
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!((all.newly_allowed, all.newly_changed, all.newly_denied), (30, 8, 2));
         assert_eq!(
             all.summary(),
-            "2 newly denied, 30 newly allowed, 8 changed otherwise, 0 newly failing, of 20 existing objects (of 40) and 5 recent requests"
+            "2 newly denied, 30 newly allowed, 8 changed differently, 0 newly failing, of 20 existing objects (of 40) and 5 recent requests"
         );
     }
 

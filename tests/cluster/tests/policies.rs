@@ -6,9 +6,10 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::SOON;
-use innkeeper_cluster_tests::{Host, Kind, Stage, eventually};
+use innkeeper_cluster_tests::{Host, Kind, Options, Stage, eventually};
 use innkeeper_controlplane::free_address;
 use innkeeper_tiny_guests::Tiny;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 const VALIDATING: Kind =
@@ -163,4 +164,100 @@ async fn the_policies_answer_after_a_restart(stage: &Stage, host: Host) -> Resul
     let configuration = format!("innkeeper-policy-{LABELS}");
     stage.admin.until_gone(SOON, (VALIDATING, "", &configuration)).await?;
     until_admitted(stage, "reviewed").await
+}
+
+/// A control plane that serves MutatingAdmissionPolicies, which Kubernetes 1.35 does not by itself.
+async fn stage_with_policies_in_cel() -> Result<Stage> {
+    let apiserver_flags = vec![
+        "--feature-gates=MutatingAdmissionPolicy=true".to_owned(),
+        "--runtime-config=admissionregistration.k8s.io/v1beta1=true".to_owned(),
+    ];
+    let options = Options { controller_manager: true, apiserver_flags, ..Options::default() };
+    Stage::with(options).await
+}
+
+/// The policy in CEL of the README of pod-defaults.
+fn policy_in_cel() -> &'static str {
+    let readme = include_str!("../../../guests/policies/pod-defaults/README.md");
+    let (_, section) = readme.split_once("\n## The same in CEL\n").unwrap();
+    section.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0
+}
+
+/// The Pods of the golden file of pod-defaults, and a privileged one, in a namespace.
+fn pods(namespace: &str) -> Result<Vec<Value>> {
+    let golden = include_str!("../../../guests/policies/pod-defaults/tests/golden/objects.yaml");
+    let mut pods = Vec::new();
+    for document in serde_yaml_ng::Deserializer::from_str(golden) {
+        let object = Value::deserialize(document)?;
+        if object["kind"] == "Pod" {
+            pods.push(object);
+        }
+    }
+    let mut privileged = pods[0].clone();
+    privileged["metadata"]["name"] = "privileged".into();
+    privileged["spec"]["containers"][0]["securityContext"] = json!({"privileged": true});
+    pods.push(privileged);
+    for pod in &mut pods {
+        pod["metadata"]["namespace"] = namespace.into();
+    }
+    Ok(pods)
+}
+
+/// The containers of the Pods of [`pods`], by name, as the API server stores them once the first of
+/// them is changed.
+async fn stored_containers(stage: &Stage, namespace: &str) -> Result<Vec<(String, Value)>> {
+    let pods = pods(namespace)?;
+    eventually("a Pod gets its security context", SOON, async || {
+        let stored = stage.admin.create(&pods[0].to_string()).await?;
+        stage.admin.delete(Kind::POD, namespace, "empty").await?;
+        let container = &stored["spec"]["containers"][0];
+        let is_changed = container["securityContext"].is_object();
+        Ok(if is_changed { Ok(()) } else { Err(container.to_string()) })
+    })
+    .await?;
+    let mut all = Vec::new();
+    for pod in pods {
+        let stored = stage.admin.create(&pod.to_string()).await?;
+        let name = stored["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let mut containers = stored["spec"]["containers"].clone();
+        for container in containers.as_array_mut().into_iter().flatten() {
+            // The names of the tokens' volumes are random.
+            if let Some(members) = container.as_object_mut() {
+                members.remove("volumeMounts");
+            }
+        }
+        all.push((name, containers));
+    }
+    Ok(all)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policy_in_cel_of_the_readme_changes_pods_as_the_guest_does() -> Result<()> {
+    // Given the guest with the parameter that the policy in CEL has in its expression.
+    let stage = stage_with_policies_in_cel().await?;
+    namespace(&stage, "guest", &json!({REVIEWED: "true"})).await?;
+    namespace(&stage, "cel", &json!({})).await?;
+    for name in ["guest", "cel"] {
+        let account = (Kind::SERVICE_ACCOUNT, name, "default");
+        stage.admin.until("the namespace has its account", SOON, account, |_| true).await?;
+    }
+    let host = reviewing_host(&stage).await?;
+    let spec = json!({"policy": policy(&json!({})),
+        "parameters": {"securityContext": {"allowPrivilegeEscalation": false}}});
+    stage.module("pod-defaults", "pod-defaults", &spec).await?;
+    let by_guest = stored_containers(&stage, "guest").await?;
+    host.kill().await?;
+
+    // When the API server has the policy in CEL.
+    stage.admin.apply(policy_in_cel()).await?;
+
+    // Then both store the same containers, some of which they have changed.
+    let by_cel = stored_containers(&stage, "cel").await?;
+    assert_eq!(by_cel, by_guest);
+    let is_changed = |(_, containers): &&(String, Value)| {
+        containers[0]["securityContext"]["allowPrivilegeEscalation"] == false
+    };
+    let changed: Vec<&str> = by_cel.iter().filter(is_changed).map(|(name, _)| &**name).collect();
+    assert_eq!(changed, ["empty", "complete"]);
+    Ok(())
 }

@@ -52,8 +52,9 @@ const PAGES: [Page; 6] = [
         intro: "\
 For platform engineers who configure a module: all fields of `spec` of a Module
 (`innkeeper.dev/v1alpha1`, cluster-scoped). `kubectl explain module.spec` prints the same
-descriptions. [modules.md](../modules.md) says how a module lives, [module-status.md](module-status.md)
-what the host writes into `status`.
+descriptions. [modules.md](../modules.md) describes the lifecycle of a module,
+[policies.md](../policies.md) its policy, and [module-status.md](module-status.md) what the host
+writes into `status`.
 
 The name of a Module has at most 63 characters: lower case letters, digits and `-`, beginning and
 ending with a letter or a digit. A quantity is a number of bytes, or one with `k`, `M`, `G`, `Ki`,
@@ -152,10 +153,10 @@ that it does not know, since a later host may send more. The schemas are
         name: "review",
         title: "What a policy is given and returns",
         intro: "\
-For guest authors: all fields of the documents of `review`. The host loads policies, and sends them
-no requests yet. `review-request` is the argument of `review`, and `verdict` belongs to the outcome
-`decided` ([wit/guest.wit](../../wit/guest.wit)). A guest ignores fields that it does not know; the
-host refuses a verdict with unknown fields as a whole. The schemas are
+For authors of policies ([policies.md](../policies.md)): all fields of the documents of `review`.
+`review-request` is the argument of `review`, and `verdict` belongs to the outcome `decided`
+([wit/guest.wit](../../wit/guest.wit)). A guest ignores fields that it does not know; the host
+refuses a verdict with unknown fields as a whole. The schemas are
 [review-request.json](../../wit/schema/review-request.json) and
 [verdict.json](../../wit/schema/verdict.json). The example of a verdict shows all fields: one that
 denies a request has no `object`.",

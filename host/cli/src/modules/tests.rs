@@ -154,7 +154,7 @@ fn held_settings_of_a_policy_are_shown_and_approved_by_their_own_digest() {
         Active:     <none>
         Settings:   Held WouldDeny: it would deny 2
           digest dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd
-          reviews of 40 of 40 existing objects and 3 recent requests: 2 newly denied, 0 newly allowed, 0 changed otherwise, 0 newly failing
+          reviews of 40 of 40 existing objects and 3 recent requests: 2 newly denied, 0 newly allowed, 0 changed differently, 0 newly failing
           deny     Deployment web/a the label team is missing
           left out secrets: the account may not list it
         Conditions:

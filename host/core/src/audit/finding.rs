@@ -55,20 +55,7 @@ impl Finding {
 
     /// The message of a denial with its fields at fault.
     pub fn message_of(denial: &CheckedDenial) -> String {
-        let mut message = denial.message.clone();
-        for cause in &denial.causes {
-            let text = match cause.field.as_str() {
-                "" => cause.message.clone(),
-                field => format!("{field}: {}", cause.message),
-            };
-            if message.len() > MESSAGE_BYTES_MAX {
-                break;
-            }
-            if !message.contains(&text) {
-                message = format!("{message}; {text}");
-            }
-        }
-        message
+        denial.lines().join("; ")
     }
 
     /// The most bytes that the finding takes in a report. JSON escapes a character of a visible

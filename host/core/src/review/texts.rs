@@ -64,6 +64,30 @@ pub struct CheckedDenial {
     pub causes: Vec<Cause>,
 }
 
+impl CheckedDenial {
+    /// Returns the message and the fields at fault, each as a text of its own, without repetitions:
+    /// a message that only lists the messages of the fields is left out.
+    pub fn lines(&self) -> Vec<String> {
+        let of_fields = self.causes.iter().filter(|cause| !cause.field.is_empty());
+        let rest = of_fields
+            .clone()
+            .fold(self.message.clone(), |rest, cause| rest.replacen(&cause.message, "", 1));
+        let is_list = of_fields.count() > 0 && !rest.chars().any(char::is_alphanumeric);
+        let mut lines = if is_list { Vec::new() } else { vec![self.message.clone()] };
+        for Cause { field, message, .. } in &self.causes {
+            let line = match field.as_str() {
+                "" if self.message.contains(message) => continue,
+                "" => message.clone(),
+                field => format!("{field}: {message}"),
+            };
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+}
+
 /// Checks the verdict of a policy of this kind about this operation, and bounds its texts.
 ///
 /// # Errors

@@ -16,9 +16,9 @@ pub struct PolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<PolicyMode>,
 
-    /// What happens to a request that the policy cannot decide about. Default: Fail for a policy
-    /// that validates, Ignore for one that changes objects. Outside of the mode Enforce it is
-    /// always Ignore.
+    /// What happens to a request that the policy cannot decide about, or that no replica answers.
+    /// Default: Fail for a policy that validates, while every live replica answers for it; Ignore
+    /// for one that changes objects. Outside of the mode Enforce it is always Ignore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<FailurePolicy>,
 

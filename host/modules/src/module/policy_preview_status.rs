@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a policy decides otherwise than the one that reviewed before it, about existing objects and
-/// about recent requests. Before the first policy everything is allowed.
+/// How a policy decides differently from the one before it, about existing objects and recent
+/// requests. Before the first policy everything is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyPreviewStatus {
@@ -19,7 +19,7 @@ pub struct PolicyPreviewStatus {
     pub newly_denied: u32,
     /// Objects and requests that it allows and that were denied.
     pub newly_allowed: u32,
-    /// Objects and requests that it changes otherwise.
+    /// Objects and requests that it changes differently.
     pub newly_changed: u32,
     /// Reviews that fail and did not fail.
     pub newly_failing: u32,
@@ -33,7 +33,7 @@ pub struct PolicyPreviewStatus {
     pub examples: Vec<ReviewExampleStatus>,
 }
 
-/// An object or a request about which a policy decides otherwise.
+/// An object or a request about which the two policies decide differently.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewExampleStatus {
@@ -42,7 +42,7 @@ pub struct ReviewExampleStatus {
     /// Kind, namespace and name of the object, as in `Deployment web/a`; of a recent request its
     /// operation, resource, namespace and name, as in `UPDATE deployments web/a`.
     pub object: String,
-    /// The message of the denial or of the failure; the fields that it changes otherwise.
+    /// The message of the denial or of the failure; the fields that it changes differently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
 }
@@ -51,14 +51,14 @@ pub struct ReviewExampleStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldSettings {
-    /// The digest that the annotation innkeeper.dev/approve has to have: of the component and the
-    /// settings together.
+    /// The digest for the annotation innkeeper.dev/approve: of the component and the settings
+    /// together.
     pub digest: String,
     /// The reason, one word in CamelCase.
     pub reason: String,
     /// Message for people: why they are held, and what to do.
     #[schemars(length(max = 4096))]
     pub message: String,
-    /// What their preview found.
+    /// The result of their preview.
     pub preview: PolicyPreviewStatus,
 }

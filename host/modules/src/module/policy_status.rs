@@ -17,8 +17,8 @@ pub struct PolicyStatus {
     /// while the policy reviews nothing, since its first settings are held.
     pub mode: String,
 
-    /// What the webhook configuration does with a request that the policy cannot decide about: Fail
-    /// or Ignore.
+    /// What the webhook configuration does with a request that the policy cannot decide about, or
+    /// that no replica answers: Fail or Ignore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<String>,
 
@@ -42,12 +42,12 @@ pub struct PolicyStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_settings: Option<HeldSettings>,
 
-    /// What the leader has found in existing objects, unless spec.policy.background is false.
+    /// The results of the audit of existing objects, unless spec.policy.background is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<PolicyAuditStatus>,
 }
 
-/// What the leader has found in existing objects. Their names and the messages are in Reports and
+/// The results of the audit of existing objects. Their names and the messages are in Reports and
 /// `ClusterReports` of openreports.io, if the API server serves these.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -69,7 +69,7 @@ pub struct PolicyAuditStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<String>,
 
-    /// What is left out and why, or why reports cannot be written.
+    /// The kinds that the audit leaves out, and why; or why the leader cannot write reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

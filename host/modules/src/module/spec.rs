@@ -69,7 +69,8 @@ pub struct ModuleSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<PrimarySelector>,
 
-    /// Namespaces whose primaries the host reconciles. Default: all namespaces.
+    /// Namespaces whose primaries the host reconciles, and whose objects the policy reviews; with
+    /// them it reviews no cluster-scoped objects. Default: all namespaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 63)))]
     pub namespaces: Vec<String>,
@@ -98,12 +99,14 @@ pub struct ModuleSpec {
 
     /// Whether the host stops writing for this module: it creates, changes and deletes no objects
     /// for the module's primaries, and writes neither their status nor Events. It still finishes
-    /// primaries that are being deleted, and candidates still become active.
+    /// primaries that are being deleted, candidates still become active, and a policy still
+    /// reviews.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 
     /// How the policy of the guest reviews requests. A guest with a policy needs it, and a guest
-    /// without one must not have it. With it, limits.timeout is at most 20s.
+    /// without one must not have it. With it, limits.timeout is at most 20s. Default: none, and the
+    /// host refuses a guest with a policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicySpec>,
 

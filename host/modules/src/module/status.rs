@@ -174,7 +174,7 @@ pub struct CandidateStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub examples: Vec<ExampleStatus>,
-    /// What the policy decides otherwise, if the guest has one.
+    /// How its policy decides differently from the active one, if the guest has a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyPreviewStatus>,
 }
@@ -201,7 +201,7 @@ pub struct PreviewStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub examples: Vec<ExampleStatus>,
-    /// What the policy decides otherwise, if the guest has one.
+    /// How its policy decided differently from the one before, if the guest has a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyPreviewStatus>,
 }

@@ -296,7 +296,6 @@ fn outcome(result: Result<Decided, ReviewFailure>) -> Option<Outcome> {
 /// The message of a denial and the fields at fault.
 fn denial(decided: &Decided) -> Vec<String> {
     let Some(denial) = &decided.verdict.denial else { return Vec::new() };
-    let causes = denial.causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message));
-    let all = [denial.message.clone()].into_iter().chain(causes);
-    all.take(DETAILS_MAX).map(|text| foreign::one_line(text, DETAIL_BYTES_MAX)).collect()
+    let lines = denial.lines().into_iter().take(DETAILS_MAX);
+    lines.map(|line| foreign::one_line(line, DETAIL_BYTES_MAX)).collect()
 }
