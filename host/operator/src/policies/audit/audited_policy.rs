@@ -94,11 +94,11 @@ impl AuditedPolicy {
         left_out: Vec<LeftOut>,
     ) -> Vec<AuditedObject> {
         let mut present = BTreeSet::new();
-        self.excess = 0;
+        let mut excess = 0;
         for (kind, object) in objects {
             let id = self.id(kind, &object.key);
             if present.len() >= OBJECTS_MAX {
-                self.excess += 1;
+                excess += 1;
                 continue;
             }
             let entry = self.entries.entry(id.clone()).or_default();
@@ -107,8 +107,8 @@ impl AuditedPolicy {
             }
             present.insert(id);
         }
-        self.is_changed |= self.left_out != left_out;
-        self.left_out = left_out;
+        self.is_changed |= self.left_out != left_out || self.excess != excess;
+        (self.left_out, self.excess) = (left_out, excess);
         let is_gone = |id: &&AuditedObject| !present.contains(id);
         let gone: Vec<AuditedObject> = self.entries.keys().filter(is_gone).cloned().collect();
         for id in &gone {
@@ -260,9 +260,12 @@ impl AuditedPolicy {
         self.completed
     }
 
-    /// Whether the results have changed since the last [`Self::take_change`].
-    pub(super) fn is_changed(&self) -> bool {
-        self.is_changed
+    /// Whether there is something to report: results that have changed since the last
+    /// [`Self::take_change`], or, if all objects are known (`is_listed`), that the last pending
+    /// object was reviewed.
+    pub(super) fn needs_report(&self, is_listed: bool) -> bool {
+        let is_newly_complete = is_listed && self.completed.is_none() && self.pending.is_empty();
+        self.is_changed || is_newly_complete
     }
 
     /// Notes that the results are taken to be reported; gives whether they had changed.

@@ -27,7 +27,7 @@ impl Audited {
     /// When the results are reported next, if they have changed.
     fn next_report(&self) -> Option<Instant> {
         let knows = self.is_listed() || self.policy.access.is_none();
-        if !self.state.is_changed() || !knows {
+        if !self.state.needs_report(self.is_listed()) || !knows {
             return None;
         }
         let period = if self.state.pending() > 0 && self.policy.access.is_some() {

@@ -118,7 +118,7 @@ fn results_count_as_changed_only_when_they_differ() {
     assert!(policy.take_change());
     policy.wake_all();
     review(&mut policy, &one, AuditResult::Fail);
-    assert!(!policy.is_changed(), "the same result again");
+    assert!(!policy.take_change(), "the same result again");
     policy.wake_all();
     review(&mut policy, &one, AuditResult::Warn);
     assert!(policy.take_change());
@@ -126,6 +126,25 @@ fn results_count_as_changed_only_when_they_differ() {
     assert!(policy.take_change(), "the object is gone");
     assert_eq!(policy.total().total(), 0);
     assert!(policy.reports().is_empty());
+}
+
+#[test]
+fn completion_is_reported_when_the_last_reviews_change_no_result() {
+    let mut policy = AuditedPolicy::new("m".into());
+    let objects = [object("a", 1, "x"), object("b", 1, "x")];
+    list(&mut policy, &objects);
+    review(&mut policy, &objects, AuditResult::Pass);
+    policy.note_complete(Timestamp::UNIX_EPOCH);
+    policy.begin_again();
+    // A report while reviews wait takes the change.
+    policy.take_change();
+    assert!(!policy.needs_report(true), "objects wait for their review");
+    review(&mut policy, &objects, AuditResult::Pass);
+    assert!(policy.needs_report(true));
+    assert!(!policy.needs_report(false), "other objects may be unknown");
+    policy.note_complete(Timestamp::UNIX_EPOCH);
+    assert!(policy.take_change());
+    assert!(!policy.needs_report(true));
 }
 
 #[test]
@@ -165,6 +184,10 @@ fn objects_beyond_the_most_are_left_out_and_reported() {
     assert!(policy.problem().unwrap().starts_with("7 objects beyond 100000"));
     policy.queue(&kind, &many[OBJECTS_MAX + 3].key);
     assert_eq!(policy.pending(), OBJECTS_MAX);
+    policy.take_change();
+    let fewer = many.iter().skip(7).map(|object| (&kind, object));
+    policy.take_list(fewer, Vec::new());
+    assert!(policy.take_change(), "the status does not name them any more");
 }
 
 #[test]
