@@ -18,8 +18,8 @@ use crate::policies::matched_kinds::LeftOut;
 /// The most objects of one policy. Further ones are left out, by order of kind and name.
 pub const OBJECTS_MAX: usize = 100_000;
 
-/// So many reviews in a row that take all of their time end the audit of a revision: each of them
-/// costs seconds of a core.
+/// How many reviews in a row may take all of their time before the audit of the revision ends: each
+/// of them costs seconds of a core.
 const TIMEOUTS_MAX: u32 = 5;
 
 /// The longest problem that the status of a Module shows, in bytes.
@@ -27,12 +27,12 @@ const PROBLEM_BYTES_MAX: usize = 500;
 
 /// Why an object is to be reviewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Why {
-    /// It may have changed.
+pub(super) enum ReviewTrigger {
+    /// The object may have changed. An object with unchanged content keeps its result.
     Object,
-    /// Something that its last review read has changed, or the policy has: also an object that is
-    /// the same is reviewed.
-    Reads,
+    /// The policy has changed, or something that the last review of the object read. The policy
+    /// reviews the object even if its content is unchanged.
+    Dependency,
 }
 
 /// What the audit knows of one object.
@@ -52,14 +52,14 @@ struct Entry {
 pub(super) struct AuditedPolicy {
     module: Arc<str>,
     entries: BTreeMap<AuditedObject, Entry>,
-    pending: BTreeMap<AuditedObject, Why>,
+    pending: BTreeMap<AuditedObject, ReviewTrigger>,
     findings: BTreeMap<AuditedObject, Finding>,
     /// By namespace; the empty text is that of cluster-scoped objects.
     counts: BTreeMap<Box<str>, AuditCounts>,
     /// All counts together.
     total: AuditCounts,
     left_out: Vec<LeftOut>,
-    /// How many objects are too many.
+    /// How many objects are left out, since there are more than [`OBJECTS_MAX`].
     excess: usize,
     /// How many reviews in a row took all of their time.
     timeouts: u32,
@@ -103,7 +103,7 @@ impl AuditedPolicy {
             }
             let entry = self.entries.entry(id.clone()).or_default();
             if entry.result.is_none() || entry.version != version(object) {
-                self.pending.entry(id.clone()).or_insert(Why::Object);
+                self.pending.entry(id.clone()).or_insert(ReviewTrigger::Object);
             }
             present.insert(id);
         }
@@ -121,25 +121,25 @@ impl AuditedPolicy {
     pub(super) fn queue(&mut self, kind: &Arc<Kind>, key: &ObjectKey) {
         let id = self.id(kind, key);
         if self.entries.contains_key(&id) || self.entries.len() < OBJECTS_MAX {
-            self.pending.entry(id).or_insert(Why::Object);
+            self.pending.entry(id).or_insert(ReviewTrigger::Object);
         }
     }
 
     /// Queues an object whose last review read something that has changed.
     pub(super) fn wake(&mut self, id: &AuditedObject) {
         if self.entries.contains_key(id) {
-            self.pending.insert(id.clone(), Why::Reads);
+            self.pending.insert(id.clone(), ReviewTrigger::Dependency);
         }
     }
 
     /// Queues an object whose review did not take place.
     pub(super) fn queue_again(&mut self, id: &AuditedObject) {
-        self.pending.insert(id.clone(), Why::Reads);
+        self.pending.insert(id.clone(), ReviewTrigger::Dependency);
     }
 
     /// Queues all objects, because the policy has changed, or what it may read.
     pub(super) fn wake_all(&mut self) {
-        self.pending.extend(self.entries.keys().map(|id| (id.clone(), Why::Reads)));
+        self.pending.extend(self.entries.keys().map(|id| (id.clone(), ReviewTrigger::Dependency)));
         self.timeouts = 0;
     }
 
@@ -152,7 +152,7 @@ impl AuditedPolicy {
     }
 
     /// Takes the next object that is to be reviewed.
-    pub(super) fn next(&mut self) -> Option<(AuditedObject, Why)> {
+    pub(super) fn next(&mut self) -> Option<(AuditedObject, ReviewTrigger)> {
         self.pending.pop_first()
     }
 
@@ -161,22 +161,29 @@ impl AuditedPolicy {
         self.pending.len()
     }
 
-    /// Whether an object has the result of a review of the same content.
-    pub(super) fn is_known(&mut self, id: &AuditedObject, object: &Object, why: Why) -> bool {
+    /// Whether the last result of an object still holds, since its content is unchanged and nothing
+    /// else triggered the review. Records the version of the object then.
+    pub(super) fn keep_result(
+        &mut self,
+        id: &AuditedObject,
+        object: &Object,
+        trigger: ReviewTrigger,
+    ) -> bool {
         let Some(entry) = self.entries.get_mut(id) else { return false };
-        if why == Why::Reads || entry.result.is_none() || entry.content != content(object) {
+        let is_same = entry.result.is_some() && entry.content == content(object);
+        if trigger == ReviewTrigger::Dependency || !is_same {
             return false;
         }
         entry.version = version(object);
         true
     }
 
-    /// Whether the policy is not asked any more, since it only takes time.
+    /// Whether the audit calls the policy no more, since its reviews only take time.
     pub(super) fn has_given_up(&self) -> bool {
         self.timeouts >= TIMEOUTS_MAX
     }
 
-    /// The outcome of an object about which the policy is not asked any more.
+    /// The outcome of an object that is not reviewed, since [`Self::has_given_up`].
     pub(super) fn given_up() -> AuditOutcome {
         AuditOutcome::failed(
             "AuditStopped",

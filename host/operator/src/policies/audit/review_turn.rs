@@ -23,13 +23,13 @@ pub const READS_BYTES_MAX: usize = 16 << 20;
 const LIVE_WAIT: Duration = Duration::from_millis(20);
 
 impl PolicyAudit {
-    /// Reviews the next object of a module's policy, if it is not known that the result stays.
+    /// Reviews the next object of a module's policy, unless its last result still holds.
     pub(super) async fn review(&mut self, module: &Arc<str>) {
         let Some(audited) = self.audited.get_mut(module) else { return };
-        let Some((id, why)) = audited.state.next() else { return };
+        let Some((id, trigger)) = audited.state.next() else { return };
         let Some(object) = self.find(&id) else { return self.forget(&id) };
         let Some(audited) = self.audited.get_mut(module) else { return };
-        if audited.state.is_known(&id, &object, why) {
+        if audited.state.keep_result(&id, &object, trigger) {
             return;
         }
         if audited.state.has_given_up() {
@@ -54,32 +54,32 @@ impl PolicyAudit {
         let now = env.instant();
         let took = now.saturating_duration_since(begun);
         self.pace.spend(now, took);
-        let reviewed = if let Some(BackgroundReview { result, reads }) = review {
-            Some((result, self.record_reads(&id, start, reads)))
-        } else {
+        let Some(BackgroundReview { result, reads }) = review else {
             self.events.index().abandon(start);
-            None
+            return self.forget(&id);
         };
-        self.record(&policy, (&id, &object), reviewed, took);
+        let is_outdated = self.record_reads(&id, start, reads);
+        self.record(&policy, (&id, &object), &result, took);
+        if is_outdated && let Some(audited) = self.audited.get_mut(module) {
+            audited.state.wake(&id);
+        }
     }
 
-    /// Records the result of a review, and whether something has changed meanwhile that it read;
-    /// `None` if no policy reviews such an object.
+    /// Records the result of a review that took this time.
     fn record(
         &mut self,
         policy: &ActivePolicy,
         (id, object): (&AuditedObject, &Object),
-        reviewed: Option<(Result<Decided, ReviewFailure>, bool)>,
+        result: &Result<Decided, ReviewFailure>,
         took: Duration,
     ) {
-        let Some((result, is_again)) = reviewed else { return self.forget(id) };
         let now = self.host.env().instant();
         let Some(audited) = self.audited.get_mut(&id.module) else { return };
         audited.pace.spend_of_policy(now, took);
         if result.as_ref().is_err_and(ReviewFailure::is_overload) {
             return audited.state.queue_again(id);
         }
-        let outcome = match &result {
+        let outcome = match result {
             Ok(Decided { verdict, change }) => {
                 let changed = change.as_ref().map(|change| &*change.fields).unwrap_or_default();
                 AuditOutcome::of_verdict(&id.module, verdict, changed)
@@ -87,17 +87,14 @@ impl PolicyAudit {
             Err(failure) => AuditOutcome::failed(failure.reason(), failure.line()),
         };
         self.policies.audit_metrics().count(&id.module, outcome.result, took);
-        if let Err(failure) = &result {
+        if let Err(failure) = result {
             let request = format!("existing {} {}", id.kind.resource(), id.key);
             policy.log.write_failure(self.host.env(), &id.module, &request, &failure.line());
         }
         audited.state.record(id, object, &outcome);
-        if is_again {
-            audited.state.wake(id);
-        }
     }
 
-    /// Records what a review read; gives whether a change meanwhile concerns it.
+    /// Records what a review read. Returns whether some of it has changed since the review started.
     fn record_reads(&self, id: &AuditedObject, start: RunStart, reads: ReadRecord) -> bool {
         let mut index = self.events.index();
         if reads.bytes() > 0 {

@@ -28,9 +28,9 @@ fn list(policy: &mut AuditedPolicy, objects: &[Object]) -> Vec<AuditedObject> {
 /// Reviews all that waits, each object with the same result; gives the names.
 fn review(policy: &mut AuditedPolicy, objects: &[Object], result: AuditResult) -> Vec<String> {
     let mut reviewed = Vec::new();
-    while let Some((id, why)) = policy.next() {
+    while let Some((id, trigger)) = policy.next() {
         let object = objects.iter().find(|object| object.key == id.key).unwrap();
-        if !policy.is_known(&id, object, why) {
+        if !policy.keep_result(&id, object, trigger) {
             policy.record(&id, object, &outcome(result));
             reviewed.push(id.key.name().to_owned());
         }
