@@ -25,7 +25,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use innkeeper_contract::{LabelRequirement, MatchCondition, PolicyKind, PolicyRule};
 use innkeeper_core::host_names::DOMAIN;
-use innkeeper_core::host_objects::POLICY_PREFIX;
+use innkeeper_core::host_objects::policy_object_name;
 use innkeeper_core::well_known::POLICY_LABEL;
 use serde_json::{Value, json};
 
@@ -109,12 +109,6 @@ pub enum ClientConfig<'a> {
     Url(&'a str),
 }
 
-/// The name of the configuration of a policy, which tells its kind too: of each kind there is at
-/// most one of a name.
-pub fn name(module: &str) -> String {
-    format!("{POLICY_PREFIX}{module}")
-}
-
 /// Makes the webhook configuration of a policy.
 pub fn configuration(webhooks: &PolicyWebhooks<'_>) -> Value {
     let kind = match webhooks.kind {
@@ -126,7 +120,7 @@ pub fn configuration(webhooks: &PolicyWebhooks<'_>) -> Value {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind,
         "metadata": {
-            "name": name(webhooks.module),
+            "name": policy_object_name(webhooks.module),
             "labels": { POLICY_LABEL: webhooks.module },
             "ownerReferences": [{
                 "apiVersion": webhooks.module_api_version,

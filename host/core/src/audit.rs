@@ -20,7 +20,8 @@ pub use counts::AuditCounts;
 pub use finding::{Finding, MESSAGE_BYTES_MAX};
 pub use outcome::{AuditOutcome, FIELDS_MAX};
 pub use report::{
-    CLUSTER_REPORT, DIGEST_ANNOTATION, REPORT, RESULTS_MAX, Report, ReportOwner, SOURCE,
+    CLUSTER_REPORT, DIGEST_ANNOTATION, MANAGED_BY_LABEL, REPORT, RESULTS_MAX, Report, ReportOwner,
+    SOURCE, kind_in,
 };
 pub use report_time::ReportTime;
 pub use reports::{FINDINGS_MAX, PARTS_MAX, REPORT_BYTES_MAX, REPORTS_MAX, reports};

@@ -19,6 +19,9 @@ const API_VERSION: &str = "openreports.io/v1alpha1";
 /// What reports name as the tool that made them.
 pub const SOURCE: &str = "innkeeper";
 
+/// The label that names the tool that manages an object: [`SOURCE`].
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+
 /// The annotation with the digest of what a report says, times aside: a host compares it before it
 /// writes.
 pub const DIGEST_ANNOTATION: &str = "innkeeper.dev/report-digest";
@@ -34,8 +37,13 @@ pub static REPORT: LazyLock<Kind> =
 pub static CLUSTER_REPORT: LazyLock<Kind> =
     LazyLock::new(|| Kind::cluster(API_VERSION, "ClusterReport", "clusterreports"));
 
-/// The Module whose policy a report is about. It owns the report, which so goes with it, also while
-/// no host runs.
+/// The kind of a report in this namespace; an empty one is that of cluster-scoped objects.
+pub fn kind_in(namespace: &str) -> &'static Kind {
+    if namespace.is_empty() { &CLUSTER_REPORT } else { &REPORT }
+}
+
+/// The Module whose policy a report is about. It owns the report, so the garbage collector deletes
+/// the report with the Module, also while no host runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportOwner<'a> {
     /// The API version of Modules.
@@ -62,7 +70,7 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// The kind of the object.
     pub fn kind(&self) -> &'static Kind {
-        if self.namespace.is_empty() { &CLUSTER_REPORT } else { &REPORT }
+        kind_in(self.namespace)
     }
 
     /// The object. Results that `stored` has have their time from there, and others `now`.
@@ -111,7 +119,7 @@ impl Report<'_> {
                 "name": self.name,
                 "labels": {
                     POLICY_LABEL: owner.module,
-                    "app.kubernetes.io/managed-by": SOURCE,
+                    MANAGED_BY_LABEL: SOURCE,
                 },
                 "annotations": {},
                 "ownerReferences": [{
