@@ -5,7 +5,6 @@ use innkeeper_admission::webhook_configuration::{
     self, ModeOverride, PolicyWebhooks, effective_failure_policy,
 };
 use innkeeper_admission::{FailurePolicy, Mode};
-use innkeeper_contract::PolicyKind;
 use innkeeper_core::well_known::BREAK_GLASS_ANNOTATION;
 use innkeeper_core::{Object, foreign};
 use innkeeper_modules::module::{self, PolicyMode};
@@ -27,27 +26,28 @@ pub(super) struct Endpoint<'a> {
     pub(super) bundle: &'a str,
 }
 
-/// What a Module says of its policy.
-pub(super) enum Consent {
-    /// It reviews.
+/// Whether a Module lets its policy review.
+pub(super) enum PolicyGrant {
+    /// `spec.policy` of the Module lets the policy review.
     Given,
-    /// Nothing, or the Module is another one or is being deleted: the record goes soon.
-    None,
-    /// A user has switched it off.
+    /// The Module has no `spec.policy`, is another one or is being deleted: the supervisor is about
+    /// to delete the record.
+    Missing,
+    /// A user has switched the policy off.
     BreakGlass(PolicyProblem),
 }
 
-/// Whether the Module of a record lets its policy review.
-pub(super) fn consent(record: &PolicyRecord, module: Option<&Object>) -> Consent {
-    let Some(module) = module else { return Consent::None };
+/// Returns whether the Module of a record lets its policy review.
+pub(super) fn grant(record: &PolicyRecord, module: Option<&Object>) -> PolicyGrant {
+    let Some(module) = module else { return PolicyGrant::Missing };
     let has_policy = serde_json::from_str::<Value>(&module.text)
         .is_ok_and(|document| document["spec"]["policy"].is_object());
     if !has_policy || module.deletion_timestamp.is_some() || *module.uid != *record.module_uid {
-        return Consent::None;
+        return PolicyGrant::Missing;
     }
     match module.annotation(BREAK_GLASS_ANNOTATION) {
-        None => Consent::Given,
-        Some(reason) => Consent::BreakGlass(PolicyProblem {
+        None => PolicyGrant::Given,
+        Some(reason) => PolicyGrant::BreakGlass(PolicyProblem {
             reason: "BreakGlass",
             message: format!(
                 "The annotation {BREAK_GLASS_ANNOTATION} switches the policy off ({}); remove it, and the policy reviews again.",
@@ -57,13 +57,12 @@ pub(super) fn consent(record: &PolicyRecord, module: Option<&Object>) -> Consent
     }
 }
 
-/// The webhook configuration of a record, and the position of its kind; `None` for a record without
-/// a policy.
+/// The webhook configuration of a record; `None` for a record without a policy.
 pub(super) fn configuration(
     record: &PolicyRecord,
     endpoint: Endpoint<'_>,
     coverage: Coverage,
-) -> Option<(usize, Value)> {
+) -> Option<Value> {
     let of_guest = record.manifest.policy.as_ref()?;
     let settings = &record.settings;
     let policy = &settings.policy;
@@ -74,7 +73,7 @@ pub(super) fn configuration(
         }
         AdmissionEndpoint::Url { .. } => FailurePolicy::Ignore,
     };
-    let document = webhook_configuration::configuration(&PolicyWebhooks {
+    Some(webhook_configuration::configuration(&PolicyWebhooks {
         module: &record.module,
         module_api_version: module::API_VERSION,
         module_uid: &record.module_uid,
@@ -100,26 +99,16 @@ pub(super) fn configuration(
         client: endpoint.settings.client(endpoint.namespace),
         ca_bundle: endpoint.bundle,
         host_namespace: endpoint.namespace,
-    });
-    Some((kind_position(of_guest.kind), document))
+    }))
 }
 
-/// What a configuration does with requests that nobody answers.
-pub(super) fn shown(configuration: &Value) -> FailurePolicy {
-    if fails(configuration) { FailurePolicy::Fail } else { FailurePolicy::Ignore }
-}
-
-/// Whether a webhook of a configuration denies requests that nobody answers.
-pub(super) fn fails(configuration: &Value) -> bool {
+/// The failure policy of a configuration: `Fail` if that of one of its webhooks is.
+pub(super) fn failure_policy_of(configuration: &Value) -> FailurePolicy {
     let mut webhooks = configuration["webhooks"].as_array().into_iter().flatten();
-    webhooks.any(|webhook| webhook["failurePolicy"] == "Fail")
-}
-
-/// The position of the kind of a policy's configuration among those of webhook configurations.
-pub(super) fn kind_position(kind: PolicyKind) -> usize {
-    match kind {
-        PolicyKind::Validate => 0,
-        PolicyKind::Mutate => 1,
+    if webhooks.any(|webhook| webhook["failurePolicy"] == "Fail") {
+        FailurePolicy::Fail
+    } else {
+        FailurePolicy::Ignore
     }
 }
 

@@ -28,10 +28,11 @@
 //!
 //! So that the API server sends the replicas requests:
 //!
-//! - [`leader`]: what only the leader does, woken by `leader_events`. It compares `present`, what
-//!   the cluster has, with what it is to have: `certificate_keeper`, `decided_webhooks` and
-//!   `configurations`. `coverage` is what the live replicas answer, and `replica_sweep` deletes the
-//!   reports of those that are gone.
+//! - [`leader`]: the rounds of the leader, woken by `leader_events`. Each compares the objects in
+//!   the cluster (`leader_snapshot`) with those that the records ask for (`decided_webhooks`), and
+//!   writes the difference: `certificate_keeper` the certificates, `configurations` the webhook
+//!   configurations, of the kinds in `webhook_kinds`. `coverage` says which policies all live
+//!   replicas have, and `replica_sweep` deletes the reports of replicas that are gone.
 //! - [`admission_settings`]: how the API server reaches the replicas.
 //! - [`policy_state`]: what the leader knows of each policy.
 //! - [`certificate_store`] is the Secret with the certificates, and [`certificate_reader`] reads it
@@ -59,13 +60,13 @@ pub mod handover;
 pub mod kept_request;
 pub mod leader;
 mod leader_events;
+mod leader_snapshot;
 pub mod load;
 pub mod matched_kinds;
 mod metrics;
 pub mod policy_observation;
 pub mod policy_settings;
 pub mod policy_state;
-mod present;
 pub mod recent_requests;
 pub mod record;
 pub mod record_keeper;
@@ -82,6 +83,7 @@ pub mod review_failure;
 mod review_metrics;
 pub mod review_scope;
 pub mod reviewer;
+mod webhook_kinds;
 
 pub use active_policies::{ActivePolicies, Entry};
 pub use active_policy::ActivePolicy;

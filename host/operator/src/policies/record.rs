@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use innkeeper_contract::Manifest;
-use innkeeper_core::host_objects::POLICY_PREFIX;
+use innkeeper_core::host_objects::policy_object_name;
 use innkeeper_core::well_known::POLICY_LABEL;
 use innkeeper_core::{Object, foreign};
 use innkeeper_modules::{Digest, Revision, ValidatedSpec, check_manifest};
@@ -135,11 +135,6 @@ impl PolicyRecord {
         of_replicas(&described) == self.manifest
     }
 
-    /// The name of its ConfigMap.
-    pub fn name(module: &str) -> String {
-        format!("{POLICY_PREFIX}{module}")
-    }
-
     /// Its ConfigMap. It has no owner: the host deletes it after the webhook, and the garbage
     /// collector could delete it before.
     ///
@@ -154,7 +149,7 @@ impl PolicyRecord {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {
-                "name": Self::name(&self.module),
+                "name": policy_object_name(&self.module),
                 "namespace": namespace,
                 "labels": { POLICY_LABEL: self.module },
             },
@@ -192,7 +187,9 @@ impl PolicyRecord {
         }
         let record: Self = serde_json::from_str(&text).map_err(invalid)?;
         let label = object.labels.get(POLICY_LABEL);
-        if *object.key.name() != Self::name(&record.module) || label != Some(&*record.module) {
+        if *object.key.name() != policy_object_name(&record.module)
+            || label != Some(&*record.module)
+        {
             let module = foreign::one_line(&record.module, PROBLEM_BYTES_MAX);
             return Err(RecordError::ForeignName { module });
         }

@@ -3,19 +3,20 @@
 //! One task for each module: it works towards the last goal only, one request at a time, and tries
 //! again what fails.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::client::Propagation;
 use innkeeper_cluster::{ApiClient, ApiError, Backoff};
 use innkeeper_contract::Kind;
-use innkeeper_core::host_objects::HOST_NAMESPACE;
+use innkeeper_core::host_objects::{HOST_NAMESPACE, policy_object_name};
 use innkeeper_core::well_known::POLICY_LABEL;
 use innkeeper_core::{Manager, ObjectKey};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::record::{PolicyRecord, RecordError};
+use super::webhook_kinds::{POLICY_KINDS, webhook_kind};
 use crate::modules::event::CONFIG_MAP;
 
 /// The first wait before something that failed is tried again, and the longest one.
@@ -23,15 +24,6 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins
 
 /// How often a write begins again because somebody else has written the record meanwhile.
 const CONFLICTS_MAX: u32 = 3;
-
-/// The kinds of webhook configurations.
-pub static WEBHOOK_CONFIGURATIONS: LazyLock<[Kind; 2]> = LazyLock::new(|| {
-    ["Validating", "Mutating"].map(|which| {
-        let plural = format!("{}webhookconfigurations", which.to_lowercase());
-        let kind = format!("{which}WebhookConfiguration");
-        Kind::cluster("admissionregistration.k8s.io/v1", kind, plural)
-    })
-});
 
 /// What the cluster is to have of the policy of one module.
 #[derive(Clone, Debug)]
@@ -109,7 +101,7 @@ impl RecordKeeper {
     }
 
     fn key(&self) -> ObjectKey {
-        ObjectKey::new(&self.namespace, &PolicyRecord::name(&self.module))
+        ObjectKey::new(&self.namespace, &policy_object_name(&self.module))
     }
 
     async fn write(&mut self, record: &PolicyRecord) -> Result<(), KeepError> {
@@ -164,9 +156,9 @@ impl RecordKeeper {
 
     async fn withdraw(&mut self) -> Result<(), ApiError> {
         self.version = None;
-        let webhooks = ObjectKey::new("", &PolicyRecord::name(&self.module));
-        for kind in &*WEBHOOK_CONFIGURATIONS {
-            self.delete(kind, &webhooks).await?;
+        let webhooks = ObjectKey::new("", &policy_object_name(&self.module));
+        for kind in POLICY_KINDS {
+            self.delete(webhook_kind(kind), &webhooks).await?;
         }
         self.delete(&CONFIG_MAP, &self.key()).await
     }
