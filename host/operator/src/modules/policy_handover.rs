@@ -165,7 +165,7 @@ fn explain(error: &KeepError) -> String {
     match error {
         KeepError::Record(error) => format!("the policy record cannot be written: {error}"),
         KeepError::Api(error) => format!(
-            "the policy record cannot be kept: {error}; the replicas review as before, and it is tried again"
+            "the policy record cannot be kept: {error}; the replicas review as before, and the host tries again"
         ),
     }
 }

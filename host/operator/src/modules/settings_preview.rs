@@ -84,7 +84,7 @@ impl Supervisor {
                 match job.run(&shared, &caches, decided.clone()).await {
                     Ok(preview) => break preview,
                     Err(error) => {
-                        tracing::warn!(module, "settings of the policy not previewed: {error}; it is tried again, and the policy reviews as before");
+                        tracing::warn!(module, "settings of the policy not previewed: {error}; the host tries again, and the policy reviews as before");
                         shared.env.sleep(RETRY).await;
                     }
                 }

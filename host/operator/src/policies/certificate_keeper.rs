@@ -104,7 +104,7 @@ impl CertificateKeeper {
             }
         };
         if let Some(problem) = problem.as_ref().filter(|one| self.problem.as_ref() != Some(one)) {
-            tracing::warn!("{problem}; it is tried again");
+            tracing::warn!("{problem}; the host tries again");
         }
         self.problem = problem;
     }

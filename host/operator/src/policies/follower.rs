@@ -258,7 +258,7 @@ impl FollowedRecords {
                         tracing::warn!(
                             module,
                             record,
-                            "policy record not active: {why}; it is tried again"
+                            "policy record not active: {why}; the host tries again"
                         );
                     }
                 }

@@ -107,7 +107,7 @@ impl PolicyAudit {
                 let why = format!("reports not written: {error}");
                 let why = foreign::one_line(why, REASON_BYTES_MAX);
                 if audited.report_problem.as_ref() != Some(&why) {
-                    tracing::warn!(module = &**module, "{why}; it is tried again");
+                    tracing::warn!(module = &**module, "{why}; the host tries again");
                 }
                 audited.failures = audited.failures.saturating_add(1);
                 audited.report_problem = Some(why);
