@@ -1,4 +1,5 @@
-//! The loop of the audit: with which policies it reviews, what has changed, and what is next.
+//! The loop of the audit: it follows the active policies and the changes of objects, and decides
+//! which policy reviews next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,11 +21,11 @@ use crate::policies::active_policy::ActivePolicy;
 use crate::policies::existing_objects::ExistingObjects;
 use crate::policies::replica::ReplicaPolicies;
 
-/// How long definitions of kinds must be unchanged before the audit looks which kinds there are.
+/// How long definitions of kinds must be unchanged before the audit asks discovery for the kinds.
 const DEFINITIONS_TIME: Duration = Duration::from_secs(5);
 
-/// Gets what the audit has found of a Module's policy when it changes; `None` once there is no
-/// audit.
+/// Called with the name of a Module and the results of its audit when they change; with `None` once
+/// the Module has no audit.
 pub type PublishAudit = Box<dyn Fn(&str, Option<AuditState>) + Send + Sync>;
 
 /// One policy with what the audit has of it.
@@ -86,12 +87,14 @@ pub struct PolicyAudit {
     pub(super) writer: ReportWriter,
     pub(super) audited: BTreeMap<Arc<str>, Audited>,
     pub(super) pace: Pace,
-    /// Whether reports of modules without an audit may be there.
-    pub(super) is_to_sweep: bool,
+    /// Whether the cluster may have reports of modules without an audit.
+    pub(super) needs_sweep: bool,
+    /// When the audit deletes such reports again, after that failed.
+    pub(super) sweep_retry: Option<Instant>,
     openings: u64,
     outbox: mpsc::UnboundedSender<Opened>,
     inbox: mpsc::UnboundedReceiver<Opened>,
-    /// The module whose policy reviewed last: the next one comes first.
+    /// The module whose policy reviewed last. The turn passes to the next name.
     last: Arc<str>,
     /// When definitions of kinds have changed last.
     definitions: Option<Instant>,
@@ -118,7 +121,8 @@ impl PolicyAudit {
             events,
             audited: BTreeMap::new(),
             pace: Pace::default(),
-            is_to_sweep: true,
+            needs_sweep: true,
+            sweep_retry: None,
             openings: 0,
             outbox,
             inbox,
@@ -133,15 +137,15 @@ impl PolicyAudit {
         tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => {}
-            () = self.keep() => {}
+            () = self.run() => {}
         }
         for module in self.audited.keys() {
             self.policies.audit_metrics().forget(module);
         }
     }
 
-    /// Never ends.
-    async fn keep(&mut self) {
+    /// Reviews and reports without end.
+    async fn run(&mut self) {
         let env = self.host.env().clone();
         let mut policies = self.policies.active().changes();
         let writer_events = self.writer.events().clone();
@@ -156,7 +160,7 @@ impl PolicyAudit {
             if let Some(module) = due {
                 self.last = module.clone();
                 self.review(&module).await;
-                // Others are to run too on this thread.
+                // Other tasks of this thread must run between two reviews.
                 tokio::task::yield_now().await;
                 if policies.has_changed().unwrap_or(false) {
                     policies.mark_unchanged();
@@ -167,8 +171,9 @@ impl PolicyAudit {
                 }
                 continue;
             }
-            let wait = [wait, self.next_report(now), self.next_definitions(now)];
-            let wait = wait.into_iter().flatten().min();
+            let waits =
+                [wait, self.next_report(now), self.next_definitions(now), self.next_sweep(now)];
+            let wait = waits.into_iter().flatten().min();
             tokio::select! {
                 biased;
                 _ = policies.changed() => self.take_policies(),
@@ -196,7 +201,7 @@ impl PolicyAudit {
             (self.publish)(&module, None);
         }
         // Also for policies that were there before this term.
-        self.is_to_sweep = true;
+        self.needs_sweep = true;
         let now = self.host.env().instant();
         for (module, policy) in wanted {
             match self.audited.get_mut(&module) {
@@ -305,7 +310,7 @@ impl PolicyAudit {
     fn take_writer_events(&mut self) {
         let now = self.host.env().instant();
         if self.writer.events().take_reports() {
-            self.is_to_sweep = true;
+            self.needs_sweep = true;
             self.audited.values_mut().for_each(|audited| audited.state.mark_changed());
         }
         let groups = self.writer.events().take_definitions();
@@ -324,7 +329,7 @@ impl PolicyAudit {
         }
     }
 
-    /// The time until the audit looks which kinds there are, if it is to.
+    /// The time until the audit asks discovery for the kinds, after definitions have changed.
     fn next_definitions(&self, now: Instant) -> Option<Duration> {
         Some((self.definitions? + DEFINITIONS_TIME).saturating_duration_since(now))
     }

@@ -159,31 +159,37 @@ impl ReportWriter {
                 Err(error) => refused = refused.and(Err(error)),
             }
         }
-        for object in live.into_values() {
-            match self.delete(&object).await {
-                Err(error) if concerns_all(&error) => return Err(error),
-                result => refused = refused.and(result),
-            }
-        }
-        refused.map(|()| is_complete)
+        let outdated = self.delete_all(live.into_values()).await;
+        refused.and(outdated).map(|()| is_complete)
     }
 
     /// Deletes the reports of modules for which `is_audited` gives false.
     ///
     /// # Errors
-    /// If a request fails.
+    /// If a request fails: the first error.
     pub(super) async fn sweep(&self, is_audited: impl Fn(&str) -> bool) -> Result<(), ApiError> {
         let is_orphan = |labels: &Labels| {
             is_of_host(labels) && labels.get(POLICY_LABEL).is_some_and(|one| !is_audited(one))
         };
-        for kind in kinds() {
-            // A kind that cannot be read has no reports, or a later sweep deletes them.
-            let found = self.view.snapshot().list(kind, None, &is_orphan).unwrap_or_default();
-            for object in found {
-                self.delete(&object).await?;
+        let snapshot = self.view.snapshot();
+        // A kind that cannot be read has no reports, or a later sweep deletes them.
+        let found = kinds().map(|kind| snapshot.list(kind, None, &is_orphan).unwrap_or_default());
+        self.delete_all(found.into_iter().flatten()).await
+    }
+
+    /// Deletes reports. A report that a namespace refuses to delete holds back no other one.
+    ///
+    /// # Errors
+    /// If a request fails: the first error.
+    async fn delete_all(&self, reports: impl Iterator<Item = Arc<Object>>) -> Result<(), ApiError> {
+        let mut refused = Ok(());
+        for report in reports {
+            match self.delete(&report).await {
+                Err(error) if concerns_all(&error) => return Err(error),
+                result => refused = refused.and(result),
             }
         }
-        Ok(())
+        refused
     }
 
     /// The reports of a module in the cluster, of one kind.

@@ -20,6 +20,9 @@ const BUSY_REPORT_PERIOD: Duration = Duration::from_mins(1);
 /// The longest wait after reports that could not be written.
 const RETRY_MAX: Duration = Duration::from_mins(5);
 
+/// The wait before the audit deletes reports again, after that failed.
+const SWEEP_RETRY: Duration = Duration::from_mins(1);
+
 /// The longest reason in the log and in a status, in bytes.
 const REASON_BYTES_MAX: usize = 500;
 
@@ -121,18 +124,31 @@ impl PolicyAudit {
         }
     }
 
-    /// Deletes the reports of modules that have no audit any more, once that is known.
+    /// The time until the audit deletes reports again, after that failed.
+    pub(super) fn next_sweep(&self, now: Instant) -> Option<Duration> {
+        Some(self.sweep_retry?.saturating_duration_since(now))
+    }
+
+    /// Deletes the reports of modules that have no audit any more, once the active policies are
+    /// known.
     async fn sweep(&mut self) {
-        if !self.is_to_sweep || !self.writer.is_served() || !self.policies.active().is_complete() {
+        let now = self.host.env().instant();
+        if self.sweep_retry.take_if(|at| *at <= now).is_some() {
+            self.needs_sweep = true;
+        }
+        if !self.needs_sweep || !self.writer.is_served() || !self.policies.active().is_complete() {
             return;
         }
-        self.is_to_sweep = false;
+        self.needs_sweep = false;
         // A policy whose record cannot be opened is still decided.
         let problems = self.policies.problems().borrow().clone();
         let is_audited =
             |module: &str| self.audited.contains_key(module) || problems.contains_key(module);
         if let Err(error) = self.writer.sweep(is_audited).await {
-            tracing::warn!("reports of policies that are gone not deleted: {error}");
+            tracing::warn!(
+                "reports of modules without an audit not deleted: {error}; the host tries again"
+            );
+            self.sweep_retry = Some(now + SWEEP_RETRY);
         }
     }
 }
