@@ -1,15 +1,16 @@
 //! The webhook configuration that belongs to a decided policy.
 
+use innkeeper_admission::FailurePolicy;
 use innkeeper_admission::webhook_configuration::failure::Coverage;
 use innkeeper_admission::webhook_configuration::{
     self, ModeOverride, PolicyWebhooks, effective_failure_policy,
 };
-use innkeeper_admission::{FailurePolicy, Mode};
 use innkeeper_core::well_known::BREAK_GLASS_ANNOTATION;
 use innkeeper_core::{Object, foreign};
-use innkeeper_modules::module::{self, PolicyMode};
+use innkeeper_modules::module;
 use serde_json::Value;
 
+use super::admission_mode::{admission_failure_policy, admission_mode};
 use super::admission_settings::{AdmissionEndpoint, AdmissionSettings};
 use super::policy_state::PolicyProblem;
 use super::record::PolicyRecord;
@@ -68,8 +69,8 @@ pub(super) fn configuration(
     let policy = &settings.policy;
     let failure_policy = match endpoint.settings.endpoint {
         AdmissionEndpoint::Service { .. } => {
-            let asked = policy.failure_policy.map(asked);
-            effective_failure_policy(asked, of_guest.kind, Mode::Enforce, coverage)
+            let spec = policy.failure_policy.map(admission_failure_policy);
+            effective_failure_policy(spec, of_guest.kind, coverage)
         }
         AdmissionEndpoint::Url { .. } => FailurePolicy::Ignore,
     };
@@ -87,11 +88,11 @@ pub(super) fn configuration(
         namespace_selector: policy.namespace_selector.requirements(),
         object_selector: policy.object_selector.requirements(),
         namespaces: &settings.namespaces,
-        mode: mode(policy.mode),
+        mode: admission_mode(policy.mode),
         overrides: policy
             .overrides
             .iter()
-            .map(|one| ModeOverride { namespaces: &one.namespaces, mode: mode(one.mode) })
+            .map(|one| ModeOverride { namespaces: &one.namespaces, mode: admission_mode(one.mode) })
             .collect(),
         failure_policy,
         timeout: settings.limits.limits().time,
@@ -109,20 +110,5 @@ pub(super) fn failure_policy_of(configuration: &Value) -> FailurePolicy {
         FailurePolicy::Fail
     } else {
         FailurePolicy::Ignore
-    }
-}
-
-fn mode(mode: PolicyMode) -> Mode {
-    match mode {
-        PolicyMode::Enforce => Mode::Enforce,
-        PolicyMode::Warn => Mode::Warn,
-        PolicyMode::Audit => Mode::Audit,
-    }
-}
-
-fn asked(policy: module::FailurePolicy) -> FailurePolicy {
-    match policy {
-        module::FailurePolicy::Fail => FailurePolicy::Fail,
-        module::FailurePolicy::Ignore => FailurePolicy::Ignore,
     }
 }

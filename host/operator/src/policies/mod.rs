@@ -33,13 +33,15 @@
 //!   writes the difference: `certificate_keeper` the certificates, `configurations` the webhook
 //!   configurations, of the kinds in `webhook_kinds`. `coverage` says which policies all live
 //!   replicas have, and `replica_sweep` deletes the reports of replicas that are gone.
-//! - [`admission_settings`]: how the API server reaches the replicas.
+//! - [`admission_settings`]: how the API server reaches the replicas. `admission_mode` gives the
+//!   settings of a Module in the types of the admission server.
 //! - [`policy_state`]: what the leader knows of each policy.
 //! - [`certificate_store`] is the Secret with the certificates, and [`certificate_reader`] reads it
 //!   on each replica.
 
 pub mod active_policies;
 pub mod active_policy;
+mod admission_mode;
 pub mod admission_settings;
 pub mod audit;
 pub mod background_review;
