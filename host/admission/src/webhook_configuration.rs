@@ -33,7 +33,7 @@ pub use self::comparison::equals;
 pub use self::failure::effective_failure_policy;
 
 use crate::mode::{FailurePolicy, Mode};
-use crate::reviewer::Target;
+use crate::reviewer::WebhookRef;
 
 /// The time by which the API server waits longer than one call of the guest may take: for the
 /// connection, the wait for a permit, and the response.
@@ -175,7 +175,7 @@ fn webhook(webhooks: &PolicyWebhooks<'_>, index: usize) -> Option<Value> {
 }
 
 fn client_config(webhooks: &PolicyWebhooks<'_>, index: usize) -> Value {
-    let path = Target { module: webhooks.module.to_owned(), webhook: index }.path();
+    let path = WebhookRef { module: webhooks.module.to_owned(), index }.path();
     let bundle = STANDARD.encode(webhooks.ca_bundle);
     match webhooks.client {
         ClientConfig::Service { namespace, name, port } => json!({

@@ -1,6 +1,10 @@
-//! What no policy reviews, and what no policy changes.
+//! The requests that no policy reviews, and the objects that no policy changes.
 
 use crate::host_objects::GROUP;
+
+/// The namespaces of Kubernetes itself, whose objects no policy reviews: a cluster repairs itself by
+/// the Pods in them.
+pub const SYSTEM_NAMESPACES: [&str; 3] = ["kube-node-lease", "kube-public", "kube-system"];
 
 /// API groups whose requests no policy reviews. A policy that denied changes of Modules, of webhook
 /// configurations, of the reviews of tokens and rights, or of Leases, by which nodes and

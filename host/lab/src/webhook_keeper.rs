@@ -212,7 +212,7 @@ fn wanted(policy: &ActivePolicy, host_namespace: &str) -> Option<Value> {
         namespace_selector: settings.namespace_selector.requirements(),
         object_selector: settings.object_selector.requirements(),
         namespaces: &policy.settings.namespaces,
-        mode: policy.mode(0)?,
+        mode: policy.default_mode(),
         overrides: overrides.collect(),
         failure_policy: effective_failure_policy(policy.failure_policy(), policy.kind, coverage),
         timeout: policy.guest.limits().time,

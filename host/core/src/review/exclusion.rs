@@ -10,10 +10,7 @@ use serde_json::value::RawValue;
 use super::input::{Gvr, ReviewInput};
 use crate::ObjectKey;
 use crate::host_objects;
-use crate::review_scope::is_never_reviewed;
-
-/// The namespaces of Kubernetes itself: without what runs there, a cluster cannot repair itself.
-pub const SYSTEM_NAMESPACES: [&str; 3] = ["kube-node-lease", "kube-public", "kube-system"];
+use crate::review_scope::{SYSTEM_NAMESPACES, is_never_reviewed};
 
 /// The annotation of a Pod that a kubelet runs from a file, and only shows to the API server.
 pub const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";

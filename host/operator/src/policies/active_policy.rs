@@ -118,6 +118,11 @@ impl ActivePolicy {
         }
     }
 
+    /// The mode of the Module.
+    pub fn default_mode(&self) -> Mode {
+        admission_mode(self.settings.policy.mode)
+    }
+
     /// The mode of a webhook of the policy: 0 is that of the Module, and each further one an
     /// override for namespaces. `None` if there is no such webhook.
     pub fn mode(&self, webhook: usize) -> Option<Mode> {

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant as StdInstant};
 use innkeeper_admission::admission_review::{
     GroupVersionKind, GroupVersionResource, Operation as AdmissionOperation, UserInfo,
 };
-use innkeeper_admission::{AdmissionRequest, AdmissionResponse, Mode, Reviewed, Reviewer, Target};
+use innkeeper_admission::{
+    AdmissionRequest, AdmissionResponse, Mode, Reviewed, Reviewer, WebhookRef,
+};
 use innkeeper_contract::{Operation, User};
 use innkeeper_core::ObjectKey;
 use innkeeper_core::review::{Gvk, Gvr, ReviewInput, is_excluded};
@@ -150,20 +152,19 @@ impl PolicyReviewer {
 impl Reviewer for PolicyReviewer {
     async fn review(
         &self,
-        target: Target,
+        webhook: WebhookRef,
         request: AdmissionRequest<'_>,
         deadline: StdInstant,
     ) -> Reviewed {
         let now = self.policies.env().instant();
-        let policy = match self.policies.active().get(&target.module, now) {
+        let policy = match self.policies.active().get(&webhook.module, now) {
             Some(Entry::Active(policy)) => policy,
             Some(Entry::Removed { .. }) => return Reviewed::Answer(AdmissionResponse::allowed()),
             None => return Reviewed::UnknownPolicy,
         };
-        // While overrides change, an API server may ask a webhook that this replica has not yet, or
-        // no more: the mode of the Module counts there, and no request fails.
-        let mode = policy.mode(target.webhook).or_else(|| policy.mode(0));
-        let Some(mode) = mode else { return Reviewed::UnknownPolicy };
+        // While overrides change, an API server may call a webhook that this replica has not yet, or
+        // no longer. The review then has the mode of the Module.
+        let mode = policy.mode(webhook.index).unwrap_or_else(|| policy.default_mode());
         let user = user(&request.user_info);
         let input = input(&request, &user, &policy.parameters);
         if is_excluded(&input, policy.client.host_namespace()) {
