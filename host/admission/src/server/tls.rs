@@ -11,7 +11,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{DEFAULT_VERSIONS, RootCertStore};
 use tokio::sync::watch;
 
-use crate::certificates::{CertificateError, Serving};
+use crate::certificates::{CertificateError, ServingCertificate};
 
 /// A serving certificate that handshakes can use: its key fits.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl TlsCertificate {
     ///
     /// # Errors
     /// If the certificate or its key cannot be read, or they are not of each other.
-    pub fn new(serving: &Serving) -> Result<Self, CertificateError> {
+    pub fn new(serving: &ServingCertificate) -> Result<Self, CertificateError> {
         let (certificate, key) = serving.der()?;
         let key = CertifiedKey::from_der(vec![certificate], key, &ring::default_provider());
         let invalid = |error: rustls::Error| CertificateError::Invalid {
