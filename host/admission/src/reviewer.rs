@@ -49,7 +49,4 @@ pub trait Reviewer: Send + Sync + 'static {
         request: AdmissionRequest<'_>,
         deadline: Instant,
     ) -> impl Future<Output = Reviewed> + Send;
-
-    /// Whether all policies that were decided before the start are active, or failed to be.
-    fn is_ready(&self) -> bool;
 }

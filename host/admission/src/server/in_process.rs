@@ -97,10 +97,6 @@ mod tests {
                 _ => Reviewed::UnknownPolicy,
             }
         }
-
-        fn is_ready(&self) -> bool {
-            true
-        }
     }
 
     fn answer(path: &str, body: &[u8]) -> Option<(u16, String)> {

@@ -60,10 +60,6 @@ impl Reviewer for FakeReviewer {
         }
         Reviewed::Answer(AdmissionResponse::allowed())
     }
-
-    fn is_ready(&self) -> bool {
-        true
-    }
 }
 
 struct Pipes(mpsc::UnboundedReceiver<(DuplexStream, IpAddr)>);

@@ -174,10 +174,6 @@ impl Reviewer for PolicyReviewer {
         }
         self.review_with(&policy, mode, &input, Instant::from_std(deadline)).await
     }
-
-    fn is_ready(&self) -> bool {
-        self.policies.active().is_complete()
-    }
 }
 
 fn user(info: &UserInfo<'_>) -> User {
