@@ -17,6 +17,19 @@ pub const NEVER_REVIEWED_GROUPS: [&str; 5] = [
     "coordination.k8s.io",
 ];
 
+/// API groups and resources that kubelets and the controllers of Kubernetes write so that nodes join
+/// and stay. No policy reviews these requests of [`NODE_UPKEEP_USERS`]: without nodes the host
+/// cannot start, and the requests would wait for the host.
+pub const NODE_UPKEEP_RESOURCES: [(&str, &str); 3] = [
+    ("", "nodes"),
+    ("storage.k8s.io", "csinodes"),
+    ("certificates.k8s.io", "certificatesigningrequests"),
+];
+
+/// The groups of the users who write [`NODE_UPKEEP_RESOURCES`].
+pub const NODE_UPKEEP_USERS: [&str; 3] =
+    ["system:nodes", "system:bootstrappers", "system:serviceaccounts:kube-system"];
+
 /// API groups whose objects no policy changes. They grant rights, or decide what the API server
 /// serves and whom it trusts, and a change by a policy is made after the user was authorized.
 pub const NEVER_CHANGED_GROUPS: [&str; 8] = [

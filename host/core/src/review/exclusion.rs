@@ -10,7 +10,9 @@ use serde_json::value::RawValue;
 use super::input::{Gvr, ReviewInput};
 use crate::ObjectKey;
 use crate::host_objects;
-use crate::review_scope::{SYSTEM_NAMESPACES, is_never_reviewed};
+use crate::review_scope::{
+    NODE_UPKEEP_RESOURCES, NODE_UPKEEP_USERS, SYSTEM_NAMESPACES, is_never_reviewed,
+};
 
 /// The annotation of a Pod that a kubelet runs from a file, and only shows to the API server.
 pub const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
@@ -27,6 +29,7 @@ pub fn is_excluded(input: &ReviewInput<'_>, host_namespace: Option<&str>) -> boo
         || SYSTEM_NAMESPACES.contains(&input.namespace)
         || host_objects::is_namespace_of(input.namespace, host_namespace)
         || input.resources().any(|resource| is_excluded_resource(input, resource, host_namespace))
+        || is_node_upkeep(input)
         || is_mirror_pod(input)
 }
 
@@ -56,6 +59,13 @@ fn is_of_host(input: &ReviewInput<'_>, resource: Gvr<'_>, host_namespace: Option
     };
     let key = ObjectKey::new(input.namespace, input.name);
     host_objects::is_object_of(&kind, &key, host_namespace)
+}
+
+/// Whether a kubelet or a controller of Kubernetes keeps a node in the cluster.
+fn is_node_upkeep(input: &ReviewInput<'_>) -> bool {
+    let is_of_node = |one: Gvr<'_>| NODE_UPKEEP_RESOURCES.contains(&(one.group, one.resource));
+    input.resources().any(is_of_node)
+        && input.user.groups.iter().any(|group| NODE_UPKEEP_USERS.contains(&&**group))
 }
 
 fn is_mirror_pod(input: &ReviewInput<'_>) -> bool {
