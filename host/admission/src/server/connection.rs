@@ -1,4 +1,4 @@
-//! One connection: handshake, requests, end.
+//! One connection: its handshake, its requests, and its time limits.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -58,7 +58,7 @@ pub(super) async fn serve<S, R>(
     });
     let stream = TokioIo::new(WatchedStream::new(stream, Arc::clone(&activity)));
     let mut connection = http1::Builder::new()
-        // It would limit the time between two requests, too.
+        // hyper's limit would also count the time between two requests.
         .header_read_timeout(None)
         .max_buf_size(shared.limits.head_bytes)
         .max_headers(shared.limits.headers)
@@ -101,8 +101,8 @@ pub(super) async fn serve<S, R>(
     }
 }
 
-/// Waits until the time of the activity is over. The activity changes only while the connection is
-/// polled, which wakes this future too.
+/// Waits until the time limit of the phase is over. The phase changes only while the connection is
+/// polled, which polls this future too.
 async fn expired(activity: &Activity, mut timer: Pin<&mut Sleep>) {
     std::future::poll_fn(|cx| {
         let Some(until) = activity.until() else { return Poll::Pending };

@@ -1,4 +1,4 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::body_budget::BodyBudget;
 use super::limits::ServerLimits;
 use super::statistics::ServerStatistics;
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct Shared<R> {
     pub(super) reviewer: Arc<R>,
     pub(super) limits: ServerLimits,
