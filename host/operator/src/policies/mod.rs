@@ -16,9 +16,10 @@
 //! - [`replica`]: what lives as long as the process, through all terms of leadership.
 //! - [`handover`]: how a decided policy reaches the replicas.
 //! - [`reviewer`]: the review of a request. [`policy_observation`] is what the guest reads
-//!   meanwhile, [`decided`] the checked verdict with its [`decision`], [`response`] what the mode
-//!   makes of it, [`review_failure`] why there is none. [`review_counts`] counts the
-//!   reviews of one policy. [`review_call`] is the call itself, for all reviews the same.
+//!   meanwhile, [`decision`] the checked verdict with its change and its [`decision_kind`],
+//!   [`response`] the response in a mode, [`review_failure`] why there is no decision.
+//!   [`review_counts`] counts the reviews of one policy. [`review_call`] is the call itself, the
+//!   same for all reviews.
 //! - [`recent_requests`]: the last requests, each a [`kept_request`], for the preview of a policy.
 //! - [`background_review`]: the review of one existing object; [`existing_objects`] gives those
 //!   that a policy reviews, of the [`matched_kinds`] of its rules within its [`review_scope`].
@@ -51,9 +52,9 @@ pub mod certificate_reader;
 pub mod certificate_store;
 mod configurations;
 mod coverage;
-pub mod decided;
 mod decided_webhooks;
 pub mod decision;
+pub mod decision_kind;
 pub mod existing_objects;
 mod followed_policy;
 pub mod follower;

@@ -17,8 +17,8 @@ use tokio::time::Instant;
 
 use super::active_policies::Entry;
 use super::active_policy::ActivePolicy;
-use super::decided::Decided;
 use super::decision::Decision;
+use super::decision_kind::DecisionKind;
 use super::kept_request::KeptRequest;
 use super::replica::ReplicaPolicies;
 use super::response;
@@ -52,25 +52,25 @@ impl PolicyReviewer {
     ) -> Reviewed {
         let started = self.policies.env().instant();
         let request = review_call::name_of(input);
-        let decided = match self.permit(policy, input.namespace, deadline).await {
+        let decision = match self.permit(policy, input.namespace, deadline).await {
             Ok(permit) => {
                 let run = || self.decide(policy, input, &request, deadline);
-                let decided = self.policies.execution().run(run);
+                let decision = self.policies.execution().run(run);
                 drop(permit);
-                decided
+                decision
             }
             Err(failure) => Err(failure),
         };
         let time = self.policies.env().instant().saturating_duration_since(started);
         let metrics = self.policies.reviews();
-        match decided {
-            Ok(decided) => {
-                metrics.count(&policy.module, decided.decision(), mode, time);
+        match decision {
+            Ok(decision) => {
+                metrics.count(&policy.module, decision.kind(), mode, time);
                 policy.counts.count();
-                Reviewed::Answer(decided.into_response(&policy.module, mode))
+                Reviewed::Answer(decision.into_response(&policy.module, mode))
             }
             Err(failure) => {
-                metrics.count(&policy.module, Decision::Failed, mode, time);
+                metrics.count(&policy.module, DecisionKind::Failed, mode, time);
                 metrics.count_failure(&policy.module, failure.reason());
                 let line = failure.line();
                 if failure.is_of_revision() {
@@ -129,23 +129,23 @@ impl PolicyReviewer {
         input: &ReviewInput<'_>,
         request: &str,
         deadline: Instant,
-    ) -> Result<Decided, ReviewFailure> {
+    ) -> Result<Decision, ReviewFailure> {
         let digest =
             |key: &ObjectKey, name: &str, value: &str| policy.client.digest_value(key, name, value);
         let left = || self.time_left(deadline).ok_or(ReviewFailure::NoTime);
         let env = self.policies.env();
         let call = review_call::call(policy, env, (input, request), &digest, left);
         self.keep(policy, input, call.shown, call.result.as_ref().err());
-        let decided = call.result?;
-        if decided.verdict.left_out > 0 {
+        let decision = call.result?;
+        if decision.verdict.left_out > 0 {
             tracing::debug!(
                 module = %policy.module,
                 request,
-                left_out = decided.verdict.left_out,
+                left_out = decision.verdict.left_out,
                 "warnings, causes or audit annotations of a verdict left out"
             );
         }
-        Ok(decided)
+        Ok(decision)
     }
 }
 
@@ -169,7 +169,7 @@ impl Reviewer for PolicyReviewer {
         let input = input(&request, &user, &policy.parameters);
         if is_excluded(&input, policy.client.host_namespace()) {
             let metrics = self.policies.reviews();
-            metrics.count(&policy.module, Decision::Excluded, mode, Duration::ZERO);
+            metrics.count(&policy.module, DecisionKind::Excluded, mode, Duration::ZERO);
             return Reviewed::Answer(AdmissionResponse::allowed());
         }
         self.review_with(&policy, mode, &input, Instant::from_std(deadline)).await

@@ -11,7 +11,7 @@ use super::audited_policy::AuditedPolicy;
 use super::auditor::PolicyAudit;
 use crate::policies::active_policy::ActivePolicy;
 use crate::policies::background_review::{BackgroundReview, review_now};
-use crate::policies::decided::Decided;
+use crate::policies::decision::Decision;
 use crate::policies::review_failure::ReviewFailure;
 use crate::watch::dependency_index::RunStart;
 use crate::watch::read_record::ReadRecord;
@@ -70,7 +70,7 @@ impl PolicyAudit {
         &mut self,
         policy: &ActivePolicy,
         (id, object): (&AuditedObject, &Object),
-        result: &Result<Decided, ReviewFailure>,
+        result: &Result<Decision, ReviewFailure>,
         took: Duration,
     ) {
         let now = self.host.env().instant();
@@ -80,7 +80,7 @@ impl PolicyAudit {
             return audited.state.queue_again(id);
         }
         let outcome = match result {
-            Ok(Decided { verdict, change }) => {
+            Ok(Decision { verdict, change }) => {
                 let changed = change.as_ref().map(|change| &*change.fields).unwrap_or_default();
                 AuditOutcome::of_verdict(&id.module, verdict, changed)
             }
