@@ -1,4 +1,4 @@
-//! What the live replicas answer for.
+//! The coverage of a policy: which live replicas answer for it.
 //!
 //! A replica answers for a policy if it reviews with any record of it and has a certificate:
 //! without one the API server cannot connect. A replica whose report cannot be read answers for
@@ -21,7 +21,7 @@ fn answer<'a>(replica: &'a Replica, module: &str) -> Option<&'a str> {
     reachable(replica)?.policies.get(module)?.id.as_deref()
 }
 
-/// Whether every replica answers for a Module, with any record. Nobody is no replica that does.
+/// Whether every replica answers for a Module, with any record. False without replicas.
 pub(super) fn all_answer(replicas: &[Replica], module: &str) -> bool {
     !replicas.is_empty() && replicas.iter().all(|replica| answer(replica, module).is_some())
 }
@@ -163,7 +163,10 @@ mod tests {
                 replica("b", None, Some("new")),
                 "replica b: it has no certificate, so the API server cannot reach it",
             ),
-            (unreadable(), "replica z: its Lease has no annotation innkeeper.dev/replica"),
+            (
+                unreadable(),
+                "replica z: its Lease has no annotation innkeeper.dev/replica; delete the Lease, and the replica writes it again",
+            ),
         ] {
             assert_eq!(lack(one).as_deref(), Some(expected));
         }

@@ -1,8 +1,8 @@
-//! What a replica reviews with, as it reports it in a Lease of its own.
+//! The report of a replica: which policies it reviews with, in a Lease of its own.
 //!
-//! The leader reads the reports of all replicas: a policy may deny requests when it cannot be asked
-//! only once every replica answers for it. A report is foreign input: what cannot be read is the
-//! problem of that replica only.
+//! The leader reads the reports of all replicas: it sets `failurePolicy: Fail` for a policy only
+//! once every replica answers for it. A report is foreign input: one that cannot be read concerns
+//! its replica only.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -91,16 +91,20 @@ pub struct Replica {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
     /// It is larger than [`REPORT_BYTES_MAX`].
-    #[error("its report has {bytes} bytes, and a host takes {REPORT_BYTES_MAX}")]
+    #[error(
+        "its report has {bytes} bytes, and a host reads {REPORT_BYTES_MAX}; run the same version of the host in all replicas"
+    )]
     TooLarge {
         /// Its size.
         bytes: usize,
     },
     /// The Lease has none.
-    #[error("its Lease has no annotation {REPORT_ANNOTATION}")]
+    #[error(
+        "its Lease has no annotation {REPORT_ANNOTATION}; delete the Lease, and the replica writes it again"
+    )]
     Missing,
     /// It is no report.
-    #[error("its report cannot be read: {0}")]
+    #[error("its report cannot be read: {0}; delete the Lease, and the replica writes it again")]
     Invalid(String),
 }
 
