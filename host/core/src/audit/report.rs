@@ -16,14 +16,13 @@ use crate::well_known::POLICY_LABEL;
 /// The group and version of reports.
 const API_VERSION: &str = "openreports.io/v1alpha1";
 
-/// What reports name as the tool that made them.
+/// The name of Innkeeper in reports, as the tool that made them.
 pub const SOURCE: &str = "innkeeper";
 
 /// The label that names the tool that manages an object: [`SOURCE`].
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 
-/// The annotation with the digest of what a report says, times aside: a host compares it before it
-/// writes.
+/// The annotation with the digest of a report without its times. A host compares it before it writes.
 pub const DIGEST_ANNOTATION: &str = "innkeeper.dev/report-digest";
 
 /// The most results in one report.
@@ -54,7 +53,7 @@ pub struct ReportOwner<'a> {
     pub uid: &'a str,
 }
 
-/// One Report or `ClusterReport`: a part of what a policy says of the objects of a namespace.
+/// One Report or `ClusterReport`: some or all findings of a policy in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
     /// The name of the object.
@@ -73,7 +72,7 @@ impl Report<'_> {
         kind_in(self.namespace)
     }
 
-    /// The object. Results that `stored` has have their time from there, and others `now`.
+    /// The object. Results that are in `stored` keep their time from there; the others get `now`.
     pub fn document(
         &self,
         owner: &ReportOwner<'_>,
@@ -81,7 +80,7 @@ impl Report<'_> {
         now: Timestamp,
     ) -> Value {
         let time_of = |finding: &Finding| {
-            let same = stored.iter().find(|one| one.says(owner.module, finding));
+            let same = stored.iter().find(|one| one.is_of(owner.module, finding));
             same.map_or_else(|| ReportTime::from(now), |one| one.timestamp)
         };
         let results: Vec<Value> = self
@@ -99,7 +98,7 @@ impl Report<'_> {
         document
     }
 
-    /// The digest of what the report says, times aside.
+    /// The digest of the report without its times.
     pub fn digest(&self, owner: &ReportOwner<'_>) -> String {
         let mut hash = Sha256::new();
         hash.update(self.frame(owner).to_string());

@@ -20,8 +20,8 @@ pub const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 /// The group of kubelets.
 const NODES: &str = "system:nodes";
 
-/// Whether no policy reviews a request: it connects, or is about what a cluster or the host needs
-/// to be repaired. `host_namespace` is where the host runs, if that is not the default.
+/// Whether no policy reviews a request: it connects, or concerns an object by which the cluster or
+/// the host repairs itself. `host_namespace` is where the host runs, if that is not the default.
 ///
 /// Anybody can give a Pod the mirror annotation, so it counts on requests of kubelets only.
 pub fn is_excluded(input: &ReviewInput<'_>, host_namespace: Option<&str>) -> bool {
