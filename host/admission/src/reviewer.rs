@@ -14,8 +14,8 @@ pub(crate) const PATH_PREFIX: &str = "/v1/policies/";
 pub struct WebhookRef {
     /// The name of the Module.
     pub module: String,
-    /// The index of the webhook in its configuration: 0 has the mode of the Module, and each further
-    /// one that of an override for namespaces.
+    /// The index of the webhook in its configuration: 0 has the mode of the Module, and each
+    /// further one that of an override for namespaces.
     pub index: usize,
 }
 

@@ -2,8 +2,8 @@
 
 use crate::host_objects::GROUP;
 
-/// The namespaces of Kubernetes itself, whose objects no policy reviews: a cluster repairs itself by
-/// the Pods in them.
+/// The namespaces of Kubernetes itself, whose objects no policy reviews: a cluster repairs itself
+/// by the Pods in them.
 pub const SYSTEM_NAMESPACES: [&str; 3] = ["kube-node-lease", "kube-public", "kube-system"];
 
 /// API groups whose requests no policy reviews. A policy that denied changes of Modules, of webhook
@@ -17,8 +17,8 @@ pub const NEVER_REVIEWED_GROUPS: [&str; 5] = [
     "coordination.k8s.io",
 ];
 
-/// API groups and resources that kubelets and the controllers of Kubernetes write so that nodes join
-/// and stay. No policy reviews these requests of [`NODE_UPKEEP_USERS`]: without nodes the host
+/// API groups and resources that kubelets and the controllers of Kubernetes write so that nodes
+/// join and stay. No policy reviews these requests of [`NODE_UPKEEP_USERS`]: without nodes the host
 /// cannot start, and the requests would wait for the host.
 pub const NODE_UPKEEP_RESOURCES: [(&str, &str); 3] = [
     ("", "nodes"),

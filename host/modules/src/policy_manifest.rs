@@ -172,8 +172,8 @@ fn check_operations(place: &str, operations: &[Operation], errors: &mut Vec<Stri
     }
 }
 
-/// Checks that the rules of a policy that changes objects match none that no policy may change. Looks
-/// only at as many items as [`check_rules`] allows.
+/// Checks that the rules of a policy that changes objects match none that no policy may change.
+/// Looks only at as many items as [`check_rules`] allows.
 pub(crate) fn check_mutable(place: &str, rules: &[PolicyRule], errors: &mut Vec<String>) {
     for (index, rule) in rules.iter().take(*RULES.end()).enumerate() {
         let place = format!("{place}[{index}]");

@@ -1,4 +1,5 @@
-//! The preview of a policy: how the decisions of a candidate differ from those of the active policy.
+//! The preview of a policy: how the decisions of a candidate differ from those of the active
+//! policy.
 
 use innkeeper_core::counted;
 

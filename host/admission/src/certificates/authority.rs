@@ -75,7 +75,8 @@ impl Authority {
         self.validity
     }
 
-    /// Signs a certificate with a new key for these names. It ends with the authority at the latest.
+    /// Signs a certificate with a new key for these names. It ends with the authority at the
+    /// latest.
     ///
     /// # Errors
     /// If a name cannot stand in a certificate, or there is no randomness.

@@ -32,8 +32,8 @@ pub enum Phase {
 }
 
 impl Certificates {
-    /// Makes an authority and a certificate for these DNS names or IP addresses. `now` is in seconds
-    /// since 1970.
+    /// Makes an authority and a certificate for these DNS names or IP addresses. `now` is in
+    /// seconds since 1970.
     ///
     /// # Errors
     /// If a name cannot stand in a certificate, or there is no randomness.

@@ -35,11 +35,11 @@ struct Open {
 }
 
 impl Open {
-    /// Makes room for a connection of this address: if there is none, closes one that has no running
-    /// request.
+    /// Makes room for a connection of this address: if there is none, closes one that has no
+    /// running request.
     ///
-    /// Closes first a connection that had no answer yet, since those of the API server had one, then
-    /// one of the address with the most connections, then the oldest.
+    /// Closes first a connection that had no answer yet, since those of the API server had one,
+    /// then one of the address with the most connections, then the oldest.
     fn make_room(&mut self, address: IpAddr) -> Room {
         let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for connection in &self.by_age {

@@ -1,4 +1,5 @@
-//! The failure policy of a webhook: what the API server does with a request that no replica answers.
+//! The failure policy of a webhook: what the API server does with a request that no replica
+//! answers.
 
 use innkeeper_contract::PolicyKind;
 

@@ -22,7 +22,8 @@ pub const SOURCE: &str = "innkeeper";
 /// The label that names the tool that manages an object: [`SOURCE`].
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
 
-/// The annotation with the digest of a report without its times. A host compares it before it writes.
+/// The annotation with the digest of a report without its times. A host compares it before it
+/// writes.
 pub const DIGEST_ANNOTATION: &str = "innkeeper.dev/report-digest";
 
 /// The most results in one report.

@@ -1,7 +1,7 @@
 //! The reports of one policy.
 //!
-//! The objects of a namespace are in one report or, if that would be too large, in a power of two of
-//! reports. The identity of an object decides which report lists it, so a change of one object
+//! The objects of a namespace are in one report or, if that would be too large, in a power of two
+//! of reports. The identity of an object decides which report lists it, so a change of one object
 //! changes one report.
 
 use std::collections::BTreeMap;

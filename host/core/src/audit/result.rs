@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The result of the review of an existing object, in the words of `openreports.io`. The worst comes
-/// first.
+/// The result of the review of an existing object, in the words of `openreports.io`. The worst
+/// comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditResult {

@@ -71,7 +71,8 @@ pub struct Subject {
 }
 
 impl StoredResult {
-    /// Whether this is the result of the same object with the same message as a finding of this module.
+    /// Whether this is the result of the same object with the same message as a finding of this
+    /// module.
     pub(super) fn is_of(&self, module: &str, finding: &Finding) -> bool {
         self.policy == module
             && self.result == finding.result.as_str()

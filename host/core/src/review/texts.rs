@@ -21,8 +21,8 @@ const CAUSE_BYTES_MAX: (usize, usize) = (256, 1_024);
 /// The most warnings.
 pub const WARNINGS_MAX: usize = 16;
 
-/// The longest warning, in bytes. With [`WARNINGS_MAX`], all warnings take 4 KiB, which the API server
-/// passes on; it cuts longer ones.
+/// The longest warning, in bytes. With [`WARNINGS_MAX`], all warnings take 4 KiB, which the API
+/// server passes on; it cuts longer ones.
 pub const WARNING_BYTES_MAX: usize = 256;
 
 /// The most annotations of the audit event.

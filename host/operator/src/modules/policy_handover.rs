@@ -12,8 +12,8 @@ use crate::policies::{AuditState, Handover, PolicyRecord, PolicyState};
 
 impl Supervisor {
     /// Hands over the policy of an active revision. If the revision has no policy, or the Module no
-    /// longer lets it review, withdraws the previous policy. Settings that do not fit the guest leave
-    /// the previous policy active; the status of the Module says why.
+    /// longer lets it review, withdraws the previous policy. Settings that do not fit the guest
+    /// leave the previous policy active; the status of the Module says why.
     pub(super) fn hand_over(&mut self, revision: &Arc<Revision>) {
         let name = &*revision.module;
         self.policies.observe_revision(revision);

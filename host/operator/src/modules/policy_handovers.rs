@@ -21,8 +21,8 @@ pub(super) struct PolicyHandovers {
     withdrawn: BTreeMap<String, Digest>,
     /// The modules whose settings were held when the host started.
     held_before: BTreeSet<String>,
-    /// The goal of the task of each module. A task continues after its Module is deleted, so that it
-    /// deletes the record.
+    /// The goal of the task of each module. A task continues after its Module is deleted, so that
+    /// it deletes the record.
     pub(super) goals: BTreeMap<String, watch::Sender<Goal>>,
     /// Why the record of a module is not written.
     pub(super) problems: BTreeMap<String, String>,
@@ -76,8 +76,8 @@ impl PolicyHandovers {
         }
     }
 
-    /// Whether the Module grants a policy again that it had withdrawn, while the same component stayed
-    /// active. The policy denied nothing meanwhile.
+    /// Whether the Module grants a policy again that it had withdrawn, while the same component
+    /// stayed active. The policy denied nothing meanwhile.
     pub(super) fn is_granted_again(&self, record: &PolicyRecord) -> bool {
         !self.decided.contains_key(&record.module)
             && self.withdrawn.get(&record.module) == Some(&record.digest)

@@ -137,7 +137,8 @@ impl CertificateKeeper {
         Ok(next)
     }
 
-    /// Makes the first certificates, and reads the stored ones: another leader may have been faster.
+    /// Makes the first certificates, and reads the stored ones: another leader may have been
+    /// faster.
     async fn make(&self, now: i64) -> Result<StoredCertificates, CertificateStoreError> {
         let made = Certificates::make(&self.names, self.settings.lifetimes, now)?;
         self.store.create(&made).await?;

@@ -44,8 +44,8 @@ impl LiveConfiguration {
         Some(Self { object: object.clone(), document })
     }
 
-    /// Whether the host has made the configuration: it has the label of the host, or a Module as its
-    /// owner. The name alone is no proof, and the host changes no object of somebody else.
+    /// Whether the host has made the configuration: it has the label of the host, or a Module as
+    /// its owner. The name alone is no proof, and the host changes no object of somebody else.
     pub(super) fn is_of_host(&self) -> bool {
         let module = self.object.key.name().strip_prefix(POLICY_PREFIX);
         let is_module = |owner: &innkeeper_core::object::OwnerReference| {

@@ -1,5 +1,5 @@
-//! The decision of a policy about a request: the checked verdict of its guest, and the change to the
-//! real object.
+//! The decision of a policy about a request: the checked verdict of its guest, and the change to
+//! the real object.
 
 use innkeeper_admission::patch::{JsonPatch, patch};
 use innkeeper_contract::{PolicyKind, Verdict};
@@ -18,8 +18,8 @@ use super::review_failure::ReviewFailure;
 pub struct Change {
     /// The patch of the real object.
     pub patch: JsonPatch,
-    /// The paths of the changed fields: one more than [`FIELDS_MAX`] if there are more, so that texts
-    /// say so.
+    /// The paths of the changed fields: one more than [`FIELDS_MAX`] if there are more, so that
+    /// texts say so.
     pub fields: Vec<String>,
 }
 

@@ -84,8 +84,8 @@ impl FollowedPolicy {
         }
     }
 
-    /// Reads the record in its ConfigMap, if that has changed. A record that cannot be read leaves the
-    /// active one as it is.
+    /// Reads the record in its ConfigMap, if that has changed. A record that cannot be read leaves
+    /// the active one as it is.
     pub(super) fn read(&mut self, object: &Object) {
         let version = (object.uid.clone(), object.resource_version.clone());
         if self.version == version {
@@ -115,8 +115,8 @@ impl FollowedPolicy {
         self.backoff.reset();
     }
 
-    /// The record to open now, if any: the newest one, or the active one again once its account lets
-    /// the module act as it.
+    /// The record to open now, if any: the newest one, or the active one again once its account
+    /// lets the module act as it.
     pub(super) fn record_to_open(
         &self,
         now: Instant,
@@ -240,7 +240,8 @@ impl FollowedPolicy {
         self.problem.as_deref()
     }
 
-    /// Whether the newest record is active, cannot be read, or has failed [`FAILURES_AT_START`] times.
+    /// Whether the newest record is active, cannot be read, or has failed [`FAILURES_AT_START`]
+    /// times.
     pub(super) fn is_settled(&self) -> bool {
         let is_active = |newest: &Arc<PolicyRecord>| {
             self.active.as_ref().is_some_and(|active| Arc::ptr_eq(&active.record, newest))

@@ -1,4 +1,5 @@
-//! The follower of policy records: each replica opens the policy of each record and reviews with it.
+//! The follower of policy records: each replica opens the policy of each record and reviews with
+//! it.
 //!
 //! Whenever a record or an account may have changed, the follower compares all of them with the
 //! policies that it has opened. A record that cannot be read or loaded leaves the previous revision
@@ -28,8 +29,8 @@ use super::replica_reporter::ReplicaReporter;
 use crate::modules::account_access::AccountAccess;
 use crate::modules::event::{CONFIG_MAP, HOST_MODULE, SERVICE_ACCOUNT};
 
-/// How long the first policy of a module waits at most for the lists of the kinds that it reads. The
-/// replica does not answer for the module meanwhile.
+/// How long the first policy of a module waits at most for the lists of the kinds that it reads.
+/// The replica does not answer for the module meanwhile.
 const FIRST_READS_TIME: Duration = Duration::from_secs(30);
 
 /// The same for a policy that replaces another one.
@@ -146,8 +147,8 @@ impl FollowedRecords {
         self.followed.values().filter_map(FollowedPolicy::retry).min()
     }
 
-    /// Compares the records and the accounts with the policies of the replica, and opens, closes and
-    /// removes policies. Does nothing while the records cannot be listed.
+    /// Compares the records and the accounts with the policies of the replica, and opens, closes
+    /// and removes policies. Does nothing while the records cannot be listed.
     fn step(&mut self) {
         // Until the accounts are listed, it is unknown which policies may read.
         if self.accounts.states().values().any(|state| *state == KindState::Syncing) {

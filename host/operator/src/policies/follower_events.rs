@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use super::cache_observers::CacheObservers;
 use crate::modules::event::{CONFIG_MAP, HOST_MODULE, SERVICE_ACCOUNT};
 
-/// Listens to the caches of a replica's policies, and wakes the follower when a record or an account
-/// may have changed. The follower then compares all of them, so it misses no change.
+/// Listens to the caches of a replica's policies, and wakes the follower when a record or an
+/// account may have changed. The follower then compares all of them, so it misses no change.
 pub(super) struct FollowerEvents {
     /// The namespace of the host.
     pub(super) namespace: String,

@@ -111,7 +111,8 @@ impl PolicyLeader {
             Ok(snapshot) => snapshot,
             // The caches wake the leader once they have listed everything.
             Err(CacheReadError::NotSynced(_)) => return,
-            // Objects that cannot be read may exist: the round must not delete their configurations.
+            // Objects that cannot be read may exist: the round must not delete their
+            // configurations.
             Err(error) => {
                 return self.log_failure(Some(format!("the policies cannot be read: {error}")));
             }
@@ -187,8 +188,8 @@ impl PolicyLeader {
         state
     }
 
-    /// Writes the configuration of a record and returns it; `None` before a replica reviews with the
-    /// policy, or the certificates are known.
+    /// Writes the configuration of a record and returns it; `None` before a replica reviews with
+    /// the policy, or the certificates are known.
     async fn write_configuration(
         &mut self,
         record: &PolicyRecord,

@@ -162,8 +162,8 @@ impl Reviewer for PolicyReviewer {
             Some(Entry::Removed { .. }) => return Reviewed::Answer(AdmissionResponse::allowed()),
             None => return Reviewed::UnknownPolicy,
         };
-        // While overrides change, an API server may call a webhook that this replica has not yet, or
-        // no longer. The review then has the mode of the Module.
+        // While overrides change, an API server may call a webhook that this replica has not yet,
+        // or no longer. The review then has the mode of the Module.
         let mode = policy.mode(webhook.index).unwrap_or_else(|| policy.default_mode());
         let user = user(&request.user_info);
         let input = input(&request, &user, &policy.parameters);

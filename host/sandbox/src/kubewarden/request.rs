@@ -73,8 +73,8 @@ pub(crate) fn settings(parameters: &Value) -> Value {
     if parameters.is_null() { Value::Object(Map::new()) } else { parameters.clone() }
 }
 
-/// An identifier in the form of a UUID. It follows from the document, so that the same request gives
-/// the same payload.
+/// An identifier in the form of a UUID. It follows from the document, so that the same request
+/// gives the same payload.
 fn uid(document: &str) -> String {
     let hex = hex::encode(&Sha256::digest(document)[..16]);
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
