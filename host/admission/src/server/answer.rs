@@ -120,7 +120,7 @@ pub(super) fn result(
 
 fn refuse<R>(shared: &Shared<R>, refusal: &Refusal) -> Response<Full<Bytes>> {
     tracing::debug!(reason = refusal.reason(), error = %refusal, "admission request refused");
-    shared.statistics.send_modify(|statistics| statistics.count_refusal(refusal.reason()));
+    shared.count_refusal(refusal.reason());
     let mut response = with_type(format!("{refusal}\n"), "text/plain; charset=utf-8");
     *response.status_mut() = refusal.status();
     let header = match refusal {

@@ -115,7 +115,7 @@ pub(super) async fn serve<R: Reviewer>(
                 Ok((stream, address)) => {
                     let room = open.make_room(address);
                     if room != Room::Free {
-                        shared.statistics.send_modify(|it| it.count_refusal("connections"));
+                        shared.count_refusal("connections");
                     }
                     if room != Room::None {
                         let activity = Arc::new(Activity::new(shared.limits));

@@ -21,4 +21,9 @@ impl<R> Shared<R> {
         let statistics = watch::Sender::new(ServerStatistics::default());
         Self { reviewer, limits, bodies: BodyBudget::new(limits), statistics }
     }
+
+    /// Counts a refused request or connection.
+    pub(super) fn count_refusal(&self, reason: &'static str) {
+        self.statistics.send_modify(|statistics| statistics.count_refusal(reason));
+    }
 }
