@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::audit_events::AuditEvents;
 use super::audit_state::AuditState;
-use super::audited_policy::AuditedPolicy;
+use super::object_results::ObjectResults;
 use super::opening::{self, Opened};
 use super::pace::Pace;
 use super::report_writer::ReportWriter;
@@ -28,10 +28,10 @@ const DEFINITIONS_TIME: Duration = Duration::from_secs(5);
 /// the Module has no audit.
 pub type PublishAudit = Box<dyn Fn(&str, Option<AuditState>) + Send + Sync>;
 
-/// One policy with what the audit has of it.
-pub(super) struct Audited {
+/// One policy with its results and caches.
+pub(super) struct AuditedPolicy {
     pub(super) policy: Arc<ActivePolicy>,
-    pub(super) state: AuditedPolicy,
+    pub(super) results: ObjectResults,
     /// The caches with the existing objects; `None` while they are opened for the first time, and
     /// without an account.
     pub(super) objects: Option<ExistingObjects>,
@@ -49,10 +49,10 @@ pub(super) struct Audited {
     pub(super) published: Option<AuditState>,
 }
 
-impl Audited {
+impl AuditedPolicy {
     fn new(policy: Arc<ActivePolicy>, now: Instant) -> Self {
         Self {
-            state: AuditedPolicy::new(policy.module.clone()),
+            results: ObjectResults::new(policy.module.clone()),
             policy,
             objects: None,
             is_open: false,
@@ -73,7 +73,7 @@ impl Audited {
 
     /// How many objects can be reviewed now.
     fn waiting(&self) -> usize {
-        if self.is_open { self.state.pending() } else { 0 }
+        if self.is_open { self.results.pending() } else { 0 }
     }
 }
 
@@ -85,7 +85,7 @@ pub struct PolicyAudit {
     pub(super) publish: PublishAudit,
     pub(super) events: Arc<AuditEvents>,
     pub(super) writer: ReportWriter,
-    pub(super) audited: BTreeMap<Arc<str>, Audited>,
+    pub(super) audited: BTreeMap<Arc<str>, AuditedPolicy>,
     pub(super) pace: Pace,
     /// Whether the cluster may have reports of modules without an audit.
     pub(super) needs_sweep: bool,
@@ -209,14 +209,14 @@ impl PolicyAudit {
                 Some(audited) => {
                     if audited.policy.id == policy.id {
                         // Its account may read again, or may not any more.
-                        audited.state.wake_all();
+                        audited.results.wake_all();
                     } else {
-                        audited.state.begin_again();
+                        audited.results.restart();
                     }
                     audited.policy = policy;
                     audited.is_open = false;
                 }
-                None => drop(self.audited.insert(module.clone(), Audited::new(policy, now))),
+                None => drop(self.audited.insert(module.clone(), AuditedPolicy::new(policy, now))),
             }
             self.open(&module);
         }
@@ -233,7 +233,7 @@ impl PolicyAudit {
         audited.opening = opening::open(env, &self.host, &audited.policy, number, outbox);
         if audited.opening.is_none() {
             audited.objects = None;
-            audited.state.mark_changed();
+            audited.results.mark_changed();
         }
     }
 
@@ -265,7 +265,7 @@ impl PolicyAudit {
         let Some(objects) = &audited.objects else { return };
         let (listed, left_out) = objects.list();
         let listed = listed.iter().map(|one| (&one.kind, &*one.object));
-        let gone = audited.state.take_list(listed, left_out);
+        let gone = audited.results.take_list(listed, left_out);
         let mut index = self.events.index();
         for id in &gone {
             index.forget(id);
@@ -284,20 +284,20 @@ impl PolicyAudit {
                 && audited.policy.kind_of(&kind.api_version, &kind.kind).is_some()
             {
                 // A read that was refused may be answered now.
-                audited.state.wake_all();
+                audited.results.wake_all();
             }
             outdated.insert(module);
         }
         for id in &changes.woken {
             if let Some(audited) = self.audited.get_mut(&id.module) {
-                audited.state.wake(id);
+                audited.results.wake(id);
             }
         }
         for (kind, key) in &changes.objects {
             for audited in self.audited.values_mut() {
                 let reviews = |objects: &ExistingObjects| objects.kinds().contains(kind);
                 if audited.objects.as_ref().is_some_and(reviews) {
-                    audited.state.queue(kind, key);
+                    audited.results.queue(kind, key);
                 }
             }
         }
@@ -311,7 +311,7 @@ impl PolicyAudit {
         let now = self.host.env().instant();
         if self.writer.events().take_reports() {
             self.needs_sweep = true;
-            self.audited.values_mut().for_each(|audited| audited.state.mark_changed());
+            self.audited.values_mut().for_each(|audited| audited.results.mark_changed());
         }
         let groups = self.writer.events().take_definitions();
         for group in &groups {
@@ -339,7 +339,7 @@ impl PolicyAudit {
         let waiting = self.audited.iter().filter(|(_, audited)| audited.waiting() > 0);
         let waits: Vec<(Duration, &Arc<str>)> = waiting
             .map(|(module, audited)| {
-                let pause = if audited.state.has_given_up() {
+                let pause = if audited.results.has_given_up() {
                     Duration::ZERO
                 } else {
                     audited.pace.wait(now).max(self.pace.wait(now))

@@ -7,8 +7,8 @@ use innkeeper_core::Object;
 use innkeeper_core::audit::AuditOutcome;
 
 use super::audited_object::AuditedObject;
-use super::audited_policy::AuditedPolicy;
 use super::auditor::PolicyAudit;
+use super::object_results::ObjectResults;
 use crate::policies::active_policy::ActivePolicy;
 use crate::policies::background_review::{BackgroundReview, review_now};
 use crate::policies::decision::Decision;
@@ -26,14 +26,14 @@ impl PolicyAudit {
     /// Reviews the next object of a module's policy, unless its last result still holds.
     pub(super) async fn review(&mut self, module: &Arc<str>) {
         let Some(audited) = self.audited.get_mut(module) else { return };
-        let Some((id, trigger)) = audited.state.next() else { return };
+        let Some((id, trigger)) = audited.results.next() else { return };
         let Some(object) = self.find(&id) else { return self.forget(&id) };
         let Some(audited) = self.audited.get_mut(module) else { return };
-        if audited.state.keep_result(&id, &object, trigger) {
+        if audited.results.keep_result(&id, &object, trigger) {
             return;
         }
-        if audited.state.has_given_up() {
-            return audited.state.record(&id, &object, &AuditedPolicy::given_up());
+        if audited.results.has_given_up() {
+            return audited.results.record(&id, &object, &ObjectResults::given_up());
         }
         let policy = audited.policy.clone();
         self.wait_for_live_reviews().await;
@@ -61,7 +61,7 @@ impl PolicyAudit {
         let is_outdated = self.record_reads(&id, start, reads);
         self.record(&policy, (&id, &object), &result, took);
         if is_outdated && let Some(audited) = self.audited.get_mut(module) {
-            audited.state.wake(&id);
+            audited.results.wake(&id);
         }
     }
 
@@ -77,7 +77,7 @@ impl PolicyAudit {
         let Some(audited) = self.audited.get_mut(&id.module) else { return };
         audited.pace.spend_of_policy(now, took);
         if result.as_ref().is_err_and(ReviewFailure::is_overload) {
-            return audited.state.queue_again(id);
+            return audited.results.queue_again(id);
         }
         let outcome = match result {
             Ok(Decision { verdict, change }) => {
@@ -91,7 +91,7 @@ impl PolicyAudit {
             let request = format!("existing {} {}", id.kind.resource(), id.key);
             policy.log.write_failure(self.host.env(), &id.module, &request, &failure.line());
         }
-        audited.state.record(id, object, &outcome);
+        audited.results.record(id, object, &outcome);
     }
 
     /// Records what a review read. Returns whether some of it has changed since the review started.
@@ -115,7 +115,7 @@ impl PolicyAudit {
     fn forget(&mut self, id: &AuditedObject) {
         self.events.index().forget(id);
         if let Some(audited) = self.audited.get_mut(&id.module) {
-            audited.state.remove(id);
+            audited.results.remove(id);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the audit knows of the existing objects of one policy.
+//! The results of one policy for existing objects, and the objects that wait for a review.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -35,7 +35,7 @@ pub(super) enum ReviewTrigger {
     Dependency,
 }
 
-/// What the audit knows of one object.
+/// The last review of one object.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     /// A hash of the uid and the resource version.
@@ -46,10 +46,10 @@ struct Entry {
     result: Option<AuditResult>,
 }
 
-/// What the audit knows of the existing objects of one policy: a decision about what to review, and
-/// the results. Nothing here calls a guest.
+/// The results of one policy for existing objects, and the objects that wait for a review. Nothing
+/// here calls a guest.
 #[derive(Debug)]
-pub(super) struct AuditedPolicy {
+pub(super) struct ObjectResults {
     module: Arc<str>,
     entries: BTreeMap<AuditedObject, Entry>,
     pending: BTreeMap<AuditedObject, ReviewTrigger>,
@@ -64,12 +64,12 @@ pub(super) struct AuditedPolicy {
     /// How many reviews in a row took all of their time.
     timeouts: u32,
     completed: Option<Timestamp>,
-    /// Whether the results differ from those that were last taken to be reported.
+    /// Whether the results differ from those that were reported last.
     is_changed: bool,
 }
 
-impl AuditedPolicy {
-    /// The policy of a module, of which nothing was reviewed yet.
+impl ObjectResults {
+    /// No results yet, for the policy of a module.
     pub(super) fn new(module: Arc<str>) -> Self {
         Self {
             module,
@@ -86,8 +86,8 @@ impl AuditedPolicy {
         }
     }
 
-    /// Takes the objects that the policy reviews now, and what is left out. Queues those that are
-    /// new or have changed, and forgets those that are gone; gives the latter.
+    /// Takes the objects that the policy reviews now, and those that are left out. Queues the
+    /// objects that are new or have changed; forgets and returns those that are gone.
     pub(super) fn take_list<'a>(
         &mut self,
         objects: impl Iterator<Item = (&'a Arc<Kind>, &'a Object)>,
@@ -143,20 +143,20 @@ impl AuditedPolicy {
         self.timeouts = 0;
     }
 
-    /// Begins again with another revision, or with other settings. The results stay until there are
-    /// new ones.
-    pub(super) fn begin_again(&mut self) {
+    /// Queues all objects for another revision, or other settings. Each result stays until the next
+    /// review of its object.
+    pub(super) fn restart(&mut self) {
         self.completed = None;
         self.is_changed = true;
         self.wake_all();
     }
 
-    /// Takes the next object that is to be reviewed.
+    /// Takes the next object to review.
     pub(super) fn next(&mut self) -> Option<(AuditedObject, ReviewTrigger)> {
         self.pending.pop_first()
     }
 
-    /// How many objects are to be reviewed.
+    /// The number of objects that wait for a review.
     pub(super) fn pending(&self) -> usize {
         self.pending.len()
     }
@@ -193,7 +193,7 @@ impl AuditedPolicy {
         )
     }
 
-    /// Records what a review gave.
+    /// Records the outcome of a review.
     pub(super) fn record(&mut self, id: &AuditedObject, object: &Object, outcome: &AuditOutcome) {
         if outcome.is_timeout() {
             self.timeouts = self.timeouts.saturating_add(1);
@@ -254,7 +254,7 @@ impl AuditedPolicy {
         }
     }
 
-    /// Notes that nothing is to be reviewed, if that is so; the first such time counts.
+    /// Records that no object waits for a review, if so, and if that is the first time.
     pub(super) fn note_complete(&mut self, now: Timestamp) {
         if self.pending.is_empty() && self.completed.is_none() {
             self.completed = Some(now);
@@ -275,12 +275,12 @@ impl AuditedPolicy {
         self.is_changed || is_newly_complete
     }
 
-    /// Notes that the results are taken to be reported; gives whether they had changed.
+    /// Records that the results are reported now. Returns whether they had changed.
     pub(super) fn take_change(&mut self) -> bool {
         std::mem::replace(&mut self.is_changed, false)
     }
 
-    /// Notes that the results are to be reported again.
+    /// Records that the results have to be reported again.
     pub(super) fn mark_changed(&mut self) {
         self.is_changed = true;
     }
@@ -295,7 +295,7 @@ impl AuditedPolicy {
         &self.total
     }
 
-    /// What is left out, in one line.
+    /// The objects that are left out, with the reasons, in one line.
     pub(super) fn problem(&self) -> Option<String> {
         let mut parts: Vec<String> =
             self.left_out.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
@@ -309,7 +309,7 @@ impl AuditedPolicy {
             .then(|| innkeeper_core::foreign::one_line(parts.join("; "), PROBLEM_BYTES_MAX))
     }
 
-    /// The object of this kind and key, as this policy's.
+    /// The identity of an object as one of this policy.
     pub(super) fn id(&self, kind: &Arc<Kind>, key: &ObjectKey) -> AuditedObject {
         AuditedObject { module: self.module.clone(), kind: kind.clone(), key: key.clone() }
     }
