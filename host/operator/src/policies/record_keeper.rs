@@ -1,7 +1,7 @@
 //! Writes and deletes the policy record of one module.
 //!
-//! One task for each module: it works towards the last goal only, one request at a time, and tries
-//! again what fails.
+//! Each module has one task, which works towards the last goal only, sends one request at a time,
+//! and repeats a step that fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use innkeeper_cluster::{ApiClient, ApiError, Backoff};
 use innkeeper_contract::Kind;
 use innkeeper_core::host_objects::{HOST_NAMESPACE, policy_object_name};
 use innkeeper_core::well_known::POLICY_LABEL;
-use innkeeper_core::{Manager, ObjectKey};
+use innkeeper_core::{Manager, Object, ObjectKey};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -114,7 +114,7 @@ impl RecordKeeper {
             };
             match written {
                 Ok(true) => return Ok(()),
-                // There is one already, of a known version now.
+                // There is another record: the next turn writes over its version.
                 Ok(false) => {}
                 Err(
                     error @ (ApiError::Conflict { .. }
@@ -163,18 +163,28 @@ impl RecordKeeper {
         self.delete(&CONFIG_MAP, &self.key()).await
     }
 
-    /// Deletes an object that the host has made for the policy of the module, if it is there.
+    /// Whether the host has made an object for the policy of the module: it has the label of the
+    /// module, or is a record of the module that has lost it.
+    fn has_made(&self, object: &Object) -> bool {
+        let is_unlabelled_record = || {
+            let error = PolicyRecord::read(object).err();
+            matches!(error, Some(RecordError::ForeignName { module }) if module == self.module)
+        };
+        object.labels.get(POLICY_LABEL) == Some(&*self.module) || is_unlabelled_record()
+    }
+
+    /// Deletes an object that the host has made for the policy of the module, if it exists.
     async fn delete(&self, kind: &Kind, key: &ObjectKey) -> Result<(), ApiError> {
         let found = match self.host.get(kind, key).await {
             Ok(found) => found,
             Err(ApiError::NotFound { .. } | ApiError::NamespaceNotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        if found.labels.get(POLICY_LABEL) != Some(&*self.module) {
+        if !self.has_made(&found) {
             return Ok(());
         }
         match self.host.delete(kind, key, &found.uid, Propagation::Background).await {
-            // Another one has its name: it is not of this policy.
+            // Another object has the name now: it does not belong to this policy.
             Ok(_) | Err(ApiError::UidMismatch { .. }) => Ok(()),
             Err(error) => Err(error),
         }
