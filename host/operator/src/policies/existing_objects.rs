@@ -161,6 +161,12 @@ impl ExistingObjects {
         let snapshot = self.namespaces.as_ref().map(View::snapshot);
         scope.mode_in(namespace, &|name| labels_of(snapshot.as_ref()?, name))
     }
+
+    /// Whether a policy certainly reviews no request in a namespace.
+    pub fn leaves_out(&self, scope: &ReviewScope, namespace: &str) -> bool {
+        let snapshot = self.namespaces.as_ref().map(View::snapshot);
+        scope.leaves_out(namespace, &|name| labels_of(snapshot.as_ref()?, name))
+    }
 }
 
 /// The labels of a namespace, if it is known.

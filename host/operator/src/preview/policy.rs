@@ -187,7 +187,7 @@ impl Comparison<'_> {
         self.continues()
     }
 
-    /// Reviews a recent request again; `None` if no rule of the policy matches it.
+    /// Reviews a recent request again; `None` if the policy would not get it.
     async fn replay(
         &self,
         side: &Side<'_>,
@@ -196,7 +196,11 @@ impl Comparison<'_> {
     ) -> Option<Result<Decision, ReviewFailure>> {
         let (operation, resource, subresource, namespace) = request.target();
         let mut rules = side.scope.rules().iter();
-        rules.any(|rule| rule.matches(operation, resource, subresource, namespace)).then_some(())?;
+        let is_matched =
+            rules.any(|rule| rule.matches(operation, resource, subresource, namespace));
+        if !is_matched || self.existing.leaves_out(&side.scope, namespace) {
+            return None;
+        }
         Some(replay(self.shared, side.policy, request, time).await)
     }
 
