@@ -64,7 +64,7 @@ pub struct PolicyWebhooks<'a> {
     /// The only namespaces whose objects are reviewed; empty for all, and for cluster-scoped
     /// objects.
     pub namespaces: &'a BTreeSet<String>,
-    /// What a verdict does where no override applies.
+    /// The mode where no override applies.
     pub mode: Mode,
     /// Other modes for some namespaces; the first that fits counts.
     pub overrides: Vec<ModeOverride<'a>>,
@@ -88,7 +88,7 @@ pub struct PolicyWebhooks<'a> {
 pub struct ModeOverride<'a> {
     /// Which namespaces.
     pub namespaces: &'a LabelRequirement,
-    /// What a verdict does there.
+    /// The mode in these namespaces.
     pub mode: Mode,
 }
 

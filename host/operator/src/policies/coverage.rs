@@ -53,7 +53,7 @@ pub(super) fn failures(replicas: &[Replica], module: &str, id: &str) -> (u64, Op
 
 /// Why the first replica that does not answer with this record of a Module does not, for people;
 /// `None` if all do.
-pub(super) fn first_lack(replicas: &[Replica], module: &str, id: &str) -> Option<String> {
+pub(super) fn first_not_reviewing(replicas: &[Replica], module: &str, id: &str) -> Option<String> {
     let lacking = replicas.iter().find(|replica| answer(replica, module) != Some(id))?;
     let why = match &lacking.report {
         Err(error) => error.to_string(),
@@ -148,12 +148,12 @@ mod tests {
 
     #[test]
     fn first_replica_that_lacks_a_record_is_named_with_the_reason() {
-        let lack = |replica: Replica| first_lack(&[replica], "labels", "new");
-        assert_eq!(lack(replica("a", Some("c"), Some("new"))), None);
+        let why = |replica: Replica| first_not_reviewing(&[replica], "labels", "new");
+        assert_eq!(why(replica("a", Some("c"), Some("new"))), None);
         let mut failing = replica("a", Some("c"), Some("old"));
         let report = failing.report.as_mut().unwrap();
         report.policies.get_mut("labels").unwrap().problem = "no snapshot\u{1b}[2J".to_owned();
-        let hostile = lack(failing).unwrap();
+        let hostile = why(failing).unwrap();
         assert!(hostile.starts_with("replica a: no snapshot"), "{hostile}");
         assert!(!hostile.contains('\u{1b}'), "{hostile}");
         for (one, expected) in [
@@ -168,7 +168,7 @@ mod tests {
                 "replica z: its Lease has no annotation innkeeper.dev/replica; delete the Lease, and the replica writes it again",
             ),
         ] {
-            assert_eq!(lack(one).as_deref(), Some(expected));
+            assert_eq!(why(one).as_deref(), Some(expected));
         }
     }
 }

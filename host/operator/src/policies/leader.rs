@@ -255,17 +255,17 @@ impl PolicyLeader {
 /// The state of a policy by the reports of the replicas.
 fn state(record: &PolicyRecord, replicas: &[Replica]) -> PolicyState {
     let (module, id) = (&record.module, record.id());
-    let (failed, failure) = coverage::failures(replicas, module, &id);
+    let (failed_reviews, failure_example) = coverage::failures(replicas, module, &id);
     PolicyState {
         reviewing: coverage::reviewing(replicas, module, &id),
         replicas: replicas.len(),
-        lack: coverage::first_lack(replicas, module, &id),
+        not_reviewing: coverage::first_not_reviewing(replicas, module, &id),
         record: id,
         failure_policy: None,
         webhooks: None,
         problem: None,
-        failed,
-        failure,
+        failed_reviews,
+        failure_example,
     }
 }
 

@@ -25,7 +25,7 @@ pub const RECORD_BYTES_MAX: usize = 512 << 10;
 /// The key of the record in its ConfigMap.
 const MEMBER: &str = "record";
 
-/// How many bytes of what is wrong with a record a message repeats.
+/// The longest problem of a record in a message, in bytes.
 const PROBLEM_BYTES_MAX: usize = 1_000;
 
 /// Which revision of a policy reviews.
@@ -40,7 +40,7 @@ pub struct PolicyRecord {
     pub module_uid: String,
     /// The digest of the component.
     pub digest: Digest,
-    /// The manifest in use, without what only the leader needs: see [`PolicyRecord::describes`].
+    /// The manifest in use, without the members that only the leader needs.
     pub manifest: Manifest,
     /// The settings with which the revision reviews.
     pub settings: PolicySettings,
@@ -116,7 +116,7 @@ impl PolicyRecord {
         Digest::of(self.text().as_bytes())
     }
 
-    /// What replicas report that they review with: 16 hex digits, others for each other record.
+    /// The id of the record, which replicas report: the first 16 hex digits of its digest.
     pub fn id(&self) -> String {
         let mut id = self.digest_of_all().to_string();
         id.truncate(16);
@@ -197,7 +197,7 @@ impl PolicyRecord {
         Ok(record)
     }
 
-    /// Checks what the leader has checked before it wrote the record.
+    /// Repeats the checks of the leader before it writes a record.
     ///
     /// # Errors
     /// [`RecordError::Invalid`].

@@ -22,10 +22,10 @@ use crate::modules::event::CONFIG_MAP;
 /// The first wait before something that failed is tried again, and the longest one.
 const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
 
-/// How often a write begins again because somebody else has written the record meanwhile.
+/// How often a write is repeated because another writer has changed the record meanwhile.
 const CONFLICTS_MAX: u32 = 3;
 
-/// What the cluster is to have of the policy of one module.
+/// The objects of the policy of one module that the cluster has to have.
 #[derive(Clone, Debug)]
 pub enum Goal {
     /// This record.

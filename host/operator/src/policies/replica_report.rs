@@ -44,8 +44,8 @@ const TEXT_BYTES_MAX: usize = 512;
 pub static LEASE: LazyLock<Kind> =
     LazyLock::new(|| Kind::namespaced("coordination.k8s.io/v1", "Lease", "leases"));
 
-/// What a replica reviews with. Members that this version does not know are ignored, so that
-/// replicas of two versions read each other's reports.
+/// The policies of a replica. Readers ignore members that they do not know, so that replicas of two
+/// versions read each other's reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaReport {
@@ -225,8 +225,8 @@ pub fn replica_of(lease: &Object) -> Option<&str> {
 }
 
 /// The replicas that are alive at `now`, by name: those whose report is less than [`EXPIRY`] old.
-/// Other Leases may be among `leases`. A Lease from the future is as dead as an old one, so that
-/// nobody lives for ever.
+/// Other Leases may be among `leases`. A Lease from the future counts as expired too, so that no
+/// replica counts forever.
 pub fn live_replicas<'a>(
     leases: impl IntoIterator<Item = &'a Object>,
     now: Timestamp,

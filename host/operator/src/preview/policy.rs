@@ -194,7 +194,7 @@ impl Comparison<'_> {
         request: &KeptRequest,
         time: Duration,
     ) -> Option<Result<Decision, ReviewFailure>> {
-        let (operation, resource, subresource, namespace) = request.target();
+        let (operation, resource, subresource, namespace) = request.matched_members();
         let mut rules = side.scope.rules().iter();
         let is_matched =
             rules.any(|rule| rule.matches(operation, resource, subresource, namespace));

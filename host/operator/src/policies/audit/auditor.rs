@@ -131,8 +131,8 @@ impl PolicyAudit {
         }
     }
 
-    /// Reviews until `stop` is true or its sender is dropped. The reports stay: the next leader
-    /// compares with what is there.
+    /// Reviews until `stop` is true or its sender is dropped. The reports stay, and the next leader
+    /// writes the differences.
     pub async fn audit(mut self, mut stop: watch::Receiver<bool>) {
         tokio::select! {
             biased;
@@ -259,7 +259,7 @@ impl PolicyAudit {
         self.events.set_kinds(kinds);
     }
 
-    /// Compares all objects of a policy with what the audit knows of them.
+    /// Compares all objects of a policy with its results.
     fn relist(&mut self, module: &str) {
         let Some(audited) = self.audited.get_mut(module).filter(|one| one.is_open) else { return };
         let Some(objects) = &audited.objects else { return };
@@ -272,7 +272,7 @@ impl PolicyAudit {
         }
     }
 
-    /// Takes what the caches have reported.
+    /// Queues reviews for the changes in the caches of the policies.
     fn take_changes(&mut self) {
         let changes = self.events.take();
         let mut outdated: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -306,7 +306,7 @@ impl PolicyAudit {
         }
     }
 
-    /// Takes what the caches of the report writer have reported.
+    /// Handles the changes in the caches of the report writer.
     fn take_writer_events(&mut self) {
         let now = self.host.env().instant();
         if self.writer.events().take_reports() {

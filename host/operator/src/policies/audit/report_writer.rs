@@ -24,11 +24,11 @@ use tokio::sync::Notify;
 
 use crate::modules::event::HOST_MODULE;
 
-/// What the caches of the writer report.
+/// The changes in the caches of the writer.
 #[derive(Default)]
 pub(super) struct WriterEvents {
     wake: Notify,
-    /// Whether a report of a policy or what is served has changed.
+    /// Whether a report of a policy has changed, or the kinds of reports that are served.
     reports: AtomicBool,
     /// The groups of kinds whose definitions have changed.
     definitions: Mutex<BTreeSet<String>>,
@@ -55,7 +55,7 @@ impl WriterEvents {
         self.wake.notify_one();
     }
 
-    /// Notes the definition of this name, as in `plural.group`.
+    /// Records a change of the definition of this name, as in `plural.group`.
     fn note_definition(&self, name: &str) {
         let Some((_, group)) = name.split_once('.') else { return };
         let mut groups = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +107,7 @@ impl ReportWriter {
         Self { host, events, view }
     }
 
-    /// What the caches of the writer report.
+    /// The changes in the caches of the writer.
     pub(super) fn events(&self) -> &Arc<WriterEvents> {
         &self.events
     }
