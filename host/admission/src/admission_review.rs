@@ -14,7 +14,7 @@ const UID_BYTES_MAX: usize = 128;
 
 /// A request that the API server asks about, borrowed from the bytes that it sent.
 ///
-/// Objects stay text: nobody reads them but the policy.
+/// Objects stay text: only the policy reads them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdmissionRequest<'a> {
@@ -42,9 +42,9 @@ pub struct AdmissionRequest<'a> {
     /// The namespace of the object; empty if it has none.
     #[serde(borrow, default)]
     pub namespace: Cow<'a, str>,
-    /// What the client does.
+    /// The operation of the client.
     pub operation: Operation,
-    /// Who does it.
+    /// The user who sends the request.
     #[serde(borrow, default)]
     pub user_info: UserInfo<'a>,
     /// The object that would be stored; none for `DELETE`.
@@ -89,7 +89,7 @@ pub struct GroupVersionResource<'a> {
     pub resource: Cow<'a, str>,
 }
 
-/// What a client does with an object.
+/// The operation of a client on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
@@ -97,7 +97,7 @@ pub enum Operation {
     Create,
     /// A changed object, also by a patch.
     Update,
-    /// The end of an object.
+    /// The deletion of an object.
     Delete,
     /// A connection, for example `kubectl exec`. Policies do not review it.
     Connect,

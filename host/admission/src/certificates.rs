@@ -16,6 +16,6 @@ pub use self::authority::Authority;
 pub use self::change::Change;
 pub use self::error::CertificateError;
 pub use self::rotation::Observed;
-pub use self::serving::Serving;
+pub use self::serving::ServingCertificate;
 pub use self::shared::{Certificates, Phase};
 pub use self::validity::{Lifetimes, Validity};

@@ -18,7 +18,7 @@ pub mod webhook_configuration;
 pub use admission_response::{AdmissionResponse, Cause, Denial};
 pub use admission_review::{AdmissionRequest, ReviewError};
 pub use mode::{FailurePolicy, Mode};
-pub use reviewer::{Reviewed, Reviewer, Target};
+pub use reviewer::{Reviewed, Reviewer, WebhookRef};
 pub use server::{
     AdmissionServer, InProcessAnswer, ServerLimits, ServerStatistics, TlsCertificate,
     answer_in_process,

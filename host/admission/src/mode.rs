@@ -1,4 +1,4 @@
-//! What the host does with the verdict of a policy.
+//! The mode of a policy, and its failure policy.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ pub enum Mode {
     Enforce,
     /// No request fails or is changed; the user sees a warning.
     Warn,
-    /// No request fails or is changed; only the audit log and metrics say what would have been.
+    /// No request fails or is changed; only the audit log and metrics show what `Enforce` would do.
     Audit,
 }
 
-/// What happens to a request if the policy cannot decide.
+/// What the API server does with a request for which it gets no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum FailurePolicy {
     /// The request is denied.

@@ -19,7 +19,8 @@ pub const OPERATIONS_MAX: usize = 1_000;
 /// The largest text of a patch, in bytes.
 pub const BYTES_MAX: usize = 256 << 10;
 
-/// The depth, in members and items, below which a value that differs is replaced as a whole.
+/// The depth, in members and items, from which a value that differs is replaced as a whole: it
+/// bounds the recursion.
 const DEPTH_MAX: usize = 64;
 
 /// A JSON patch (RFC 6902) of `add`, `remove` and `replace`.
@@ -48,7 +49,7 @@ impl JsonPatch {
         json_patch::patch(object, &self.operations).map_err(|_| PatchError::Differs)
     }
 
-    /// Whether the objects are equal.
+    /// Whether the patch changes nothing.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
@@ -61,10 +62,10 @@ pub enum PatchError {
     #[error("the policy changes more than {OPERATIONS_MAX} fields; change fewer")]
     TooManyOperations,
     /// More text than one review may add.
-    #[error("the policy's changes take {0} bytes; at most {BYTES_MAX} are allowed")]
+    #[error("the policy's changes take {0} bytes; change fewer fields, in {BYTES_MAX} bytes")]
     TooLarge(usize),
     /// The patch does not make the object that the policy returned: a bug of the host.
-    #[error("no patch makes the object that the policy returned")]
+    #[error("no patch makes the object that the policy returned; report a bug of Innkeeper")]
     Differs,
 }
 
@@ -130,7 +131,7 @@ impl<'a> Operations<'a> {
     }
 
     fn walk_items(&mut self, before: &'a [Value], after: &'a [Value]) -> Result<(), PatchError> {
-        // The position in the list, and its length, after the operations until here.
+        // The position of the next item and the length of the list after the operations so far.
         let (mut at, mut length) = (0, before.len());
         for step in align(before, after) {
             match step {

@@ -1,41 +1,42 @@
-//! Who decides about an admission request.
+//! The interface between the server and the policies: [`Reviewer`].
 
 use std::time::Instant;
 
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::AdmissionRequest;
 
-/// What the path of each webhook begins with. The module and the position of the webhook follow.
+/// The beginning of the path of each webhook. The name of the Module and the index of the webhook
+/// follow.
 pub(crate) const PATH_PREFIX: &str = "/v1/policies/";
 
-/// Which policy a request is for: what the path of the webhook names.
+/// A webhook of a policy, as the path of a request names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Target {
+pub struct WebhookRef {
     /// The name of the Module.
     pub module: String,
-    /// The position of the webhook in the configuration: 0 is the mode of the Module, and each
-    /// further one an override for namespaces.
-    pub webhook: usize,
+    /// The index of the webhook in its configuration: 0 has the mode of the Module, and each
+    /// further one that of an override for namespaces.
+    pub index: usize,
 }
 
-impl Target {
+impl WebhookRef {
     /// The path of the webhook.
     pub fn path(&self) -> String {
-        format!("{PATH_PREFIX}{}/{}", self.module, self.webhook)
+        format!("{PATH_PREFIX}{}/{}", self.module, self.index)
     }
 }
 
-/// Result of a request.
+/// The result of a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reviewed {
-    /// The answer.
+    /// The policy decided.
     Answer(AdmissionResponse),
-    /// No policy of that name answers here. The `failurePolicy` of the webhook decides.
+    /// This replica has no policy of that name. `failurePolicy` decides.
     UnknownPolicy,
-    /// No time or room for the review, and why. The `failurePolicy` of the webhook decides.
+    /// There was no time or memory for the review; the text says why. `failurePolicy` decides.
     Overloaded(String),
-    /// The policy cannot decide, and why, as the user of the request reads it. The `failurePolicy`
-    /// of the webhook decides.
+    /// The review gave no verdict; the text says why to the user of the request. `failurePolicy`
+    /// decides.
     Failed(String),
 }
 
@@ -44,11 +45,8 @@ pub trait Reviewer: Send + Sync + 'static {
     /// Reviews a request and answers before `deadline`.
     fn review(
         &self,
-        target: Target,
+        webhook: WebhookRef,
         request: AdmissionRequest<'_>,
         deadline: Instant,
     ) -> impl Future<Output = Reviewed> + Send;
-
-    /// Whether all policies that should answer do so.
-    fn is_ready(&self) -> bool;
 }

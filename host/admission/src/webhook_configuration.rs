@@ -1,13 +1,13 @@
 //! The webhook configuration of a policy: which requests the API server sends to the host.
 //!
-//! The host writes one configuration for each policy, which belongs to the Module. Whatever a
-//! Module says, none of its webhooks selects what a cluster or the host needs to be repaired:
-//! objects in system namespaces and in those of the host, and the requests of [`conditions`].
+//! The host writes one configuration for each policy, which the Module owns. Whatever a Module
+//! says, its webhooks leave out the requests that repair the cluster or the host: those in system
+//! namespaces and in namespaces of the host, and those of [`conditions`].
 //!
 //! - [`conditions`]: the requests that no policy reviews, as CEL.
 //! - [`selectors`]: each namespace reaches exactly one webhook of a policy.
 //! - [`rules`]: the rules of the policy, as the API server takes them.
-//! - [`failure`]: what happens to a request that nobody answers.
+//! - [`failure`]: the failure policy.
 //! - [`comparison`]: whether a configuration is still as the host has written it.
 //!
 //! Source of the formats: `admissionregistration.k8s.io/v1` of Kubernetes 1.35.
@@ -25,7 +25,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use innkeeper_contract::{LabelRequirement, MatchCondition, PolicyKind, PolicyRule};
 use innkeeper_core::host_names::DOMAIN;
-use innkeeper_core::host_objects::POLICY_PREFIX;
+use innkeeper_core::host_objects::policy_object_name;
 use innkeeper_core::well_known::POLICY_LABEL;
 use serde_json::{Value, json};
 
@@ -33,17 +33,16 @@ pub use self::comparison::equals;
 pub use self::failure::effective_failure_policy;
 
 use crate::mode::{FailurePolicy, Mode};
-use crate::reviewer::Target;
+use crate::reviewer::WebhookRef;
 
-/// The time by which the API server waits longer than one call of the guest may take: for the
-/// connection, the wait for a permit, and the response.
+/// How much longer than the limit of one call the API server waits, in seconds: for the connection,
+/// the permit of the sandbox, and the response.
 const TIMEOUT_RESERVE: u64 = 2;
 
-/// The shortest and the longest time that the API server waits, in seconds. It accepts no longer
-/// one.
-const TIMEOUT_SECONDS: (u64, u64) = (3, 30);
+/// The longest `timeoutSeconds` that the API server accepts.
+const TIMEOUT_SECONDS_MAX: u64 = 30;
 
-/// What a webhook configuration is made of.
+/// The input of [`configuration`].
 #[derive(Clone, Debug)]
 pub struct PolicyWebhooks<'a> {
     /// The name of the Module, at most 63 bytes.
@@ -65,14 +64,14 @@ pub struct PolicyWebhooks<'a> {
     /// The only namespaces whose objects are reviewed; empty for all, and for cluster-scoped
     /// objects.
     pub namespaces: &'a BTreeSet<String>,
-    /// What a verdict does where no override applies.
+    /// The mode where no override applies.
     pub mode: Mode,
     /// Other modes for some namespaces; the first that fits counts.
     pub overrides: Vec<ModeOverride<'a>>,
-    /// What happens to a request that nobody answers, where the mode is Enforce: see
-    /// [`effective_failure_policy`]. Everywhere else such a request is allowed.
+    /// The failure policy where the mode is Enforce: see [`effective_failure_policy`]. In the other
+    /// modes it is `Ignore`.
     pub failure_policy: FailurePolicy,
-    /// The time of one call of the guest.
+    /// The limit of one call of the guest.
     pub timeout: Duration,
     /// Whether a policy that changes objects is called again after a later change.
     pub reinvocation: bool,
@@ -89,7 +88,7 @@ pub struct PolicyWebhooks<'a> {
 pub struct ModeOverride<'a> {
     /// Which namespaces.
     pub namespaces: &'a LabelRequirement,
-    /// What a verdict does there.
+    /// The mode in these namespaces.
     pub mode: Mode,
 }
 
@@ -109,12 +108,6 @@ pub enum ClientConfig<'a> {
     Url(&'a str),
 }
 
-/// The name of the configuration of a policy, which tells its kind too: of each kind there is at
-/// most one of a name.
-pub fn name(module: &str) -> String {
-    format!("{POLICY_PREFIX}{module}")
-}
-
 /// Makes the webhook configuration of a policy.
 pub fn configuration(webhooks: &PolicyWebhooks<'_>) -> Value {
     let kind = match webhooks.kind {
@@ -126,7 +119,7 @@ pub fn configuration(webhooks: &PolicyWebhooks<'_>) -> Value {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": kind,
         "metadata": {
-            "name": name(webhooks.module),
+            "name": policy_object_name(webhooks.module),
             "labels": { POLICY_LABEL: webhooks.module },
             "ownerReferences": [{
                 "apiVersion": webhooks.module_api_version,
@@ -181,7 +174,7 @@ fn webhook(webhooks: &PolicyWebhooks<'_>, index: usize) -> Option<Value> {
 }
 
 fn client_config(webhooks: &PolicyWebhooks<'_>, index: usize) -> Value {
-    let path = Target { module: webhooks.module.to_owned(), webhook: index }.path();
+    let path = WebhookRef { module: webhooks.module.to_owned(), index }.path();
     let bundle = STANDARD.encode(webhooks.ca_bundle);
     match webhooks.client {
         ClientConfig::Service { namespace, name, port } => json!({
@@ -195,11 +188,10 @@ fn client_config(webhooks: &PolicyWebhooks<'_>, index: usize) -> Value {
     }
 }
 
-/// How long the API server waits for a policy with this time of one call.
+/// How long the API server waits for a policy with this limit of one call, in seconds.
 fn timeout_seconds(call: Duration) -> u64 {
     let whole = call.as_secs().saturating_add(u64::from(call.subsec_nanos() > 0));
-    let (min, max) = TIMEOUT_SECONDS;
-    whole.saturating_add(TIMEOUT_RESERVE).clamp(min, max)
+    whole.saturating_add(TIMEOUT_RESERVE).min(TIMEOUT_SECONDS_MAX)
 }
 
 #[cfg(test)]
@@ -208,7 +200,7 @@ mod tests {
 
     #[test]
     fn api_server_waits_longer_than_a_call_and_no_longer_than_it_may() {
-        for (milliseconds, seconds) in [(0, 3), (1_000, 3), (1_001, 4), (20_000, 22), (90_000, 30)]
+        for (milliseconds, seconds) in [(1, 3), (1_000, 3), (1_001, 4), (20_000, 22), (90_000, 30)]
         {
             let waits = timeout_seconds(Duration::from_millis(milliseconds));
             assert_eq!(waits, seconds, "{milliseconds}");

@@ -24,9 +24,16 @@ const ROLE: &str = "innkeeper";
 /// and of its binding.
 const ACCOUNT_POLICY: &str = "innkeeper-module-account";
 
-/// The beginning of the names of what the host makes for the policy of a Module: its webhook
-/// configuration, and its record in the namespace of the host. The name of the Module follows.
+/// The beginning of the names of the objects that the host makes for the policy of a Module: its
+/// webhook configuration, its record in the namespace of the host, and its reports. The name of the
+/// Module follows.
 pub const POLICY_PREFIX: &str = "innkeeper-policy-";
+
+/// The name of the webhook configuration, of the record and of the first report of a Module's
+/// policy.
+pub fn policy_object_name(module: &str) -> String {
+    format!("{POLICY_PREFIX}{module}")
+}
 
 /// Whether a namespace belongs to Innkeeper itself, in a default installation.
 pub fn is_namespace(name: &str) -> bool {

@@ -1,5 +1,5 @@
-//! The review of a request by a policy, apart from the call: what the policy sees, what of its
-//! verdict counts, and which changes it may make.
+//! The review of a request by a policy, except for the call of the guest: the document that the
+//! policy gets, the checks of its verdict, and the changes that it may make.
 //!
 //! - [`input`]: a request, borrowed from its receiver.
 //! - [`exclusion`]: the requests that no policy reviews.

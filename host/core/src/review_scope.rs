@@ -1,6 +1,10 @@
-//! What no policy reviews, and what no policy changes.
+//! The requests that no policy reviews, and the objects that no policy changes.
 
 use crate::host_objects::GROUP;
+
+/// The namespaces of Kubernetes itself, whose objects no policy reviews: a cluster repairs itself
+/// by the Pods in them.
+pub const SYSTEM_NAMESPACES: [&str; 3] = ["kube-node-lease", "kube-public", "kube-system"];
 
 /// API groups whose requests no policy reviews. A policy that denied changes of Modules, of webhook
 /// configurations, of the reviews of tokens and rights, or of Leases, by which nodes and
@@ -12,6 +16,19 @@ pub const NEVER_REVIEWED_GROUPS: [&str; 5] = [
     "authorization.k8s.io",
     "coordination.k8s.io",
 ];
+
+/// API groups and resources that kubelets and the controllers of Kubernetes write so that nodes
+/// join and stay. No policy reviews these requests of [`NODE_UPKEEP_USERS`]: without nodes the host
+/// cannot start, and the requests would wait for the host.
+pub const NODE_UPKEEP_RESOURCES: [(&str, &str); 3] = [
+    ("", "nodes"),
+    ("storage.k8s.io", "csinodes"),
+    ("certificates.k8s.io", "certificatesigningrequests"),
+];
+
+/// The groups of the users who write [`NODE_UPKEEP_RESOURCES`].
+pub const NODE_UPKEEP_USERS: [&str; 3] =
+    ["system:nodes", "system:bootstrappers", "system:serviceaccounts:kube-system"];
 
 /// API groups whose objects no policy changes. They grant rights, or decide what the API server
 /// serves and whom it trusts, and a change by a policy is made after the user was authorized.

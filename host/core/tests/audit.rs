@@ -218,17 +218,6 @@ fn report_has_the_members_of_openreports() {
 }
 
 #[test]
-fn long_module_names_give_valid_names_that_differ() {
-    let one = "m".repeat(253);
-    let two = format!("{}x", "m".repeat(252));
-    let findings = [finding("web", "shop", "no")];
-    let counts = counts(&findings);
-    let name = |module: &str| reports(module, &counts, &findings)[0].name.clone();
-    assert!(names::is_subdomain(&name(&one)) && names::is_subdomain(&name(&two)));
-    assert_ne!(name(&one), name(&two));
-}
-
-#[test]
 fn message_of_a_denial_names_its_fields() {
     let cause = |field: &str, message: &str| innkeeper_contract::Cause {
         field: field.to_owned(),

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_admission::PolicyWebhooks;
 use innkeeper_admission::webhook_configuration::failure::Coverage;
 use innkeeper_admission::webhook_configuration::{
     ClientConfig, ModeOverride, configuration, effective_failure_policy,
 };
-use innkeeper_admission::{Mode, PolicyWebhooks};
 use innkeeper_cluster::{Env, KindState, Task};
 use innkeeper_operator::ReplicaPolicies;
 use innkeeper_operator::policies::{ActivePolicy, Entry};
@@ -198,7 +198,6 @@ fn wanted(policy: &ActivePolicy, host_namespace: &str) -> Option<Value> {
         Some(ModeOverride { namespaces: &one.namespaces, mode: policy.mode(index + 1)? })
     });
     let coverage = Coverage { is_everywhere: true, was_everywhere: true };
-    let asked = policy.failure_policy();
     let mut document = configuration(&PolicyWebhooks {
         module: &policy.module,
         module_api_version: MODULE_API_VERSION,
@@ -213,9 +212,9 @@ fn wanted(policy: &ActivePolicy, host_namespace: &str) -> Option<Value> {
         namespace_selector: settings.namespace_selector.requirements(),
         object_selector: settings.object_selector.requirements(),
         namespaces: &policy.settings.namespaces,
-        mode: policy.mode(0)?,
+        mode: policy.default_mode(),
         overrides: overrides.collect(),
-        failure_policy: effective_failure_policy(asked, policy.kind, Mode::Enforce, coverage),
+        failure_policy: effective_failure_policy(policy.failure_policy(), policy.kind, coverage),
         timeout: policy.guest.limits().time,
         reinvocation: of_guest.reinvocation,
         client: ClientConfig::Url(URL),

@@ -1,4 +1,4 @@
-//! Whether the spec of a Module lets its guest review requests: `spec.policy` is the consent.
+//! The grant of a Module to review requests: `spec.policy`.
 //!
 //! Without it, an update of a component that only reconciles could make it a webhook for the whole
 //! cluster.
@@ -11,10 +11,10 @@ use crate::machine::{Rejection, RetryPolicy, reason};
 use crate::policy_manifest;
 use crate::validated_spec::{ValidatedPolicy, ValidatedSpec};
 
-/// Checks the policy that a guest has, or has not, against the spec of its Module.
+/// Checks that a Module has `spec.policy` exactly if its guest has a policy, and that both fit.
 ///
 /// # Errors
-/// If the Module has no `spec.policy` for it, or one that does not fit it.
+/// If only one of them has a policy, or `spec.policy` does not fit that of the guest.
 pub(crate) fn check(manifest: &Manifest, settings: &ValidatedSpec) -> Result<(), Rejection> {
     let (reason, message) = match (&manifest.policy, &settings.policy) {
         (None, None) => return Ok(()),
@@ -40,11 +40,11 @@ pub(crate) fn check(manifest: &Manifest, settings: &ValidatedSpec) -> Result<(),
     Err(Rejection::new(reason, message, RetryPolicy::WhenSpecChanges))
 }
 
-/// What of the settings does not fit the guest.
+/// The settings of the Module that do not fit the policy of the guest, each with the reason.
 fn misfits(of_guest: &PolicyManifest, of_module: &ValidatedPolicy) -> Vec<String> {
     let mut misfits = Vec::new();
     if of_guest.kind == PolicyKind::Mutate {
-        policy_manifest::check_changed("spec.policy.rules", &of_module.rules, &mut misfits);
+        policy_manifest::check_mutable("spec.policy.rules", &of_module.rules, &mut misfits);
     }
     // The API server accepts each name once in a webhook.
     let taken: BTreeSet<&str> =

@@ -1,5 +1,5 @@
-//! Whether the policy of a manifest makes sense, beyond its shape: the API server gets the rules
-//! and conditions in a webhook configuration, and refuses one that it cannot read as a whole.
+//! The checks of the rules and conditions of a policy. The API server gets them in a webhook
+//! configuration, and refuses the whole configuration for one mistake.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -28,14 +28,14 @@ const CONDITIONS: RangeInclusive<usize> = 0..=16;
 /// The bytes of an expression.
 const EXPRESSION_BYTES: RangeInclusive<usize> = 1..=4_096;
 
-/// The longest quoted name, in bytes.
+/// The longest name that an error quotes, in bytes.
 const NAME_BYTES_MAX: usize = 253;
 
-/// Checks the policy of a manifest, and adds what is wrong to `errors`.
+/// Checks the policy of a manifest, and adds an error for each mistake.
 pub(crate) fn check(policy: &PolicyManifest, errors: &mut Vec<String>) {
     check_rules("policy.rules", &policy.rules, errors);
     if policy.kind == PolicyKind::Mutate {
-        check_changed("policy.rules", &policy.rules, errors);
+        check_mutable("policy.rules", &policy.rules, errors);
     }
     check_conditions("policy.matchConditions", &policy.match_conditions, errors);
     if policy.reinvocation && policy.kind != PolicyKind::Mutate {
@@ -48,7 +48,7 @@ pub(crate) fn check(policy: &PolicyManifest, errors: &mut Vec<String>) {
 
 /// Checks the rules at a place.
 pub(crate) fn check_rules(place: &str, rules: &[PolicyRule], errors: &mut Vec<String>) {
-    if !is_counted(place, rules.len(), &RULES, errors) {
+    if !has_allowed_count(place, rules.len(), &RULES, errors) {
         return;
     }
     for (index, rule) in rules.iter().enumerate() {
@@ -61,7 +61,7 @@ pub(crate) fn check_rules(place: &str, rules: &[PolicyRule], errors: &mut Vec<St
 }
 
 /// Adds an error unless there are as many as allowed; returns whether there are.
-fn is_counted(
+fn has_allowed_count(
     place: &str,
     count: usize,
     allowed: &RangeInclusive<usize>,
@@ -74,7 +74,7 @@ fn is_counted(
     allowed.contains(&count)
 }
 
-/// Adds an error for a name that stands there twice, and for one together with `*`.
+/// Adds an error for a name that a list has twice, and for a name in addition to `*`.
 fn check_list(place: &str, names: &[String], errors: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for name in names.iter().filter(|name| !seen.insert(name.as_str())) {
@@ -86,7 +86,7 @@ fn check_list(place: &str, names: &[String], errors: &mut Vec<String>) {
 }
 
 fn check_groups(place: &str, groups: &[String], errors: &mut Vec<String>) {
-    if !is_counted(place, groups.len(), &GROUPS, errors) {
+    if !has_allowed_count(place, groups.len(), &GROUPS, errors) {
         return;
     }
     check_list(place, groups, errors);
@@ -96,23 +96,26 @@ fn check_groups(place: &str, groups: &[String], errors: &mut Vec<String>) {
                 "{place}: requests of {group} are never sent to policies; leave it out"
             ));
         } else if !group.is_empty() && group != "*" && !grammar::is_subdomain(group) {
-            errors.push(format!("{place}: {} is no API group", quoted(group)));
+            errors.push(format!(
+                "{place}: {} is no API group like apps or networking.k8s.io",
+                quoted(group)
+            ));
         }
     }
 }
 
 fn check_versions(place: &str, versions: &[String], errors: &mut Vec<String>) {
-    if !is_counted(place, versions.len(), &VERSIONS, errors) {
+    if !has_allowed_count(place, versions.len(), &VERSIONS, errors) {
         return;
     }
     check_list(place, versions, errors);
     for version in versions.iter().filter(|one| *one != "*" && !grammar::is_letter_label(one)) {
-        errors.push(format!("{place}: {} is no version", quoted(version)));
+        errors.push(format!("{place}: {} is no version like v1 or v1beta1", quoted(version)));
     }
 }
 
 fn check_resources(place: &str, resources: &[String], errors: &mut Vec<String>) {
-    if !is_counted(place, resources.len(), &RESOURCES, errors) {
+    if !has_allowed_count(place, resources.len(), &RESOURCES, errors) {
         return;
     }
     let mut seen = BTreeSet::new();
@@ -160,7 +163,7 @@ fn check_operations(place: &str, operations: &[Operation], errors: &mut Vec<Stri
         ));
         return;
     }
-    if !is_counted(place, operations.len(), &OPERATIONS, errors) {
+    if !has_allowed_count(place, operations.len(), &OPERATIONS, errors) {
         return;
     }
     let mut seen = BTreeSet::new();
@@ -169,9 +172,9 @@ fn check_operations(place: &str, operations: &[Operation], errors: &mut Vec<Stri
     }
 }
 
-/// Checks the rules of a policy that changes objects. Only rules of [`check_rules`] count here: a
-/// list that is too long is not looked at.
-pub(crate) fn check_changed(place: &str, rules: &[PolicyRule], errors: &mut Vec<String>) {
+/// Checks that the rules of a policy that changes objects match none that no policy may change.
+/// Looks only at as many items as [`check_rules`] allows.
+pub(crate) fn check_mutable(place: &str, rules: &[PolicyRule], errors: &mut Vec<String>) {
     for (index, rule) in rules.iter().take(*RULES.end()).enumerate() {
         let place = format!("{place}[{index}]");
         let groups = || rule.groups.iter().take(*GROUPS.end()).map(String::as_str);
@@ -203,7 +206,7 @@ pub(crate) fn check_conditions(
     conditions: &[MatchCondition],
     errors: &mut Vec<String>,
 ) {
-    if !is_counted(place, conditions.len(), &CONDITIONS, errors) {
+    if !has_allowed_count(place, conditions.len(), &CONDITIONS, errors) {
         return;
     }
     let mut seen = BTreeSet::new();
@@ -229,7 +232,7 @@ pub(crate) fn check_conditions(
     }
 }
 
-/// A name that is wrong, in quotes.
+/// A wrong name, in quotes.
 fn quoted(name: &str) -> String {
     format!("{:?}", foreign::one_line(name, NAME_BYTES_MAX))
 }

@@ -1,4 +1,5 @@
-//! What a candidate of a policy decides otherwise than the policy that reviews now.
+//! The preview of a policy: how the decisions of a candidate differ from those of the active
+//! policy.
 
 use innkeeper_core::counted;
 
@@ -7,16 +8,17 @@ use crate::machine::{Rejection, RetryPolicy};
 /// The most objects and requests that a preview names.
 pub const EXAMPLES_MAX: usize = 10;
 
-/// What a candidate decides otherwise about one object or request. The most important comes first.
+/// How the decision of a candidate about one object or request differs. The most important comes
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReviewChange {
-    /// It denies what is allowed now.
+    /// The candidate denies it, and the active policy allows it.
     Deny,
-    /// Its review fails, which does not fail now.
+    /// The review by the candidate fails, and that by the active policy does not.
     Fail,
-    /// It changes the object otherwise.
+    /// Both allow it, with different changes of the object.
     Change,
-    /// It allows what is denied now.
+    /// The candidate allows it, and the active policy denies it.
     Allow,
 }
 
@@ -32,19 +34,19 @@ impl ReviewChange {
     }
 }
 
-/// An object or a request about which a candidate decides otherwise.
+/// An object or a request about which the decisions differ.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReviewExample {
     /// How the decision differs.
     pub change: ReviewChange,
     /// The object (`Deployment web/a`) or the request (`UPDATE deployments web/a`).
     pub object: String,
-    /// Why it is denied or fails; the fields that it changes otherwise.
+    /// The messages of the denial or the failure, or the fields that are changed differently.
     pub details: Vec<String>,
 }
 
-/// What a candidate of a policy decides otherwise about existing objects and recent requests than
-/// the policy that reviews now. Without such a policy everything is allowed now.
+/// How the decisions of a candidate about existing objects and recent requests differ from those of
+/// the active policy. Without an active policy, every request is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyPreview {
     /// The existing objects that the candidate would review.
@@ -53,15 +55,15 @@ pub struct PolicyPreview {
     pub reviewed: u32,
     /// The recent requests that the preview reviewed again.
     pub requests: u32,
-    /// What it denies and is allowed now.
+    /// The objects and requests that only the candidate denies.
     pub newly_denied: u32,
-    /// What it allows and is denied now.
+    /// Those that only the active policy denies.
     pub newly_allowed: u32,
-    /// What it changes otherwise.
+    /// Those that both allow with different changes.
     pub newly_changed: u32,
-    /// The reviews that fail and do not fail now.
+    /// Those whose review fails only with the candidate.
     pub newly_failing: u32,
-    /// Whether the mode of the policy is Enforce, anywhere.
+    /// Whether the mode of the candidate is `Enforce` in some namespaces.
     pub enforces: bool,
     /// Objects that the preview left out, each with the reason: at most [`EXAMPLES_MAX`].
     pub left_out: Vec<String>,
@@ -70,7 +72,7 @@ pub struct PolicyPreview {
 }
 
 impl PolicyPreview {
-    /// Counts one decision that differs.
+    /// Counts a decision that differs.
     pub fn add(&mut self, change: ReviewChange, object: String, details: Vec<String>) {
         let count = match change {
             ReviewChange::Deny => &mut self.newly_denied,
@@ -86,16 +88,16 @@ impl PolicyPreview {
         }
     }
 
-    /// Notes objects that the preview left out, and why.
+    /// Records objects that the preview left out, with the reason.
     pub fn leave_out(&mut self, what: String) {
         if self.left_out.len() < EXAMPLES_MAX {
             self.left_out.push(what);
         }
     }
 
-    /// Why it requires an approval; `None` if it does not. It may newly deny `denied_max` objects
-    /// and requests, and newly fail for `failures_max` of them. Denials count only if the mode is
-    /// Enforce somewhere: otherwise they refuse no request.
+    /// The reason why the candidate requires an approval; `None` if it does not. The candidate may
+    /// newly deny `denied_max` objects and requests, and newly fail for `failures_max` of them.
+    /// Denials count only if it enforces: otherwise they refuse no request.
     pub fn held_by(&self, denied_max: u32, failures_max: u32) -> Option<Rejection> {
         let rejection = |reason: &str, message: String, change: ReviewChange| {
             let message = message + &self.example_of(change);

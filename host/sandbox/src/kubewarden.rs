@@ -1,8 +1,8 @@
-//! Policies of Kubewarden: what their metadata says, what they are given, and what they answer.
+//! Policies of Kubewarden: their metadata, their requests and their responses.
 //!
-//! The manifest of such a policy is made from its metadata, a review request becomes the request
-//! that Kubewarden's SDKs know, and the answer becomes a verdict. All that the host checks of a
-//! guest of the contract it checks afterwards, as for every guest.
+//! The host makes the manifest of such a policy from its metadata, turns a review request into the
+//! request that Kubewarden's SDKs read, and the response into a verdict. It then checks all of
+//! these like those of a guest of the contract.
 
 pub(crate) mod field_mask;
 pub(crate) mod field_selector;

@@ -38,8 +38,10 @@ pub(crate) struct State {
     log_bytes: usize,
     pub(crate) log_cut_bytes: usize,
     pub(crate) panic_message: Option<String>,
-    /// What passes between the host and a Kubewarden policy.
+    /// The bytes that pass between the host and a Kubewarden policy.
     pub(crate) exchange: Exchange,
+    /// The state of the pseudorandom numbers of a Kubewarden policy.
+    pub(crate) random_seed: u64,
 }
 
 /// Memory and tables of one call.
@@ -82,6 +84,7 @@ impl State {
             log_cut_bytes: 0,
             panic_message: None,
             exchange: Exchange::default(),
+            random_seed: 0,
         }
     }
 

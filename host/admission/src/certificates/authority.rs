@@ -9,7 +9,7 @@ use rustls_pki_types::pem::PemObject as _;
 use time::OffsetDateTime;
 
 use super::error::CertificateError;
-use super::serving::Serving;
+use super::serving::ServingCertificate;
 use super::validity::{CLOCK_DIFFERENCE, Validity};
 
 /// An authority: its certificate and its key.
@@ -28,10 +28,14 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
+    /// Makes an authority with a new key. Times are in seconds, `now` since 1970.
+    ///
+    /// # Errors
+    /// If there is no randomness, or a time is no date.
     pub(super) fn make(lifetime: i64, now: i64) -> Result<Self, CertificateError> {
         let validity = Validity { made: now, ends: now.saturating_add(lifetime) };
         let key = KeyPair::generate()?;
-        let certificate = params(validity)?.self_signed(&key)?.pem();
+        let certificate = authority_params(validity)?.self_signed(&key)?.pem();
         Ok(Self { certificate, key: key.serialize_pem(), validity })
     }
 
@@ -40,18 +44,21 @@ impl Authority {
     }
 
     /// Checks that the certificate is that of the key.
+    ///
+    /// # Errors
+    /// [`CertificateError::Invalid`] with the member of the Secret at fault.
     pub(super) fn check(&self) -> Result<(), CertificateError> {
         let invalid = |name, why: &str| CertificateError::Invalid { name, why: why.to_owned() };
         let key = KeyPair::from_pem(&self.key)
             .map_err(|_| invalid("ca.key", "it is no private key in PEM"))?;
         let certificate = CertificateDer::from_pem_slice(self.certificate.as_bytes())
             .map_err(|_| invalid("ca.crt", "it is no certificate in PEM"))?;
-        // The public key stands in the certificate as it is.
+        // The certificate contains the bytes of the public key unchanged.
         let public = key.public_key_raw();
         if !certificate.windows(public.len()).any(|window| window == public) {
             return Err(invalid("ca.key", "it is not the key of ca.crt"));
         }
-        params(self.validity).map(drop)
+        authority_params(self.validity).map(drop)
     }
 
     /// Its certificate, as PEM.
@@ -68,16 +75,20 @@ impl Authority {
         self.validity
     }
 
-    /// Signs a certificate with a new key. It ends with the authority at the latest.
+    /// Signs a certificate with a new key for these names. It ends with the authority at the
+    /// latest.
+    ///
+    /// # Errors
+    /// If a name cannot stand in a certificate, or there is no randomness.
     pub(super) fn sign(
         &self,
         names: &[String],
         lifetime: i64,
         now: i64,
-    ) -> Result<Serving, CertificateError> {
+    ) -> Result<ServingCertificate, CertificateError> {
         let ends = now.saturating_add(lifetime).min(self.validity.ends);
         let validity = Validity { made: now, ends };
-        let issuer = Issuer::new(params(self.validity)?, KeyPair::from_pem(&self.key)?);
+        let issuer = Issuer::new(authority_params(self.validity)?, KeyPair::from_pem(&self.key)?);
         let mut params = dated(CertificateParams::new(names)?, validity)?;
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::CommonName, "innkeeper-admission");
@@ -86,15 +97,20 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &issuer)?.pem();
-        Ok(Serving { certificate, key: key.serialize_pem(), validity, names: names.to_vec() })
+        Ok(ServingCertificate {
+            certificate,
+            key: key.serialize_pem(),
+            validity,
+            names: names.to_vec(),
+        })
     }
 }
 
-/// All of an authority's certificate but its key, made again from its validity: so the certificate
-/// need not be parsed.
-fn params(validity: Validity) -> Result<CertificateParams, CertificateError> {
+/// The parameters of an authority's certificate. They follow from its validity, so that the host
+/// need not parse the certificate to sign with it.
+fn authority_params(validity: Validity) -> Result<CertificateParams, CertificateError> {
     let mut params = dated(CertificateParams::new(Vec::new())?, validity)?;
-    // The time tells the authorities in one bundle apart.
+    // The time in the name distinguishes the authorities in one bundle.
     let name = format!("innkeeper-admission authority {}", validity.made);
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);

@@ -1,16 +1,16 @@
-//! The changes of certificates.
+//! The changes of certificates: [`Change`].
 
-/// The next change.
+/// A change of certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The authority has ended and no next one is valid: all certificates are made again.
+    /// Make all certificates again: the authority has ended, and there is no valid next one.
     Replace,
-    /// The authority signs another serving certificate.
+    /// Have the authority sign another serving certificate.
     RenewServing,
-    /// Another authority is made, for configurations to trust.
+    /// Make the next authority, which configurations trust from now on.
     Announce,
-    /// The next authority signs from now on.
+    /// Have the next authority sign from now on.
     Switch,
-    /// The previous authority is trusted no more.
+    /// Stop trusting the previous authority.
     DropPrevious,
 }

@@ -1,9 +1,9 @@
-//! When which certificate changes, so that no request fails.
+//! The rotation: when each certificate changes, so that no request fails.
 //!
 //! A serving certificate changes at once: its authority is trusted already. An authority changes in
-//! three steps: every webhook configuration trusts the next one before it signs, and the previous
-//! one until every replica serves a certificate of the new one. Each step is kept in the Secret, so
-//! a restart or another leader goes on where the last one was.
+//! three steps: every webhook configuration trusts the next authority before it signs, and the
+//! previous one until every replica serves a certificate of the next one. The Secret has the step,
+//! so a restarted host or another leader continues the change.
 
 use std::collections::BTreeSet;
 
@@ -19,29 +19,31 @@ const CONFIGURATION_DELAY: u64 = 30;
 /// seconds.
 const CONNECTION_DELAY: u64 = 60;
 
-/// What others have of the certificates: since when, in seconds since 1970.
+/// Since when the webhook configurations and the replicas have the present certificates, in seconds
+/// since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// Every webhook configuration of the host has the bundle of now.
+    /// Since when every webhook configuration of the host trusts the present bundle; `None` if one
+    /// does not.
     pub bundle_everywhere_since: Option<i64>,
-    /// Every replica serves the certificate of now.
+    /// Since when every replica serves the present certificate; `None` if one does not.
     pub serving_everywhere_since: Option<i64>,
 }
 
 impl Certificates {
-    /// Returns the change that is due.
+    /// Returns the change that is due, if any.
     ///
-    /// `names` are those that clients call the server by; `now` is in seconds since 1970.
+    /// `names` are the names by which clients call the server; `now` is in seconds since 1970.
     pub fn due(&self, names: &[String], observed: Observed, now: i64) -> Option<Change> {
-        let (authority, serving) = (self.authority(), self.serving.validity);
+        let (authority, serving) = (self.authority_validity(), self.serving.validity);
         if authority.ends <= now {
             return Some(match &self.phase {
-                // Configurations may trust the next authority already, and none another one.
+                // Configurations may trust the next authority already, but never a third one.
                 Phase::Announced { next } if next.validity().ends > now => Change::Switch,
                 _ => Change::Replace,
             });
         }
-        // One that ends with its authority cannot be made to end later.
+        // A renewed certificate would not end later than its authority either.
         let is_old = has_passed(serving, now, 2, 3) && serving.ends < authority.ends;
         if is_old || !is_same_set(&self.serving.names, names) {
             return Some(Change::RenewServing);
@@ -63,12 +65,12 @@ impl Certificates {
     }
 }
 
-/// Whether two lists have the same names: their order says nothing.
+/// Whether two lists have the same names, in any order.
 fn is_same_set(one: &[String], other: &[String]) -> bool {
     BTreeSet::from_iter(one) == BTreeSet::from_iter(other)
 }
 
-/// Whether a part of the time of a certificate is over.
+/// Whether `part / of` of the lifetime of a certificate is over.
 fn has_passed(validity: Validity, now: i64, part: i64, of: i64) -> bool {
     let lifetime = validity.ends.saturating_sub(validity.made);
     now >= validity.made.saturating_add(lifetime.saturating_mul(part) / of)

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::authority::Authority;
 use super::error::CertificateError;
-use super::serving::Serving;
+use super::serving::ServingCertificate;
 use super::shared::{Certificates, Phase};
 use super::validity::Validity;
 
-/// The largest member that is read, in bytes. Those that the host makes have about 700.
+/// The largest member that the host reads, in bytes. It writes members of about 700 bytes.
 const MEMBER_BYTES_MAX: usize = 16 << 10;
 
-/// What no member says as PEM.
+/// The member `state`: what the certificates as PEM do not tell.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct State {
@@ -93,7 +93,7 @@ impl Certificates {
             }
             PhaseName::Switched => Phase::Switched { previous: member("previous-ca.crt")? },
         };
-        let serving = Serving {
+        let serving = ServingCertificate {
             certificate: member("tls.crt")?,
             key: member("tls.key")?,
             validity: state.serving,
@@ -112,7 +112,7 @@ fn authority(
     validity: Validity,
 ) -> Result<Authority, CertificateError> {
     let authority = Authority::new(certificate, key, validity);
-    // A key that does not fit would be noticed by the API server only.
+    // Otherwise only the API server would notice a key of another certificate.
     authority.check()?;
     Ok(authority)
 }

@@ -9,7 +9,7 @@ use super::validity::Validity;
 
 /// The certificate that the replicas serve.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Serving {
+pub struct ServingCertificate {
     pub(super) certificate: String,
     pub(super) key: String,
     pub(super) validity: Validity,
@@ -17,13 +17,15 @@ pub struct Serving {
     pub(super) names: Vec<String>,
 }
 
-impl std::fmt::Debug for Serving {
+impl std::fmt::Debug for ServingCertificate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Serving").field("validity", &self.validity).finish_non_exhaustive()
+        f.debug_struct("ServingCertificate")
+            .field("validity", &self.validity)
+            .finish_non_exhaustive()
     }
 }
 
-impl Serving {
+impl ServingCertificate {
     /// The certificate, as PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate

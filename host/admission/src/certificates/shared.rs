@@ -1,20 +1,20 @@
-//! All certificates, and how each change makes the next ones.
+//! The certificates that all replicas share, and the changes to them.
 
 use super::authority::Authority;
 use super::change::Change;
 use super::error::CertificateError;
-use super::serving::Serving;
+use super::serving::ServingCertificate;
 use super::validity::{Lifetimes, Validity};
 
 /// The certificates that all replicas share, as a Secret keeps them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificates {
     pub(super) authority: Authority,
-    pub(super) serving: Serving,
+    pub(super) serving: ServingCertificate,
     pub(super) phase: Phase,
 }
 
-/// Where a change of the authority is.
+/// The step that a change of the authority has reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// One authority is trusted.
@@ -32,7 +32,8 @@ pub enum Phase {
 }
 
 impl Certificates {
-    /// Makes an authority and a certificate for these DNS names or IP addresses.
+    /// Makes an authority and a certificate for these DNS names or IP addresses. `now` is in
+    /// seconds since 1970.
     ///
     /// # Errors
     /// If a name cannot stand in a certificate, or there is no randomness.
@@ -47,16 +48,16 @@ impl Certificates {
     }
 
     /// The certificate to serve.
-    pub fn serving(&self) -> &Serving {
+    pub fn serving(&self) -> &ServingCertificate {
         &self.serving
     }
 
     /// The validity of the authority that signs.
-    pub fn authority(&self) -> Validity {
+    pub fn authority_validity(&self) -> Validity {
         self.authority.validity()
     }
 
-    /// Where a change of the authority is.
+    /// The step that a change of the authority has reached.
     pub fn phase(&self) -> &Phase {
         &self.phase
     }
@@ -72,7 +73,8 @@ impl Certificates {
         format!("{}{other}", self.authority.certificate())
     }
 
-    /// Makes a change.
+    /// Returns the certificates after a change, which [`Self::due`] gave. `now` is in seconds since
+    /// 1970.
     ///
     /// # Errors
     /// If a certificate cannot be made.

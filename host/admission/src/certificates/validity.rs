@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A serving certificate is valid from a little before it was made, for clocks that are behind, in
-/// seconds.
+/// How long before it was made a certificate is valid, for clocks that are behind, in seconds.
 pub(super) const CLOCK_DIFFERENCE: i64 = 3_600;
 
 /// How long certificates are valid, in seconds.
@@ -23,7 +22,7 @@ impl Default for Lifetimes {
 }
 
 impl Lifetimes {
-    /// Lifetimes of this many days for both, for tests and for those who want to see a rotation.
+    /// Lifetimes of this many days for both. Short ones show a rotation soon.
     pub fn of_days(days: u32) -> Self {
         let seconds = i64::from(days) * 24 * 3_600;
         Self { authority: seconds, serving: seconds }

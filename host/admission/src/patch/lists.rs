@@ -1,9 +1,9 @@
-//! Which items of two lists are the same item.
+//! The alignment of two lists: which items of both are the same item.
 
 use serde_json::Value;
 
-/// The members that identify an item of a list of objects: the keys by which Kubernetes merges its
-/// own lists. The first set that tells all items apart is used.
+/// The members that identify an item of a list of objects: the merge keys of Kubernetes' own lists.
+/// The first set that identifies all items applies.
 const KEYS: [&[&str]; 10] = [
     &["name"],
     &["key"],
@@ -17,23 +17,24 @@ const KEYS: [&[&str]; 10] = [
     &["type"],
 ];
 
-/// The most comparisons of two lists. Longer lists are compared by position.
+/// The most comparisons of items: each needs four bytes. Longer lists are aligned by position.
 const COMPARISONS_MAX: usize = 1 << 16;
 
 /// A step from one list to another, from front to back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step<'a> {
-    /// The item stays; its content may differ.
+    /// The next item stays, with this content before and after.
     Keep(&'a Value, &'a Value),
-    /// The next item of the old list goes.
+    /// Removes the next item.
     Remove,
-    /// An item of the new list comes.
+    /// Inserts an item before the next one.
     Add(&'a Value),
 }
 
-/// Returns the steps from one list to another.
+/// Returns the steps that make `after` of `before`.
 pub(super) fn align<'a>(before: &'a [Value], after: &'a [Value]) -> Vec<Step<'a>> {
-    let keys = KEYS.into_iter().find(|keys| tells_apart(keys, before) && tells_apart(keys, after));
+    let keys =
+        KEYS.into_iter().find(|keys| identifies_all(keys, before) && identifies_all(keys, after));
     let is_same = |old: &Value, new: &Value| match keys {
         Some(keys) => keys.iter().all(|key| old.get(*key) == new.get(*key)),
         None => old == new,
@@ -45,14 +46,14 @@ pub(super) fn align<'a>(before: &'a [Value], after: &'a [Value]) -> Vec<Step<'a>
     let (old, new) = (&old[..old.len() - back], &new[..new.len() - back]);
 
     let mut pairs: Vec<(usize, usize)> = (0..front).map(|at| (at, at)).collect();
-    let middle = common(old, new, is_same);
+    let middle = longest_common_subsequence(old, new, is_same);
     pairs.extend(middle.into_iter().map(|(old, new)| (front + old, front + new)));
     pairs.extend((0..back).map(|at| (before.len() - back + at, after.len() - back + at)));
     steps(before, after, &pairs, keys.is_some())
 }
 
-/// The steps for pairs of equal items. Between two pairs, items without keys are paired by their
-/// position; items with other keys are other items.
+/// The steps for two lists with these pairs of the same item, by position. Without keys, further
+/// items between two pairs are paired in order; with keys, they are different items.
 fn steps<'a>(
     before: &'a [Value],
     after: &'a [Value],
@@ -75,8 +76,9 @@ fn steps<'a>(
     steps
 }
 
-/// Whether all items are objects with the first of these members, and no two have the same values.
-fn tells_apart(keys: &[&str], items: &[Value]) -> bool {
+/// Whether these members identify all items: each item has the first one, and no two items have the
+/// same values.
+fn identifies_all(keys: &[&str], items: &[Value]) -> bool {
     let id = |item: &Value| -> Option<String> {
         item.get(keys[0])?;
         Some(keys.iter().map(|key| item.get(key).map_or(String::new(), Value::to_string)).collect())
@@ -86,8 +88,9 @@ fn tells_apart(keys: &[&str], items: &[Value]) -> bool {
     ids.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// The positions of a longest common subsequence; none for lists that are too long.
-fn common(
+/// The pairs of positions of a longest common subsequence; none if the lists need more than
+/// [`COMPARISONS_MAX`].
+fn longest_common_subsequence(
     before: &[Value],
     after: &[Value],
     is_same: impl Fn(&Value, &Value) -> bool,
@@ -96,7 +99,7 @@ fn common(
     if before.len().saturating_mul(after.len()) > COMPARISONS_MAX {
         return Vec::new();
     }
-    // `lengths[old * width + new]`: the length for the rests from there.
+    // `lengths[old * width + new]` is the length for `before[old..]` and `after[new..]`.
     let mut lengths = vec![0_u32; (before.len() + 1) * width];
     for old in (0..before.len()).rev() {
         for new in (0..after.len()).rev() {

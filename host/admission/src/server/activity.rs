@@ -1,4 +1,4 @@
-//! What a connection does now, and until when it may.
+//! The phase of a connection, with its time limit: [`Activity`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::limits::ServerLimits;
 
-/// What a connection does now, and until when it may.
+/// The phase of a connection, with its time limit.
 pub(super) struct Activity {
     limits: ServerLimits,
     state: Mutex<State>,
@@ -15,23 +15,23 @@ pub(super) struct Activity {
 #[derive(Clone, Copy)]
 struct State {
     phase: Phase,
-    /// None while a request runs: that has a deadline of its own.
+    /// When the phase has to be over; `None` while a request runs, which has its own deadline.
     until: Option<Instant>,
     has_answered: bool,
 }
 
-/// What a connection does.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The TLS handshake.
     Handshake,
-    /// Nothing: no byte of the next request is here.
+    /// No byte of the next request has arrived.
     Idle,
-    /// A part of a head is here.
+    /// A part of the head of a request has arrived.
     Head,
     /// A request runs.
     Request,
-    /// The last response is under way.
+    /// The server sends the last response, and reads no further request.
     Closing,
 }
 

@@ -1,4 +1,4 @@
-//! The server, as its users see it.
+//! The admission server: [`AdmissionServer`].
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl<R: Reviewer> AdmissionServer<R> {
         Ok(Self { tls, shared: Arc::new(Shared::new(reviewer, limits)) })
     }
 
-    /// What the server does and has refused, now and after each change.
+    /// The statistics of the server, now and after each change.
     pub fn statistics(&self) -> watch::Receiver<ServerStatistics> {
         self.shared.statistics.subscribe()
     }

@@ -21,11 +21,11 @@ use super::shared::Shared;
 use super::statistics::RunningRequest;
 use super::{body, policy_path};
 use crate::admission_review::AdmissionRequest;
-use crate::reviewer::{Reviewed, Reviewer, Target};
+use crate::reviewer::{Reviewed, Reviewer, WebhookRef};
 
-/// What the head of a request asks for.
-struct Asked {
-    target: Target,
+/// What the server needs of the head of a request.
+struct RequestHead {
+    webhook: WebhookRef,
     started: Instant,
     time: Duration,
 }
@@ -44,14 +44,15 @@ pub(super) async fn answer<R: Reviewer>(
     // Held until the end of the review, which reads the body in place.
     let mut budget = shared.bodies.part(address);
     let received = match read_head(&head, &shared.limits) {
-        Ok(asked) => body::receive(&mut body, &mut budget, &shared.limits, asked.time)
+        Ok(head) => body::receive(&mut body, &mut budget, &shared.limits, head.time)
             .await
-            .map(|bytes| (asked, bytes)),
+            .map(|bytes| (head, bytes)),
         Err(refusal) => Err(refusal),
     };
+    // A connection whose body is not read to its end cannot have another request.
     let is_read = received.is_ok() || body.is_end_stream();
     let reviewed = match received {
-        Ok((asked, bytes)) => review(shared, asked, &bytes).await,
+        Ok((head, bytes)) => review(shared, head, &bytes).await,
         Err(refusal) => Err(refusal),
     };
     let mut response = match reviewed {
@@ -67,9 +68,9 @@ pub(super) async fn answer<R: Reviewer>(
     response
 }
 
-/// Reads what the head asks for.
-fn read_head(head: &Parts, limits: &ServerLimits) -> Result<Asked, Refusal> {
-    let target = policy_path::target(head.uri.path())?;
+/// Reads the head of a request.
+fn read_head(head: &Parts, limits: &ServerLimits) -> Result<RequestHead, Refusal> {
+    let webhook = policy_path::webhook(head.uri.path())?;
     if head.method != Method::POST {
         return Err(Refusal::Method);
     }
@@ -85,29 +86,33 @@ fn read_head(head: &Parts, limits: &ServerLimits) -> Result<Asked, Refusal> {
         return Err(Refusal::content_encoding(&encoding));
     }
     let time = request_time(head.uri.query(), limits)?;
-    Ok(Asked { target, started: Instant::now(), time })
+    Ok(RequestHead { webhook, started: Instant::now(), time })
 }
 
-/// Gives the AdmissionReview that answers the one in `body`.
+/// Reviews the AdmissionReview in `body`; returns the one that answers it.
 async fn review<R: Reviewer>(
     shared: &Shared<R>,
-    asked: Asked,
+    head: RequestHead,
     body: &[u8],
 ) -> Result<String, Refusal> {
     let request = AdmissionRequest::read(body)?;
     let uid = request.uid.clone();
-    let deadline = asked.started + asked.time;
-    let reviewed = shared.reviewer.review(asked.target.clone(), request, deadline.into_std());
+    let deadline = head.started + head.time;
+    let reviewed = shared.reviewer.review(head.webhook.clone(), request, deadline.into_std());
     let reviewed = tokio::time::timeout_at(deadline, reviewed).await;
-    let reviewed = reviewed.map_err(|_| Refusal::DeadlineExceeded(asked.time))?;
-    result(reviewed, asked.target, &uid)
+    let reviewed = reviewed.map_err(|_| Refusal::DeadlineExceeded(head.time))?;
+    result(reviewed, head.webhook, &uid)
 }
 
-/// Gives the AdmissionReview that answers the request with this `uid`.
-pub(super) fn result(reviewed: Reviewed, target: Target, uid: &str) -> Result<String, Refusal> {
+/// Returns the AdmissionReview that answers the request with this `uid`.
+pub(super) fn result(
+    reviewed: Reviewed,
+    webhook: WebhookRef,
+    uid: &str,
+) -> Result<String, Refusal> {
     match reviewed {
         Reviewed::Answer(response) => Ok(response.review(uid).to_string()),
-        Reviewed::UnknownPolicy => Err(Refusal::UnknownPolicy(target)),
+        Reviewed::UnknownPolicy => Err(Refusal::UnknownPolicy(webhook)),
         Reviewed::Overloaded(why) => Err(Refusal::Overloaded(why)),
         Reviewed::Failed(why) => Err(Refusal::ReviewFailed(why)),
     }
@@ -115,7 +120,7 @@ pub(super) fn result(reviewed: Reviewed, target: Target, uid: &str) -> Result<St
 
 fn refuse<R>(shared: &Shared<R>, refusal: &Refusal) -> Response<Full<Bytes>> {
     tracing::debug!(reason = refusal.reason(), error = %refusal, "admission request refused");
-    shared.statistics.send_modify(|statistics| statistics.count_refusal(refusal.reason()));
+    shared.count_refusal(refusal.reason());
     let mut response = with_type(format!("{refusal}\n"), "text/plain; charset=utf-8");
     *response.status_mut() = refusal.status();
     let header = match refusal {

@@ -9,8 +9,11 @@ use super::body_budget::BudgetPart;
 use super::limits::ServerLimits;
 use super::refusal::Refusal;
 
-/// Receives a body. What arrives is taken from `budget`; an announced length takes nothing, or
-/// announcements without bytes would fill the memory for bodies.
+/// Receives a body. The bytes that arrive count against `budget`. An announced length does not, or
+/// announcements without bytes would use up the memory for bodies.
+///
+/// # Errors
+/// If the body is too large or too slow, or the memory for bodies is full.
 pub(super) async fn receive(
     body: &mut Incoming,
     budget: &mut BudgetPart<'_>,
@@ -35,7 +38,7 @@ async fn collect(
     budget: &mut BudgetPart<'_>,
     limits: &ServerLimits,
 ) -> Result<Vec<u8>, Refusal> {
-    // Pages that nothing is written to use no memory.
+    // Pages of the buffer use no memory before they are written.
     let mut bytes = Vec::with_capacity(announced);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(Refusal::BodyUnreadable)?.into_data() else { continue };

@@ -1,4 +1,4 @@
-//! The memory for bodies, shared fairly.
+//! The memory for bodies, of which each address gets a part.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ impl BodyBudget {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A part of the budget, empty at first.
+    /// The part of the budget that one body uses: empty at first.
     pub(super) fn part(&self, address: IpAddr) -> BudgetPart<'_> {
         BudgetPart { budget: self, address, bytes: 0 }
     }
@@ -39,7 +39,7 @@ impl BodyBudget {
     }
 }
 
-/// What one body uses. It is given back at its end.
+/// The bytes that one body uses. Dropping the part returns them to the budget.
 pub(super) struct BudgetPart<'a> {
     budget: &'a BodyBudget,
     address: IpAddr,
@@ -52,7 +52,7 @@ impl BudgetPart<'_> {
         self.budget.has_room(&self.budget.used(), self.address, bytes)
     }
 
-    /// Takes more bytes. Gives whether they had room.
+    /// Takes more bytes if there is room. Returns whether there was.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         let mut used = self.budget.used();
         if !self.budget.has_room(&used, self.address, bytes) {

@@ -1,4 +1,4 @@
-//! One connection: handshake, requests, end.
+//! One connection: its handshake, its requests, and its time limits.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::activity::{Activity, Phase};
 use super::answer::answer;
@@ -35,20 +36,7 @@ pub(super) async fn serve<S, R>(
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     R: Reviewer,
 {
-    let refuse = |reason| {
-        shared.statistics.send_modify(|statistics| statistics.count_refusal(reason));
-    };
-    let stream = match timeout(shared.limits.handshake_time, tls.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
-            tracing::debug!(%address, %error, "TLS handshake failed");
-            return refuse("handshake");
-        }
-        Err(_) => {
-            tracing::debug!(%address, limit = ?shared.limits.handshake_time, "TLS handshake too slow");
-            return refuse("handshake");
-        }
-    };
+    let Some(stream) = handshake(&tls, &shared, stream, address).await else { return };
     activity.set_open();
 
     let drain_of_answers = drain.clone();
@@ -58,7 +46,7 @@ pub(super) async fn serve<S, R>(
     });
     let stream = TokioIo::new(WatchedStream::new(stream, Arc::clone(&activity)));
     let mut connection = http1::Builder::new()
-        // It would limit the time between two requests, too.
+        // hyper's limit would also count the time between two requests.
         .header_read_timeout(None)
         .max_buf_size(shared.limits.head_bytes)
         .max_headers(shared.limits.headers)
@@ -72,7 +60,7 @@ pub(super) async fn serve<S, R>(
                 if let Err(error) = ended {
                     tracing::debug!(%address, %error, "connection aborted");
                     if error.is_parse() {
-                        refuse("head");
+                        shared.count_refusal("head");
                     }
                 }
                 return;
@@ -85,7 +73,7 @@ pub(super) async fn serve<S, R>(
                 phase => {
                     tracing::debug!(%address, ?phase, "connection closed: it took too long");
                     if phase == Phase::Head {
-                        refuse("head");
+                        shared.count_refusal("head");
                     }
                     return;
                 }
@@ -101,8 +89,28 @@ pub(super) async fn serve<S, R>(
     }
 }
 
-/// Waits until the time of the activity is over. The activity changes only while the connection is
-/// polled, which wakes this future too.
+/// Makes the TLS handshake of a connection; `None` if it fails or takes too long.
+async fn handshake<S, R>(
+    tls: &TlsAcceptor,
+    shared: &Shared<R>,
+    stream: S,
+    address: IpAddr,
+) -> Option<TlsStream<S>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let limit = shared.limits.handshake_time;
+    match timeout(limit, tls.accept(stream)).await {
+        Ok(Ok(stream)) => return Some(stream),
+        Ok(Err(error)) => tracing::debug!(%address, %error, "TLS handshake failed"),
+        Err(_) => tracing::debug!(%address, ?limit, "TLS handshake too slow"),
+    }
+    shared.count_refusal("handshake");
+    None
+}
+
+/// Waits until the time limit of the phase is over. The phase changes only while the connection is
+/// polled, which polls this future too.
 async fn expired(activity: &Activity, mut timer: Pin<&mut Sleep>) {
     std::future::poll_fn(|cx| {
         let Some(until) = activity.until() else { return Poll::Pending };

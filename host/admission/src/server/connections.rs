@@ -1,4 +1,4 @@
-//! All connections: how many there are, which one makes room, and the end of all.
+//! All connections: accepts them within the limits, and drains them when the server stops.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -35,10 +35,11 @@ struct Open {
 }
 
 impl Open {
-    /// Whether there is room for a connection of this address. If not, closes one that has no
-    /// running request, if there is one.
+    /// Makes room for a connection of this address: if there is none, closes one that has no
+    /// running request.
     ///
-    /// Those go first that had no answer yet: the API server's connections had some.
+    /// Closes first a connection that had no answer yet, since those of the API server had one,
+    /// then one of the address with the most connections, then the oldest.
     fn make_room(&mut self, address: IpAddr) -> Room {
         let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for connection in &self.by_age {
@@ -78,11 +79,13 @@ impl Open {
     }
 }
 
-/// Whether a connection has room.
+/// Whether there is room for a connection.
 #[derive(PartialEq, Eq)]
 enum Room {
     Free,
+    /// Another connection was closed.
     Made,
+    /// All connections have running requests.
     None,
 }
 
@@ -112,7 +115,7 @@ pub(super) async fn serve<R: Reviewer>(
                 Ok((stream, address)) => {
                     let room = open.make_room(address);
                     if room != Room::Free {
-                        shared.statistics.send_modify(|it| it.count_refusal("connections"));
+                        shared.count_refusal("connections");
                     }
                     if room != Room::None {
                         let activity = Arc::new(Activity::new(shared.limits));

@@ -1,4 +1,4 @@
-//! The time that a request has.
+//! The time limit of a request, which its query names.
 
 use std::time::Duration;
 
@@ -10,7 +10,10 @@ use super::refusal::Refusal;
 /// The longest text of a time that is read, in bytes. The API server sends `10s`.
 const TEXT_BYTES_MAX: usize = 32;
 
-/// Returns the time that a request has by the `timeout` of its query.
+/// Returns the time limit of a request by the `timeout` of its query.
+///
+/// # Errors
+/// [`Refusal::Timeout`] if `timeout` is no positive duration.
 pub(super) fn request_time(
     query: Option<&str>,
     limits: &ServerLimits,

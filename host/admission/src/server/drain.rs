@@ -1,12 +1,12 @@
-//! How far the end of the server is.
+//! The steps by which the server stops: [`Drain`].
 
-/// How far the end of the server is.
+/// The steps by which the server stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Drain {
-    /// It answers.
+    /// The server answers, and does not stop.
     No,
-    /// It answers, and asks clients to close their connections.
+    /// The server answers, and asks clients to close their connections.
     Asking,
-    /// It finishes the running requests and closes the other connections.
+    /// The server finishes the running requests and closes the other connections.
     Closing,
 }

@@ -50,21 +50,21 @@ fn review<R: Reviewer>(
     let limits = ServerLimits::default();
     let read = || {
         let (path, query) = path.split_once('?').map_or((path, None), |(a, b)| (a, Some(b)));
-        let target = policy_path::target(path)?;
+        let webhook = policy_path::webhook(path)?;
         let time = deadline::request_time(query, &limits)?;
         if body.len() > limits.body_bytes {
             return Err(Refusal::BodyTooLarge(limits.body_bytes));
         }
-        Ok((target, time, AdmissionRequest::read(body)?))
+        Ok((webhook, time, AdmissionRequest::read(body)?))
     };
-    let (target, time, request) = match read() {
+    let (webhook, time, request) = match read() {
         Ok(read) => read,
         Err(refusal) => return Some(Err(refusal)),
     };
     let uid = request.uid.clone();
-    let running = pin!(reviewer.review(target.clone(), request, now + time));
+    let running = pin!(reviewer.review(webhook.clone(), request, now + time));
     match running.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(result) => Some(answer::result(result, target, &uid)),
+        Poll::Ready(result) => Some(answer::result(result, webhook, &uid)),
         Poll::Pending => None,
     }
 }
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
     use crate::admission_response::AdmissionResponse;
-    use crate::reviewer::{Reviewed, Target};
+    use crate::reviewer::{Reviewed, WebhookRef};
 
     /// Does what the name of the module says.
     struct Named {
@@ -85,21 +85,17 @@ mod tests {
     impl Reviewer for Named {
         async fn review(
             &self,
-            target: Target,
+            webhook: WebhookRef,
             _: AdmissionRequest<'_>,
             deadline: Instant,
         ) -> Reviewed {
-            match &*target.module {
+            match &*webhook.module {
                 "allows" => Reviewed::Answer(AdmissionResponse::allowed()),
                 "fails" => Reviewed::Failed("it broke".to_owned()),
                 "late" => Reviewed::Overloaded(format!("{:?}", deadline - self.now)),
                 "waits" => std::future::pending().await,
                 _ => Reviewed::UnknownPolicy,
             }
-        }
-
-        fn is_ready(&self) -> bool {
-            true
         }
     }
 

@@ -1,4 +1,4 @@
-//! Where connections come from.
+//! The source of connections: [`Listener`].
 
 use std::io;
 use std::net::IpAddr;
@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Where connections come from: a port, or a test.
+/// A source of connections: a port, or a test.
 pub trait Listener: Send {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
 
-    /// Waits for the next connection. Gives it with the address of the client.
+    /// Waits for the next connection; returns it with the address of the client.
     fn accept(&mut self) -> impl Future<Output = io::Result<(Self::Stream, IpAddr)>> + Send;
 }
 

@@ -1,14 +1,14 @@
 //! The path of a policy: `/v1/policies/<module>/<index>`.
 
 use super::refusal::Refusal;
-use crate::reviewer::{PATH_PREFIX, Target};
+use crate::reviewer::{PATH_PREFIX, WebhookRef};
 
-/// The longest name of a Module, in bytes.
+/// The longest name of an object of Kubernetes, in bytes.
 const NAME_BYTES_MAX: usize = 253;
 
-/// Returns which policy a path names.
-pub(super) fn target(path: &str) -> Result<Target, Refusal> {
-    let (module, index) = path
+/// Returns the webhook that a path names.
+pub(super) fn webhook(path: &str) -> Result<WebhookRef, Refusal> {
+    let (module, number) = path
         .strip_prefix(PATH_PREFIX)
         .and_then(|rest| rest.split_once('/'))
         .ok_or(Refusal::Path)?;
@@ -18,11 +18,11 @@ pub(super) fn target(path: &str) -> Result<Target, Refusal> {
         && !module.starts_with(['-', '.'])
         && !module.ends_with(['-', '.']);
     // One path for each webhook: neither +1 nor 01.
-    let webhook: usize = index.parse().map_err(|_| Refusal::Path)?;
-    if !is_name || webhook.to_string() != index {
+    let index: usize = number.parse().map_err(|_| Refusal::Path)?;
+    if !is_name || index.to_string() != number {
         return Err(Refusal::Path);
     }
-    Ok(Target { module: module.to_owned(), webhook })
+    Ok(WebhookRef { module: module.to_owned(), index })
 }
 
 #[cfg(test)]
@@ -31,9 +31,9 @@ mod tests {
 
     #[test]
     fn path_names_a_module_and_a_webhook() {
-        let named = target("/v1/policies/required-labels.v2/12").unwrap();
-        assert_eq!(named, Target { module: "required-labels.v2".to_owned(), webhook: 12 });
-        assert!(target(&format!("/v1/policies/{}/0", "a".repeat(253))).is_ok());
+        let named = webhook("/v1/policies/required-labels.v2/12").unwrap();
+        assert_eq!(named, WebhookRef { module: "required-labels.v2".to_owned(), index: 12 });
+        assert!(webhook(&format!("/v1/policies/{}/0", "a".repeat(253))).is_ok());
     }
 
     #[test]
@@ -59,7 +59,7 @@ mod tests {
             "/v2/policies/x/0",
             &long,
         ] {
-            assert!(target(path).is_err(), "{path}");
+            assert!(webhook(path).is_err(), "{path}");
         }
     }
 }

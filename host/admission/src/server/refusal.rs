@@ -1,11 +1,11 @@
-//! Why a request gets no verdict.
+//! The refusal of a request: [`Refusal`].
 
 use std::time::Duration;
 
 use http::StatusCode;
 
 use crate::admission_review::ReviewError;
-use crate::reviewer::Target;
+use crate::reviewer::WebhookRef;
 
 /// The longest part of a request that a refusal repeats, in characters.
 const REPEATED_MAX: usize = 64;
@@ -37,9 +37,9 @@ pub(super) enum Refusal {
         "no policy of Module {:?} with index {} answers on this replica; \
          see the conditions of the Module",
         .0.module,
-        .0.webhook
+        .0.index
     )]
-    UnknownPolicy(Target),
+    UnknownPolicy(WebhookRef),
     #[error("{0}")]
     Overloaded(String),
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! What all connections share.
+//! The state that all connections share.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::body_budget::BodyBudget;
 use super::limits::ServerLimits;
 use super::statistics::ServerStatistics;
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct Shared<R> {
     pub(super) reviewer: Arc<R>,
     pub(super) limits: ServerLimits,
@@ -20,5 +20,10 @@ impl<R> Shared<R> {
     pub(super) fn new(reviewer: Arc<R>, limits: ServerLimits) -> Self {
         let statistics = watch::Sender::new(ServerStatistics::default());
         Self { reviewer, limits, bodies: BodyBudget::new(limits), statistics }
+    }
+
+    /// Counts a refused request or connection.
+    pub(super) fn count_refusal(&self, reason: &'static str) {
+        self.statistics.send_modify(|statistics| statistics.count_refusal(reason));
     }
 }

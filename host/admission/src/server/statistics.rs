@@ -1,10 +1,10 @@
-//! What the server does and has refused.
+//! The statistics of the server: its load, and the requests and connections that it has refused.
 
 use std::collections::BTreeMap;
 
 use tokio::sync::watch;
 
-/// What the server does and has refused.
+/// The statistics of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerStatistics {
     /// The open connections.

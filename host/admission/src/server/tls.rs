@@ -1,4 +1,4 @@
-//! TLS: the certificate of now, and which clients are answered.
+//! TLS: the present serving certificate, and the certificates of clients.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use rustls::sign::CertifiedKey;
 use rustls::{DEFAULT_VERSIONS, RootCertStore};
 use tokio::sync::watch;
 
-use crate::certificates::{CertificateError, Serving};
+use crate::certificates::{CertificateError, ServingCertificate};
 
 /// A serving certificate that handshakes can use: its key fits.
 #[derive(Clone, Debug)]
 pub struct TlsCertificate(Arc<CertifiedKey>);
 
 impl TlsCertificate {
-    /// Checks a certificate, so that the one before stays in use if this one cannot be.
+    /// Checks a certificate. A caller keeps the previous one in use if this one is invalid.
     ///
     /// # Errors
-    /// If the certificate or its key cannot be read, or they are not of each other.
-    pub fn new(serving: &Serving) -> Result<Self, CertificateError> {
+    /// If the certificate or its key cannot be read, or they do not belong together.
+    pub fn new(serving: &ServingCertificate) -> Result<Self, CertificateError> {
         let (certificate, key) = serving.der()?;
         let key = CertifiedKey::from_der(vec![certificate], key, &ring::default_provider());
         let invalid = |error: rustls::Error| CertificateError::Invalid {
@@ -40,16 +40,16 @@ pub enum TlsError {
     #[error("cannot read the certificate authority of clients: {0}; give certificates as PEM")]
     ClientAuthority(String),
     /// A configuration that rustls refuses.
-    #[error("cannot configure TLS: {0}")]
+    #[error("cannot configure TLS: {0}; report a bug of Innkeeper")]
     Configuration(#[from] rustls::Error),
 }
 
-/// The certificate that a watch has.
+/// Gives each handshake the certificate that the watch has then.
 #[derive(Debug)]
 struct Current(watch::Receiver<TlsCertificate>);
 
 impl ResolvesServerCert for Current {
-    // Any name gets it: a client checks the name itself.
+    // For any server name: a client checks the name itself.
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.0.borrow().0))
     }
@@ -84,7 +84,7 @@ fn client_verifier(
         let certificate = certificate.map_err(|error| invalid(error.to_string()))?;
         roots.add(certificate).map_err(|error| invalid(error.to_string()))?;
     }
-    // Without a root rustls refuses to make one, and says so.
+    // rustls refuses an empty store with a reason.
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
     verifier.build().map_err(|error| invalid(error.to_string())).map(|verifier| verifier as _)
 }

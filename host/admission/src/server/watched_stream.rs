@@ -10,8 +10,8 @@ use tokio_rustls::server::TlsStream;
 
 use super::activity::Activity;
 
-/// How much is read at once of what nobody needs, in bytes.
-const DISCARDED: usize = 4 << 10;
+/// The size of the buffer for bytes that are read to be discarded.
+const DISCARD_BYTES: usize = 4 << 10;
 
 /// A TLS stream that reports what arrives, and that closes without losing its last response.
 pub(super) struct WatchedStream<S> {
@@ -62,9 +62,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
             self.is_shut = true;
         }
-        // Encrypted as they are: nobody needs them.
+        // The bytes are discarded, so they need no decryption.
         let stream = self.stream.get_mut().0;
-        let mut bytes = [0; DISCARDED];
+        let mut bytes = [0; DISCARD_BYTES];
         loop {
             let mut buffer = ReadBuf::new(&mut bytes);
             ready!(Pin::new(&mut *stream).poll_read(cx, &mut buffer))?;

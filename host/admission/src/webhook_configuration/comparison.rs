@@ -1,13 +1,13 @@
-//! Whether a webhook configuration is still as the host has written it.
+//! The comparison of a webhook configuration with the one that the host expects.
 
 use innkeeper_core::well_known::POLICY_LABEL;
 use serde_json::Value;
 
-/// Whether a live configuration does what the host wants it to.
+/// Whether a live configuration is as the host expects it.
 ///
-/// Labels and annotations of others count for nothing. A further owner does: the configuration
-/// would outlive its Module. So does each member of a webhook that the host sets; members that it
-/// does not know are defaults of a newer API server.
+/// Ignores labels and annotations of others, and members of webhooks that the host does not set,
+/// which are defaults of the API server. A further owner is a difference: the configuration would
+/// outlive its Module.
 pub fn equals(live: &Value, expected: &Value) -> bool {
     let of = |object: &Value, path: &str| object.pointer(path).cloned().unwrap_or_default();
     let label = format!("/metadata/labels/{}", POLICY_LABEL.replace('/', "~1"));

@@ -6,10 +6,12 @@
 //! it: a deleted object has no `object`, and a collection that is deleted has neither object.
 
 use innkeeper_contract::MatchCondition;
-use innkeeper_core::review_scope::NEVER_REVIEWED_GROUPS;
+use innkeeper_core::review_scope::{
+    NEVER_REVIEWED_GROUPS, NODE_UPKEEP_RESOURCES, NODE_UPKEEP_USERS,
+};
 use serde_json::{Value, json};
 
-/// The requests of groups that no policy reviews.
+/// The requests of [`NEVER_REVIEWED_GROUPS`].
 const GROUPS: &str = "innkeeper.dev/no-groups-of-the-cluster";
 
 /// The Pods that a kubelet runs from files. Anybody can give a Pod the annotation, so it counts on
@@ -25,20 +27,11 @@ const NO_MIRROR_PODS: (&str, &str) = (
      || !(has(object.metadata.annotations) && 'kubernetes.io/config.mirror' in object.metadata.annotations))",
 );
 
-/// What kubelets and controllers of Kubernetes write so that nodes join and stay: without nodes the
-/// host cannot start, and a request that waits for the host would wait forever.
-const NO_NODE_UPKEEP: (&str, &str) = (
-    "innkeeper.dev/no-node-upkeep",
-    "!(request.resource.group == '' && request.resource.resource == 'nodes' \
-     && has(request.subResource) && request.subResource == 'status') \
-     && !((request.resource.group + '/' + request.resource.resource) in \
-     ['/nodes', 'storage.k8s.io/csinodes', 'certificates.k8s.io/certificatesigningrequests'] \
-     && has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in \
-     ['system:nodes', 'system:bootstrappers', 'system:serviceaccounts:kube-system']))",
-);
+/// The status of nodes, and the requests of [`NODE_UPKEEP_RESOURCES`] by [`NODE_UPKEEP_USERS`].
+const NODE_UPKEEP: &str = "innkeeper.dev/no-node-upkeep";
 
-/// What the host needs outside of its namespaces to start again: its rights, its definition and its
-/// API group.
+/// The objects outside of its namespaces that the host needs to start again: its rights, its
+/// definition and its API group.
 const NO_HOST_OBJECTS: (&str, &str) = (
     "innkeeper.dev/no-host-objects",
     "!(has(request.name) \
@@ -50,12 +43,32 @@ const NO_HOST_OBJECTS: (&str, &str) = (
 
 /// The conditions of the host, which come first: name and expression.
 pub fn of_host() -> Vec<(&'static str, String)> {
-    let groups: Vec<String> =
-        NEVER_REVIEWED_GROUPS.iter().map(|group| format!("'{group}'")).collect();
-    let of_groups = format!("!(request.resource.group in [{}])", groups.join(", "));
-    let others = [NO_MIRROR_PODS, NO_NODE_UPKEEP, NO_HOST_OBJECTS];
-    let others = others.into_iter().map(|(name, expression)| (name, expression.to_owned()));
-    std::iter::once((GROUPS, of_groups)).chain(others).collect()
+    let groups = list(NEVER_REVIEWED_GROUPS);
+    vec![
+        (GROUPS, format!("!(request.resource.group in {groups})")),
+        (NO_MIRROR_PODS.0, NO_MIRROR_PODS.1.to_owned()),
+        (NODE_UPKEEP, no_node_upkeep()),
+        (NO_HOST_OBJECTS.0, NO_HOST_OBJECTS.1.to_owned()),
+    ]
+}
+
+fn no_node_upkeep() -> String {
+    let resources =
+        list(NODE_UPKEEP_RESOURCES.map(|(group, resource)| format!("{group}/{resource}")));
+    let users = list(NODE_UPKEEP_USERS);
+    format!(
+        "!(request.resource.group == '' && request.resource.resource == 'nodes' \
+         && has(request.subResource) && request.subResource == 'status') \
+         && !((request.resource.group + '/' + request.resource.resource) in {resources} \
+         && has(request.userInfo.groups) \
+         && request.userInfo.groups.exists(group, group in {users}))"
+    )
+}
+
+/// A list of CEL. The texts contain no quote.
+fn list<T: std::fmt::Display>(texts: impl IntoIterator<Item = T>) -> String {
+    let quoted: Vec<String> = texts.into_iter().map(|text| format!("'{text}'")).collect();
+    format!("[{}]", quoted.join(", "))
 }
 
 /// The conditions of a webhook: those of the host, and then those of the policy. With at most 16 of

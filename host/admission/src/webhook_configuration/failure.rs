@@ -1,10 +1,11 @@
-//! What happens to a request that the host does not answer.
+//! The failure policy of a webhook: what the API server does with a request that no replica
+//! answers.
 
 use innkeeper_contract::PolicyKind;
 
-use crate::mode::{FailurePolicy, Mode};
+use crate::mode::FailurePolicy;
 
-/// Which policies the live replicas have.
+/// Whether the live replicas answer for a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Every live replica answers for the policy now.
@@ -13,25 +14,23 @@ pub struct Coverage {
     pub was_everywhere: bool,
 }
 
-/// Returns what happens to a request that the host does not answer.
+/// Returns the failure policy of a policy where its mode is `Enforce`; in the other modes it is
+/// always `Ignore`.
 ///
-/// `asked` is what the Module says. `Fail` counts only once every live replica has answered for the
-/// policy, or a new Module could stop the cluster. If the Module asks for it, it stays from then
-/// on; as the default of a policy that validates it gives way to `Ignore` while a replica lacks the
-/// policy.
+/// `spec` is `spec.policy.failurePolicy` of the Module. `Fail` applies only once every live replica
+/// has answered for the policy, or a new Module could stop the cluster. If the Module sets `Fail`,
+/// it stays from then on. As the default of a policy that validates, it gives way to `Ignore` while
+/// a replica lacks the policy.
 pub fn effective_failure_policy(
-    asked: Option<FailurePolicy>,
+    spec: Option<FailurePolicy>,
     kind: PolicyKind,
-    mode: Mode,
     coverage: Coverage,
 ) -> FailurePolicy {
     let Coverage { is_everywhere, was_everywhere } = coverage;
-    let fails = match (mode, asked, kind) {
-        (Mode::Warn | Mode::Audit, _, _)
-        | (Mode::Enforce, Some(FailurePolicy::Ignore), _)
-        | (Mode::Enforce, None, PolicyKind::Mutate) => false,
-        (Mode::Enforce, Some(FailurePolicy::Fail), _) => is_everywhere || was_everywhere,
-        (Mode::Enforce, None, PolicyKind::Validate) => is_everywhere,
+    let fails = match (spec, kind) {
+        (Some(FailurePolicy::Ignore), _) | (None, PolicyKind::Mutate) => false,
+        (Some(FailurePolicy::Fail), _) => is_everywhere || was_everywhere,
+        (None, PolicyKind::Validate) => is_everywhere,
     };
     if fails { FailurePolicy::Fail } else { FailurePolicy::Ignore }
 }
@@ -39,30 +38,26 @@ pub fn effective_failure_policy(
 #[cfg(test)]
 mod tests {
     use FailurePolicy::{Fail, Ignore};
-    use Mode::{Audit, Enforce, Warn};
     use PolicyKind::{Mutate, Validate};
 
     use super::*;
 
     #[test]
-    fn failure_policy_table() {
+    fn failure_policy_follows_the_module_and_the_replicas() {
         let never = Coverage::default();
         let now = Coverage { is_everywhere: true, was_everywhere: true };
         let before = Coverage { is_everywhere: false, was_everywhere: true };
-        for (asked, kind, mode, expected) in [
+        for (spec, kind, expected) in [
             // Expected in turn: never, now and before everywhere.
-            (None, Validate, Enforce, [Ignore, Fail, Ignore]),
-            (Some(Fail), Validate, Enforce, [Ignore, Fail, Fail]),
-            (Some(Ignore), Validate, Enforce, [Ignore; 3]),
-            (None, Mutate, Enforce, [Ignore; 3]),
-            (Some(Fail), Mutate, Enforce, [Ignore, Fail, Fail]),
-            (Some(Fail), Validate, Warn, [Ignore; 3]),
-            (Some(Fail), Mutate, Audit, [Ignore; 3]),
-            (None, Validate, Audit, [Ignore; 3]),
+            (None, Validate, [Ignore, Fail, Ignore]),
+            (Some(Fail), Validate, [Ignore, Fail, Fail]),
+            (Some(Ignore), Validate, [Ignore; 3]),
+            (None, Mutate, [Ignore; 3]),
+            (Some(Fail), Mutate, [Ignore, Fail, Fail]),
         ] {
-            let effective = [never, now, before]
-                .map(|coverage| effective_failure_policy(asked, kind, mode, coverage));
-            assert_eq!(effective, expected, "{asked:?} {kind:?} {mode:?}");
+            let effective =
+                [never, now, before].map(|coverage| effective_failure_policy(spec, kind, coverage));
+            assert_eq!(effective, expected, "{spec:?} {kind:?}");
         }
     }
 }

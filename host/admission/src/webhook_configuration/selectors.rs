@@ -6,15 +6,13 @@
 
 use innkeeper_contract::{LabelRequirement, SelectorOperator};
 use innkeeper_core::host_objects::{HOST_NAMESPACE, MODULES_NAMESPACE};
+use innkeeper_core::review_scope::SYSTEM_NAMESPACES;
 use serde_json::{Value, json};
 
 use super::{ModeOverride, PolicyWebhooks};
 
 /// The label with the name of a namespace. The API server sets it and lets nobody change it.
 pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
-
-/// The namespaces of Kubernetes itself: without what runs there, a cluster cannot repair itself.
-const SYSTEM_NAMESPACES: [&str; 3] = ["kube-node-lease", "kube-public", "kube-system"];
 
 /// The namespaces that no webhook selects. No label of a namespace can add another one: its
 /// editors could evade policies.

@@ -8,7 +8,7 @@ use innkeeper_admission::certificates::{Certificates, Lifetimes};
 use innkeeper_admission::server::Listener;
 use innkeeper_admission::{
     AdmissionRequest, AdmissionResponse, AdmissionServer, Denial, Reviewed, Reviewer, ServerLimits,
-    ServerStatistics, Target, TlsCertificate,
+    ServerStatistics, TlsCertificate, WebhookRef,
 };
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -35,7 +35,7 @@ pub(crate) struct FakeReviewer {
 impl Reviewer for FakeReviewer {
     async fn review(
         &self,
-        target: Target,
+        webhook: WebhookRef,
         request: AdmissionRequest<'_>,
         deadline: Instant,
     ) -> Reviewed {
@@ -44,9 +44,9 @@ impl Reviewer for FakeReviewer {
             let denial = Some(Denial { message, reason, code: 403, causes });
             Reviewed::Answer(AdmissionResponse { denial, ..AdmissionResponse::default() })
         };
-        match &*target.module {
+        match &*webhook.module {
             "allows" => {}
-            "denies" => return denied(format!("{} by webhook {}", request.name, target.webhook)),
+            "denies" => return denied(format!("{} by webhook {}", request.name, webhook.index)),
             "times" => {
                 let left = deadline - tokio::time::Instant::now().into_std();
                 return denied(format!("{} s", left.as_secs_f64()));
@@ -59,10 +59,6 @@ impl Reviewer for FakeReviewer {
             _ => return Reviewed::UnknownPolicy,
         }
         Reviewed::Answer(AdmissionResponse::allowed())
-    }
-
-    fn is_ready(&self) -> bool {
-        true
     }
 }
 

@@ -91,7 +91,7 @@ async fn rotation_and_the_stop_of_a_replica_fail_no_request() {
     let names = [NAME.to_owned()];
     let certificates = made_certificates();
     let changed = |certificates: Certificates, change| {
-        let now = certificates.authority().made;
+        let now = certificates.authority_validity().made;
         certificates.change(change, &names, Lifetimes::default(), now).unwrap()
     };
     let certificates = changed(certificates, Change::Announce);

@@ -1,4 +1,4 @@
-//! How many objects had which result.
+//! The number of objects for each result.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct AuditCounts {
 }
 
 impl AuditCounts {
-    /// The number of objects with a result.
+    /// The number of objects with this result.
     pub fn of(&self, result: AuditResult) -> u64 {
         match result {
             AuditResult::Fail => self.fail,

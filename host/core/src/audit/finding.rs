@@ -14,7 +14,7 @@ pub const MESSAGE_BYTES_MAX: usize = 1_024;
 /// The longest reason, in bytes.
 const REASON_BYTES_MAX: usize = 63;
 
-/// The members of a result in a report without its texts, in bytes.
+/// The size of a result in a report without its texts, in bytes.
 const RESULT_BYTES: usize = 512;
 
 /// An object that does not pass, and why. Its texts are bounded and visible.
@@ -26,7 +26,7 @@ pub struct Finding {
     pub key: ObjectKey,
     /// Its uid; empty if it has none, as in a file.
     pub uid: Box<str>,
-    /// What the review gave.
+    /// The result of the review.
     pub result: AuditResult,
     /// A CamelCase word.
     pub reason: Box<str>,
@@ -53,7 +53,7 @@ impl Finding {
         }
     }
 
-    /// The message of a denial with its fields at fault.
+    /// The message of a denial with its causes.
     pub fn message_of(denial: &CheckedDenial) -> String {
         denial.lines().join("; ")
     }
@@ -73,7 +73,8 @@ impl Finding {
         RESULT_BYTES + 2 * texts.iter().sum::<usize>()
     }
 
-    /// What the object is called, for order and for a stable place in a report.
+    /// The namespace, API version, kind and name of the object. They order findings, and choose the
+    /// report of a finding.
     pub fn identity(&self) -> (&str, &str, &str, &str) {
         let Kind { api_version, kind, .. } = &*self.kind;
         (self.key.namespace(), api_version, kind, self.key.name())

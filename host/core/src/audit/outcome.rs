@@ -1,4 +1,4 @@
-//! What the review of an existing object gave, and why, for a report.
+//! The outcome of the review of an existing object, for a report.
 
 use super::finding::Finding;
 use super::result::AuditResult;
@@ -7,14 +7,20 @@ use crate::review::CheckedVerdict;
 /// How many changed fields a message names.
 pub const FIELDS_MAX: usize = 5;
 
+/// The paths of changed fields in one text: the first [`FIELDS_MAX`], and whether there are more.
+pub fn named_fields(changed: &[String]) -> String {
+    let named = changed.get(..FIELDS_MAX).unwrap_or(changed).join(", ");
+    let more = if changed.len() > FIELDS_MAX { " and more" } else { "" };
+    format!("{named}{more}")
+}
+
 /// The reason of a review that took all of its time.
 const TIMEOUT: &str = "GuestTimeout";
 
-/// What the review of an existing object gave, and why. The texts are not bounded yet:
-/// [`Finding::new`] does that.
+/// The outcome of the review of an existing object. [`Finding::new`] bounds its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditOutcome {
-    /// What it gave.
+    /// The result.
     pub result: AuditResult,
     /// A CamelCase word; empty for an object that passes.
     pub reason: String,
@@ -38,9 +44,7 @@ impl AuditOutcome {
             };
             return Self { result, reason: reason.to_owned(), message: warnings };
         }
-        let fields: Vec<&str> = changed.iter().take(FIELDS_MAX).map(String::as_str).collect();
-        let more = if changed.len() > FIELDS_MAX { " and more" } else { "" };
-        let mut message = format!("policy {module} would change {}{more}", fields.join(", "));
+        let mut message = format!("policy {module} would change {}", named_fields(changed));
         if !warnings.is_empty() {
             message = format!("{message}; {warnings}");
         }

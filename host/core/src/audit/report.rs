@@ -16,10 +16,13 @@ use crate::well_known::POLICY_LABEL;
 /// The group and version of reports.
 const API_VERSION: &str = "openreports.io/v1alpha1";
 
-/// What reports name as the tool that made them.
+/// The name of Innkeeper in reports, as the tool that made them.
 pub const SOURCE: &str = "innkeeper";
 
-/// The annotation with the digest of what a report says, times aside: a host compares it before it
+/// The label that names the tool that manages an object: [`SOURCE`].
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// The annotation with the digest of a report without its times. A host compares it before it
 /// writes.
 pub const DIGEST_ANNOTATION: &str = "innkeeper.dev/report-digest";
 
@@ -34,8 +37,13 @@ pub static REPORT: LazyLock<Kind> =
 pub static CLUSTER_REPORT: LazyLock<Kind> =
     LazyLock::new(|| Kind::cluster(API_VERSION, "ClusterReport", "clusterreports"));
 
-/// The Module whose policy a report is about. It owns the report, which so goes with it, also while
-/// no host runs.
+/// The kind of a report in this namespace; an empty one is that of cluster-scoped objects.
+pub fn kind_in(namespace: &str) -> &'static Kind {
+    if namespace.is_empty() { &CLUSTER_REPORT } else { &REPORT }
+}
+
+/// The Module whose policy a report is about. It owns the report, so the garbage collector deletes
+/// the report with the Module, also while no host runs.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportOwner<'a> {
     /// The API version of Modules.
@@ -46,7 +54,7 @@ pub struct ReportOwner<'a> {
     pub uid: &'a str,
 }
 
-/// One Report or `ClusterReport`: a part of what a policy says of the objects of a namespace.
+/// One Report or `ClusterReport`: some or all findings of a policy in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report<'a> {
     /// The name of the object.
@@ -62,10 +70,10 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// The kind of the object.
     pub fn kind(&self) -> &'static Kind {
-        if self.namespace.is_empty() { &CLUSTER_REPORT } else { &REPORT }
+        kind_in(self.namespace)
     }
 
-    /// The object. Results that `stored` has have their time from there, and others `now`.
+    /// The object. Results that are in `stored` keep their time from there; the others get `now`.
     pub fn document(
         &self,
         owner: &ReportOwner<'_>,
@@ -73,7 +81,7 @@ impl Report<'_> {
         now: Timestamp,
     ) -> Value {
         let time_of = |finding: &Finding| {
-            let same = stored.iter().find(|one| one.says(owner.module, finding));
+            let same = stored.iter().find(|one| one.is_of(owner.module, finding));
             same.map_or_else(|| ReportTime::from(now), |one| one.timestamp)
         };
         let results: Vec<Value> = self
@@ -91,7 +99,7 @@ impl Report<'_> {
         document
     }
 
-    /// The digest of what the report says, times aside.
+    /// The digest of the report without its times.
     pub fn digest(&self, owner: &ReportOwner<'_>) -> String {
         let mut hash = Sha256::new();
         hash.update(self.frame(owner).to_string());
@@ -111,7 +119,7 @@ impl Report<'_> {
                 "name": self.name,
                 "labels": {
                     POLICY_LABEL: owner.module,
-                    "app.kubernetes.io/managed-by": SOURCE,
+                    MANAGED_BY_LABEL: SOURCE,
                 },
                 "annotations": {},
                 "ownerReferences": [{

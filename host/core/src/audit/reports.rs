@@ -1,8 +1,8 @@
 //! The reports of one policy.
 //!
-//! The objects of a namespace are in one report, or, if it would be too large, in a power of two
-//! of them. Which one lists an object depends on what the object is called, so a change of one
-//! object changes one report.
+//! The objects of a namespace are in one report or, if that would be too large, in a power of two
+//! of reports. The identity of an object decides which report lists it, so a change of one object
+//! changes one report.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::counts::AuditCounts;
 use super::finding::Finding;
 use super::report::{RESULTS_MAX, Report};
+use crate::host_objects::policy_object_name;
 
 /// The most bytes of a report: etcd takes 1.5 MiB in one request, and the objects of one list come
 /// together.
@@ -28,9 +29,6 @@ pub const REPORTS_MAX: usize = 2_000;
 /// The bytes of a report without its results: bounded by the limits on names.
 const FRAME_BYTES: usize = 8 << 10;
 
-/// The longest name of a module that a name of a report repeats, in bytes.
-const MODULE_BYTES_MAX: usize = 180;
-
 /// The reports of a module's policy, from the counts of each namespace (empty for cluster-scoped
 /// objects) and from the findings, which need no order.
 ///
@@ -47,7 +45,7 @@ pub fn reports<'a>(
     for finding in ordered {
         by_namespace.entry(finding.key.namespace()).or_default().push(finding);
     }
-    // Of two namespaces with findings, the order of their names decides.
+    // Namespaces with findings first; a stable sort keeps them in the order of their names.
     let mut namespaces: Vec<(&'a str, &AuditCounts)> =
         counts.iter().map(|(namespace, counts)| (&**namespace, counts)).collect();
     namespaces.retain(|(_, counts)| counts.total() > 0);
@@ -65,7 +63,7 @@ pub fn reports<'a>(
     reports
 }
 
-/// The reports of one namespace: the first has the counts of what no report lists.
+/// The reports of one namespace. The first one also counts the objects that no report lists.
 fn of_namespace<'a>(
     module: &str,
     namespace: &'a str,
@@ -92,16 +90,11 @@ fn of_namespace<'a>(
     reports
 }
 
-/// The name of a report, for example `innkeeper-policy-labels` and `innkeeper-policy-labels.2`. A
-/// module's name has no dot, so no two modules share a name.
+/// The name of a report, for example `innkeeper-policy-labels` and `innkeeper-policy-labels.2`. The
+/// name of a Module has no dot, so no two Modules share a name, and at most 63 bytes, so that the
+/// name fits.
 fn name(module: &str, number: usize) -> String {
-    let module = if module.len() <= MODULE_BYTES_MAX {
-        module.to_owned()
-    } else {
-        let cut: String = module.chars().take(MODULE_BYTES_MAX - 17).collect();
-        format!("{cut}-{}", hex::encode(&Sha256::digest(module.as_bytes())[..8]))
-    };
-    let name = format!("{}{module}", crate::host_objects::POLICY_PREFIX);
+    let name = policy_object_name(module);
     if number == 1 { name } else { format!("{name}.{number}") }
 }
 
@@ -136,7 +129,7 @@ fn fitting(part: &[&Finding]) -> usize {
 fn split<'a>(findings: &[&'a Finding], count: usize) -> Vec<Vec<&'a Finding>> {
     let mut parts = vec![Vec::new(); count];
     for finding in findings {
-        let place = place(finding) % count.max(1);
+        let place = usize::from(place(finding)) % count.max(1);
         if let Some(part) = parts.get_mut(place) {
             part.push(*finding);
         }
@@ -144,13 +137,14 @@ fn split<'a>(findings: &[&'a Finding], count: usize) -> Vec<Vec<&'a Finding>> {
     parts
 }
 
-/// A number that depends on what the object is called.
-fn place(finding: &Finding) -> usize {
+/// A number that depends on the identity of the object only, so that its findings stay in one part.
+fn place(finding: &Finding) -> u16 {
     let (namespace, api_version, kind, name) = finding.identity();
     let mut hash = Sha256::new();
     for text in [namespace, api_version, kind, name] {
         hash.update(text);
         hash.update([0]);
     }
-    usize::from(u16::from_be_bytes([hash.clone().finalize()[0], hash.finalize()[1]]))
+    let digest = hash.finalize();
+    u16::from_be_bytes([digest[0], digest[1]])
 }

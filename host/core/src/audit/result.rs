@@ -1,9 +1,9 @@
-//! What the review of an existing object gave.
+//! The result of the review of an existing object.
 
 use serde::{Deserialize, Serialize};
 
-/// What the review of an existing object gave, in the words of `openreports.io`. The worst is the
-/// first.
+/// The result of the review of an existing object, in the words of `openreports.io`. The worst
+/// comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditResult {

@@ -71,8 +71,9 @@ pub struct Subject {
 }
 
 impl StoredResult {
-    /// Whether it says the same of the same object as a finding of this module.
-    pub(super) fn says(&self, module: &str, finding: &Finding) -> bool {
+    /// Whether this is the result of the same object with the same message as a finding of this
+    /// module.
+    pub(super) fn is_of(&self, module: &str, finding: &Finding) -> bool {
         self.policy == module
             && self.result == finding.result.as_str()
             && self.message == *finding.message

@@ -10,10 +10,9 @@ use serde_json::value::RawValue;
 use super::input::{Gvr, ReviewInput};
 use crate::ObjectKey;
 use crate::host_objects;
-use crate::review_scope::is_never_reviewed;
-
-/// The namespaces of Kubernetes itself: without what runs there, a cluster cannot repair itself.
-pub const SYSTEM_NAMESPACES: [&str; 3] = ["kube-node-lease", "kube-public", "kube-system"];
+use crate::review_scope::{
+    NODE_UPKEEP_RESOURCES, NODE_UPKEEP_USERS, SYSTEM_NAMESPACES, is_never_reviewed,
+};
 
 /// The annotation of a Pod that a kubelet runs from a file, and only shows to the API server.
 pub const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
@@ -21,8 +20,8 @@ pub const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 /// The group of kubelets.
 const NODES: &str = "system:nodes";
 
-/// Whether no policy reviews a request: it connects, or is about what a cluster or the host needs
-/// to be repaired. `host_namespace` is where the host runs, if that is not the default.
+/// Whether no policy reviews a request: it connects, or concerns an object by which the cluster or
+/// the host repairs itself. `host_namespace` is where the host runs, if that is not the default.
 ///
 /// Anybody can give a Pod the mirror annotation, so it counts on requests of kubelets only.
 pub fn is_excluded(input: &ReviewInput<'_>, host_namespace: Option<&str>) -> bool {
@@ -30,6 +29,7 @@ pub fn is_excluded(input: &ReviewInput<'_>, host_namespace: Option<&str>) -> boo
         || SYSTEM_NAMESPACES.contains(&input.namespace)
         || host_objects::is_namespace_of(input.namespace, host_namespace)
         || input.resources().any(|resource| is_excluded_resource(input, resource, host_namespace))
+        || is_node_upkeep(input)
         || is_mirror_pod(input)
 }
 
@@ -59,6 +59,13 @@ fn is_of_host(input: &ReviewInput<'_>, resource: Gvr<'_>, host_namespace: Option
     };
     let key = ObjectKey::new(input.namespace, input.name);
     host_objects::is_object_of(&kind, &key, host_namespace)
+}
+
+/// Whether a kubelet or a controller of Kubernetes keeps a node in the cluster.
+fn is_node_upkeep(input: &ReviewInput<'_>) -> bool {
+    let is_of_node = |one: Gvr<'_>| NODE_UPKEEP_RESOURCES.contains(&(one.group, one.resource));
+    input.resources().any(is_of_node)
+        && input.user.groups.iter().any(|group| NODE_UPKEEP_USERS.contains(&&**group))
 }
 
 fn is_mirror_pod(input: &ReviewInput<'_>) -> bool {

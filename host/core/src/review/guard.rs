@@ -34,7 +34,7 @@ const SECRET: &str = "the policy sees digests of the values, so it cannot set an
 const TOKEN: &str = "the API server could write a token into the Secret";
 const CONSENT: &str = "only a user gives this consent";
 
-/// About which request a change is, and what the Module allows.
+/// The request whose object a policy changes, and what the Module allows.
 #[derive(Clone, Debug)]
 pub struct ChangeContext {
     group: String,
@@ -156,13 +156,13 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// The value of a field; null and an empty map or list are as none.
+/// The value of a field; `None` if it is null or an empty map or list.
 fn at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
     let found = path.iter().try_fold(value, |value, member| value.get(member))?;
     (!is_empty(found)).then_some(found)
 }
 
-/// Whether a value is as none for the API server.
+/// Whether the API server takes a value for an absent one.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -184,7 +184,7 @@ fn same(
     Err(InvalidVerdict::Field { field: path.join("."), why })
 }
 
-/// The names of the members of two objects, each once.
+/// The names of the members of two objects, without duplicates.
 fn names<'v>(before: &'v Value, after: &'v Value) -> impl Iterator<Item = &'v str> {
     let of = |value: &'v Value| value.as_object().into_iter().flat_map(Map::keys);
     let added = of(after).filter(|name| before.get(name.as_str()).is_none());

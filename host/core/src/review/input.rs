@@ -45,7 +45,7 @@ pub struct ReviewInput<'a> {
     pub name: &'a str,
     /// The namespace of the object; empty for a cluster-scoped object.
     pub namespace: &'a str,
-    /// Who sent the request.
+    /// The user who sent the request.
     pub user: &'a User,
     /// The object of the request.
     pub object: Option<&'a RawValue>,
@@ -55,7 +55,7 @@ pub struct ReviewInput<'a> {
     pub options: Option<&'a RawValue>,
     /// Whether the API server stores nothing.
     pub dry_run: bool,
-    /// Whether this is no request of a client.
+    /// Whether the host reviews an existing object, without a request of a client.
     pub background: bool,
     /// The parameters of the Module as JSON; empty for none.
     pub parameters: &'a str,

@@ -1,7 +1,7 @@
-//! Why a verdict does not count.
+//! The reasons for which a verdict is invalid: [`InvalidVerdict`].
 
-/// Why a verdict does not count: its object is one that the policy may not ask for. No text of a
-/// verdict makes it invalid.
+/// The reason for which a verdict is invalid: the policy may not return such an object. A text of a
+/// verdict never makes it invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidVerdict {
@@ -15,7 +15,9 @@ pub enum InvalidVerdict {
     #[error("`object` of the verdict is no JSON object; return the whole changed object")]
     NoObject,
     /// The object is too large.
-    #[error("`object` of the verdict has {bytes} bytes, and at most {limit} are allowed")]
+    #[error(
+        "`object` of the verdict has {bytes} bytes, and at most {limit} are allowed; return a smaller one"
+    )]
     TooLarge {
         /// Its size.
         bytes: usize,
@@ -31,12 +33,15 @@ pub enum InvalidVerdict {
         limit: usize,
     },
     /// The object of the request is deeper than the host reads.
+    // serde_json reads no deeper object.
     #[error(
         "the object of the request has more than 127 levels, and no policy changes such an object; leave out `object`"
     )]
     RequestTooDeep,
     /// A resource whose objects no policy changes.
-    #[error("the verdict changes {resource}: it grants rights or trust, and no policy changes it")]
+    #[error(
+        "the verdict changes {resource}: it grants rights or trust, and no policy changes it; leave out `object`"
+    )]
     NeverChanged {
         /// The resource, with its group.
         resource: String,

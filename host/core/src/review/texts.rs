@@ -1,5 +1,5 @@
-//! The verdict of a policy with texts that are bounded and visible. A denial stays one whatever its
-//! texts are: a review that failed could allow the request.
+//! The verdict of a policy with texts that are bounded and visible. Bad texts never turn a denial
+//! into a failed review, which could allow the request.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,8 @@ const CAUSE_BYTES_MAX: (usize, usize) = (256, 1_024);
 /// The most warnings.
 pub const WARNINGS_MAX: usize = 16;
 
-/// The longest warning, in bytes. With [`WARNINGS_MAX`] that is what the API server passes on.
+/// The longest warning, in bytes. With [`WARNINGS_MAX`], all warnings take 4 KiB, which the API
+/// server passes on; it cuts longer ones.
 pub const WARNING_BYTES_MAX: usize = 256;
 
 /// The most annotations of the audit event.
@@ -36,10 +37,10 @@ pub const TEXTS_BYTES_MAX: usize = 60 << 10;
 /// The longest reason for programs, in bytes.
 const REASON_BYTES_MAX: usize = 63;
 
-/// What counts of a verdict.
+/// A verdict with bounded, visible texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckedVerdict {
-    /// Why the request is denied; none if it is allowed.
+    /// The denial; `None` if the request is allowed.
     pub denial: Option<CheckedDenial>,
     /// Lines for the user of the client.
     pub warnings: Vec<String>,
@@ -51,7 +52,7 @@ pub struct CheckedVerdict {
     pub left_out: usize,
 }
 
-/// Why a request is denied.
+/// The reasons of a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedDenial {
     /// A text for the user; never empty.
@@ -98,54 +99,77 @@ pub fn check(
     kind: PolicyKind,
     operation: Operation,
 ) -> Result<CheckedVerdict, InvalidVerdict> {
-    let mut room = Room(TEXTS_BYTES_MAX);
-    let mut checked = CheckedVerdict::default();
-    if verdict.allowed {
-        checked.object = expected_object(verdict.object, kind, operation)?;
-    } else {
-        let message = cut(&verdict.message, MESSAGE_BYTES_MAX, foreign::message);
-        let message = if message.trim().is_empty() {
-            "the policy gives no reason".to_owned()
-        } else {
-            message
-        };
-        // The first text always fits.
-        room.takes(&[&message]);
-        checked.denial = Some(CheckedDenial {
-            message,
-            reason: if is_reason(&verdict.reason) {
-                verdict.reason
-            } else {
-                "Forbidden".to_owned()
-            },
-            code: verdict.code.and_then(status).unwrap_or(403),
-            causes: Vec::new(),
-        });
-    }
     let given = verdict.warnings.len() + verdict.audit_annotations.len() + verdict.causes.len();
-    for warning in verdict.warnings.iter().take(WARNINGS_MAX) {
-        let warning = cut(warning, WARNING_BYTES_MAX, foreign::one_line);
-        if !warning.is_empty() && room.takes(&[&warning]) {
-            checked.warnings.push(warning);
-        }
-    }
-    for (key, value) in &verdict.audit_annotations {
-        let value = cut(value, AUDIT_ANNOTATION_BYTES_MAX, foreign::one_line);
-        let has_place = checked.audit_annotations.len() < AUDIT_ANNOTATIONS_MAX;
-        if has_place && is_annotation_key(key) && room.takes(&[key, &value]) {
-            checked.audit_annotations.insert(key.clone(), value);
-        }
-    }
+    let mut room = Room(TEXTS_BYTES_MAX);
+    let (object, denial) = if verdict.allowed {
+        (expected_object(verdict.object, kind, operation)?, None)
+    } else {
+        (None, Some(denial(&verdict.message, &verdict.reason, verdict.code, &mut room)))
+    };
+    let mut checked = CheckedVerdict {
+        denial,
+        warnings: warnings(&verdict.warnings, &mut room),
+        audit_annotations: audit_annotations(&verdict.audit_annotations, &mut room),
+        object,
+        left_out: 0,
+    };
     let mut kept = checked.warnings.len() + checked.audit_annotations.len();
+    // Causes come last: the message of the denial matters more.
     if let Some(denial) = &mut checked.denial {
-        let causes = verdict.causes.iter().take(CAUSES_MAX).map(cause);
-        let fitting =
-            causes.filter(|cause| room.takes(&[&cause.field, &cause.message, &cause.reason]));
-        denial.causes = fitting.collect();
+        denial.causes = causes(&verdict.causes, &mut room);
         kept += denial.causes.len();
     }
     checked.left_out = given - kept;
     Ok(checked)
+}
+
+/// The denial of a verdict, without its causes.
+fn denial(message: &str, reason: &str, code: Option<i64>, room: &mut Room) -> CheckedDenial {
+    let message = match cut(message, MESSAGE_BYTES_MAX, foreign::message) {
+        message if message.trim().is_empty() => "the policy gives no reason".to_owned(),
+        message => message,
+    };
+    // The first text always fits.
+    room.takes(&[&message]);
+    let reason = if is_reason(reason) { reason } else { "Forbidden" };
+    CheckedDenial {
+        message,
+        reason: reason.to_owned(),
+        code: code.and_then(status).unwrap_or(403),
+        causes: Vec::new(),
+    }
+}
+
+fn warnings(given: &[String], room: &mut Room) -> Vec<String> {
+    given
+        .iter()
+        .take(WARNINGS_MAX)
+        .map(|warning| cut(warning, WARNING_BYTES_MAX, foreign::one_line))
+        .filter(|warning| !warning.is_empty() && room.takes(&[warning]))
+        .collect()
+}
+
+fn audit_annotations(
+    given: &BTreeMap<String, String>,
+    room: &mut Room,
+) -> BTreeMap<String, String> {
+    given
+        .iter()
+        .filter(|(key, _)| is_annotation_key(key))
+        .map(|(key, value)| (key, cut(value, AUDIT_ANNOTATION_BYTES_MAX, foreign::one_line)))
+        .filter(|(key, value)| room.takes(&[key, value]))
+        .take(AUDIT_ANNOTATIONS_MAX)
+        .map(|(key, value)| (key.clone(), value))
+        .collect()
+}
+
+fn causes(given: &[Cause], room: &mut Room) -> Vec<Cause> {
+    given
+        .iter()
+        .take(CAUSES_MAX)
+        .map(cause)
+        .filter(|cause| room.takes(&[&cause.field, &cause.message, &cause.reason]))
+        .collect()
 }
 
 fn expected_object(
@@ -162,11 +186,11 @@ fn expected_object(
     Err(InvalidVerdict::UnexpectedObject { why })
 }
 
-/// The bytes that are left for texts.
+/// The number of bytes left for texts.
 struct Room(usize);
 
 impl Room {
-    /// Takes the bytes of texts as JSON, all or none.
+    /// Takes the bytes of these texts as JSON, of all or none. Returns whether there was room.
     fn takes(&mut self, texts: &[&str]) -> bool {
         let escaped = |text: &&str| {
             let escapes = |byte: &u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\t');

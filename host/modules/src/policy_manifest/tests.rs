@@ -114,14 +114,14 @@ fn names_that_kubernetes_does_not_allow_are_refused() {
             policy.rules[0].versions = texts(["", "1", "v1*", "V1"]);
         },
         &expect![[r#"
-            policy.rules[0].groups: "Apps" is no API group
-            policy.rules[0].groups: "apps/v1" is no API group
-            policy.rules[0].groups: "*.example.com" is no API group
-            policy.rules[0].groups: " " is no API group
-            policy.rules[0].versions: "" is no version
-            policy.rules[0].versions: "1" is no version
-            policy.rules[0].versions: "v1*" is no version
-            policy.rules[0].versions: "V1" is no version"#]],
+            policy.rules[0].groups: "Apps" is no API group like apps or networking.k8s.io
+            policy.rules[0].groups: "apps/v1" is no API group like apps or networking.k8s.io
+            policy.rules[0].groups: "*.example.com" is no API group like apps or networking.k8s.io
+            policy.rules[0].groups: " " is no API group like apps or networking.k8s.io
+            policy.rules[0].versions: "" is no version like v1 or v1beta1
+            policy.rules[0].versions: "1" is no version like v1 or v1beta1
+            policy.rules[0].versions: "v1*" is no version like v1 or v1beta1
+            policy.rules[0].versions: "V1" is no version like v1 or v1beta1"#]],
     );
     for resource in
         ["", "Pods", "pods/", "/status", "*/scale", "pods/*/x", "pods/a/b", "**", "pod s", "../x"]

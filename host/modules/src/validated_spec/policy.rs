@@ -18,14 +18,13 @@ pub const REVIEW_TIME_MAX: Duration = Duration::from_secs(20);
 /// The most overrides: each is a webhook of its own.
 const OVERRIDES_MAX: usize = 8;
 
-/// How the policy of a guest reviews requests: `spec.policy`, checked, with its defaults.
+/// The checked `spec.policy` of a Module, with its defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ValidatedPolicy {
     /// What a verdict does.
     pub mode: PolicyMode,
-    /// What the Module says of requests that the policy cannot decide about; `None` leaves it to
-    /// the kind of the policy.
+    /// The failure policy; `None` for the default of the kind of the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<FailurePolicy>,
     /// The rules in place of those of the guest; empty for those of the guest.
@@ -48,7 +47,7 @@ pub struct ValidatedPolicy {
 }
 
 impl Default for ValidatedPolicy {
-    /// The settings of a Module that gives none.
+    /// The settings of an empty `spec.policy`.
     fn default() -> Self {
         Self::of(&PolicySpec::default())
     }
@@ -80,8 +79,8 @@ impl ValidatedPolicy {
         modes.chain([self.mode]).any(|mode| mode == PolicyMode::Enforce)
     }
 
-    /// Checks the settings. Calls `report` with the path of each field that cannot be used, and
-    /// why; `field` is the path of the settings.
+    /// Checks the settings. Calls `report` with the path of each invalid field and the reason;
+    /// `field` is the path of the settings.
     pub fn check(&self, field: &str, report: &mut dyn FnMut(&str, String)) {
         let mut errors = Vec::new();
         if !self.rules.is_empty() {

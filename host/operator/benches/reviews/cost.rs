@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use innkeeper_admission::{AdmissionRequest, Reviewed, Reviewer as _, Target};
+use innkeeper_admission::{AdmissionRequest, Reviewed, Reviewer as _, WebhookRef};
 use innkeeper_cluster::{Account, Cluster, Env, SecretKey, Settings};
 use innkeeper_contract::{Operation, User};
 use innkeeper_core::review::{Gvk, Gvr, ReviewInput, document};
@@ -110,9 +110,9 @@ impl ReviewingHost {
             calls.push(call);
             return;
         }
-        let target = Target { module: name(u32::try_from(turn).unwrap()), webhook: 0 };
+        let webhook = WebhookRef { module: name(u32::try_from(turn).unwrap()), index: 0 };
         let started = Instant::now();
-        let reviewed = self.reviewer.review(target, request, started + TIME).await;
+        let reviewed = self.reviewer.review(webhook, request, started + TIME).await;
         reviews.push(started.elapsed());
         let Reviewed::Answer(response) = reviewed else { panic!("{reviewed:?}") };
         assert_eq!(response.denial, None);

@@ -162,7 +162,7 @@ impl Supervisor {
 /// Why the objects that a candidate reviews are not known.
 fn unknown_kinds(error: &ApiError) -> Refused {
     let message = format!(
-        "the host cannot preview its policy: the kinds that the API server serves are not known: {error}; it is tried again"
+        "the host cannot preview its policy: the kinds that the API server serves are not known: {error}; the host tries again"
     );
     let rejection = Rejection::new(error.reason(), message, RetryPolicy::Later);
     Refused { rejection, groups: BTreeSet::new() }

@@ -95,7 +95,7 @@ impl Supervisor {
         let Some(report) = self.driver.report(name) else { return };
         let result = self.keep_decision(name, report).await.map_err(|why| {
             let message = format!(
-                "the status cannot name the owned kinds of the parameters: {why}; it is tried again"
+                "the status cannot name the owned kinds of the parameters: {why}; the host tries again"
             );
             Rejection::new("NotCommitted", message, RetryPolicy::Later)
         });

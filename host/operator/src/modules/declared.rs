@@ -55,7 +55,7 @@ pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
             }
             Err(error) => {
                 let message = format!(
-                    "{kind} cannot be compared with what the API server serves: {error}; it is tried again"
+                    "{kind} cannot be compared with what the API server serves: {error}; the host tries again"
                 );
                 let rejection = Rejection::new(error.reason(), message, RetryPolicy::Later);
                 return Err(Refused { rejection, groups });

@@ -74,7 +74,7 @@ async fn find(host: &ApiClient, one: &RequestedKind, known: &[Kind]) -> Result<K
         )),
         Err(error) => Err(later(
             error.reason(),
-            format!("{place}: {name} cannot be looked up in discovery: {error}; it is tried again"),
+            format!("{place}: {name} cannot be looked up in discovery: {error}; the host tries again"),
         )),
     }
 }

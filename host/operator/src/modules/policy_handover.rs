@@ -11,12 +11,12 @@ use crate::policies::record_keeper::{Goal, KeepError, RecordKeeper};
 use crate::policies::{AuditState, Handover, PolicyRecord, PolicyState};
 
 impl Supervisor {
-    /// Hands the policy of an active revision over. Withdraws the policy that the module had
-    /// before, if the revision has none, or the Module does not let it review any more. Settings
-    /// that do not fit the guest leave the policy as it was; the Module shows why.
+    /// Hands over the policy of an active revision. If the revision has no policy, or the Module no
+    /// longer lets it review, withdraws the previous policy. Settings that do not fit the guest
+    /// leave the previous policy active; the status of the Module says why.
     pub(super) fn hand_over(&mut self, revision: &Arc<Revision>) {
         let name = &*revision.module;
-        self.policies.saw_revision(revision);
+        self.policies.observe_revision(revision);
         if revision.policy().is_none() {
             return self.withdraw(name);
         }
@@ -26,7 +26,7 @@ impl Supervisor {
         }
         let uid = self.source.module_object(name).map(|module| module.uid.to_string());
         if uid.is_none() && self.policies.how == Handover::Records {
-            // It is being deleted, and the policy is withdrawn with it.
+            // The Module is being deleted: `withdraw_deleted` follows.
             return;
         }
         let Some(record) = PolicyRecord::of(revision, &uid.unwrap_or_default()) else { return };
@@ -115,7 +115,7 @@ impl Supervisor {
         record: Option<Arc<PolicyRecord>>,
         problem: Option<String>,
     ) {
-        // What became of another record says nothing about the present one.
+        // The result of an earlier record says nothing about the present one.
         if self.policies.decided.get(name) != record.as_ref() {
             return;
         }
@@ -160,12 +160,12 @@ impl Supervisor {
     }
 }
 
-/// Says what is wrong and what happens next.
+/// The error, with the consequence and what the host does next.
 fn explain(error: &KeepError) -> String {
     match error {
         KeepError::Record(error) => format!("the policy record cannot be written: {error}"),
         KeepError::Api(error) => format!(
-            "the policy record cannot be kept: {error}; the replicas review as before, and it is tried again"
+            "the policy record cannot be kept: {error}; the replicas review as before, and the host tries again"
         ),
     }
 }

@@ -17,12 +17,12 @@ pub(super) struct PolicyHandovers {
     pub(super) decided: BTreeMap<String, Arc<PolicyRecord>>,
     /// The modules of which there may be a record.
     pub(super) recorded: BTreeSet<String>,
-    /// The active components whose policy reviewed until the Module took `spec.policy` back.
+    /// The active components whose policy reviewed until the Module removed `spec.policy`.
     withdrawn: BTreeMap<String, Digest>,
     /// The modules whose settings were held when the host started.
     held_before: BTreeSet<String>,
-    /// What the task of each module works towards. A task goes on after its Module is gone, so that
-    /// no policy stays.
+    /// The goal of the task of each module. A task continues after its Module is deleted, so that
+    /// it deletes the record.
     pub(super) goals: BTreeMap<String, watch::Sender<Goal>>,
     /// Why the record of a module is not written.
     pub(super) problems: BTreeMap<String, String>,
@@ -45,10 +45,10 @@ impl PolicyHandovers {
         }
     }
 
-    /// Notes a Module whose status says that it has a policy: the host had handed it over before it
-    /// was started.
-    pub(super) fn saw(&mut self, module: &Module) {
-        self.settings.saw(module);
+    /// Records a Module. If its status has a policy, the host handed the policy over before it was
+    /// restarted.
+    pub(super) fn observe(&mut self, module: &Module) {
+        self.settings.observe(module);
         let Some(policy) = module.status.as_ref().and_then(|status| status.policy.as_ref()) else {
             return;
         };
@@ -59,8 +59,8 @@ impl PolicyHandovers {
         }
     }
 
-    /// Notes that a revision is handed over, before it is decided or withdrawn.
-    pub(super) fn saw_revision(&mut self, revision: &Revision) {
+    /// Records a revision, before its policy is decided or withdrawn.
+    pub(super) fn observe_revision(&mut self, revision: &Revision) {
         let (name, digest) = (&*revision.module, revision.guest.digest().parse().ok());
         // Another component was previewed as a candidate.
         if self.withdrawn.get(name).is_some_and(|one| Some(*one) != digest) {
@@ -76,8 +76,8 @@ impl PolicyHandovers {
         }
     }
 
-    /// Whether the Module takes back its withdrawal of a policy: the component stayed active and
-    /// denied nothing meanwhile.
+    /// Whether the Module grants a policy again that it had withdrawn, while the same component
+    /// stayed active. The policy denied nothing meanwhile.
     pub(super) fn is_granted_again(&self, record: &PolicyRecord) -> bool {
         !self.decided.contains_key(&record.module)
             && self.withdrawn.get(&record.module) == Some(&record.digest)

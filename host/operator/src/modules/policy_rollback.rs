@@ -85,8 +85,8 @@ impl PolicyWindow {
         let states = shared.policy_states();
         let reported = states.get(&*self.module).filter(|state| state.record == self.record);
         let reported = reported.map(|state| Failures {
-            count: state.failed,
-            example: state.failure.clone().unwrap_or_default(),
+            count: state.failed_reviews,
+            example: state.failure_example.clone().unwrap_or_default(),
         });
         let own = self.active(shared).map(|policy| Failures {
             count: policy.counts.failed(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::ApiError;
 use innkeeper_contract::{Event as Notice, EventType};
-use innkeeper_core::host_objects::HOST_NAMESPACE;
+use innkeeper_core::host_objects::{HOST_NAMESPACE, policy_object_name};
 use innkeeper_core::{ObjectKey, foreign};
 use innkeeper_modules::module::{HeldSettings, PolicyMode, PolicyPreviewStatus};
 use innkeeper_modules::{PolicyPreview, Revision, Rollout, Strategy};
@@ -84,7 +84,7 @@ impl Supervisor {
                 match job.run(&shared, &caches, decided.clone()).await {
                     Ok(preview) => break preview,
                     Err(error) => {
-                        tracing::warn!(module, "settings of the policy not previewed: {error}; it is tried again, and the policy reviews as before");
+                        tracing::warn!(module, "settings of the policy not previewed: {error}; the host tries again, and the policy reviews as before");
                         shared.env.sleep(RETRY).await;
                     }
                 }
@@ -221,7 +221,7 @@ fn has_other_settings(before: &PolicyRecord, after: &PolicyRecord) -> bool {
 async fn read_record(shared: &Shared, module: &str) -> Result<Option<Arc<PolicyRecord>>, ApiError> {
     let host = shared.cluster.host();
     let namespace = host.host_namespace().unwrap_or(HOST_NAMESPACE);
-    let key = ObjectKey::new(namespace, &PolicyRecord::name(module));
+    let key = ObjectKey::new(namespace, &policy_object_name(module));
     match host.get(&CONFIG_MAP, &key).await {
         Ok(object) => Ok(PolicyRecord::read(&object).ok().map(Arc::new)),
         Err(ApiError::NotFound { .. } | ApiError::NamespaceNotFound { .. }) => Ok(None),

@@ -278,12 +278,12 @@ mod tests {
             record: "0011".to_owned(),
             reviewing: 1,
             replicas: 2,
-            lack: None,
+            not_reviewing: None,
             failure_policy: None,
             webhooks: None,
             problem: None,
-            failed: 0,
-            failure: None,
+            failed_reviews: 0,
+            failure_example: None,
         }
     }
 

@@ -301,7 +301,7 @@ impl Supervisor {
         let input = input.into();
         let is_module = matches!(input, Input::Module(_));
         if let Input::Module(module) = &input {
-            self.policies.saw(module);
+            self.policies.observe(module);
         }
         self.shared.liveness.begin(format!("handling an input of the module {name}"));
         let Some(input) = self.check_account(name, input) else { return };

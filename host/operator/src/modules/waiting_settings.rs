@@ -1,4 +1,4 @@
-//! Settings of policies that are not decided yet.
+//! Changed settings of policies that wait for their preview or an approval.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,39 +9,39 @@ use innkeeper_modules::{Digest, Module, PolicyPreview, Revision};
 
 use crate::policies::PolicyRecord;
 
-/// Other settings of a policy that are not decided yet.
+/// Changed settings of a policy that wait for their preview or an approval.
 pub(super) struct WaitingSettings {
     /// The record with the new settings.
     pub(super) record: Arc<PolicyRecord>,
     /// The revision with these settings.
     pub(super) revision: Arc<Revision>,
-    /// What their preview found, once it has ended.
+    /// The result of their preview, once it has ended.
     pub(super) found: Option<Found>,
     /// Dropping it ends the preview.
     pub(super) _task: Task<()>,
 }
 
-/// What the preview of settings found.
+/// The result of a preview of settings.
 pub(super) struct Found {
-    /// What it decides otherwise.
+    /// The decisions that differ.
     pub(super) preview: PolicyPreview,
-    /// The mode with which the policy reviews meanwhile; `None` if it reviews nothing.
+    /// The mode in which the policy reviews meanwhile; `None` if it reviews nothing.
     pub(super) mode: Option<PolicyMode>,
     /// Why the settings need an approval, as the status shows it.
     pub(super) held: HeldSettings,
 }
 
-/// The settings of policies that are not decided yet, by module.
+/// The waiting settings of policies, by module.
 #[derive(Default)]
 pub(super) struct SettingsPreviews {
     pub(super) waiting: BTreeMap<String, WaitingSettings>,
-    /// What the annotation of the Module approves.
+    /// The digest in the annotation of each Module that has one.
     approved: BTreeMap<String, Digest>,
 }
 
 impl SettingsPreviews {
-    /// Notes what a Module approves.
-    pub(super) fn saw(&mut self, module: &Module) {
+    /// Records the digest that a Module approves.
+    pub(super) fn observe(&mut self, module: &Module) {
         let name = &module.metadata.name;
         let approved = module.metadata.annotations.get(APPROVE_ANNOTATION);
         match approved.and_then(|text| text.trim().parse().ok()) {

@@ -13,18 +13,19 @@ use super::active_policy::ActivePolicy;
 use super::kept_request::KeptRequest;
 use super::recent_requests::RecentRequests;
 
-/// How long a removed policy allows everything: until every API server has learned that its webhook
-/// is gone. Before that, a request for it would fail, and `failurePolicy: Fail` would deny it.
+/// How long a replica allows every request for a removed policy: until every API server has learned
+/// that its webhook is gone. Without that, the request would fail, and `failurePolicy: Fail` would
+/// deny it.
 pub const REMOVED_TIME: Duration = Duration::from_mins(1);
 
-/// What answers for a module.
+/// The policy of a module, or its removal.
 #[derive(Clone)]
 pub enum Entry {
-    /// Its active policy.
+    /// The active policy of the module.
     Active(Arc<ActivePolicy>),
-    /// Nothing any more: every request is allowed until the API servers have forgotten its webhook.
+    /// The policy was removed: every request is allowed for [`REMOVED_TIME`].
     Removed {
-        /// Until when.
+        /// When that ends.
         until: Instant,
     },
 }
@@ -52,7 +53,7 @@ impl Default for ActivePolicies {
 }
 
 impl ActivePolicies {
-    /// What answers for a module now; `None` if nothing does.
+    /// The policy of a module, or its removal; `None` if it has neither now.
     pub fn get(&self, module: &str, now: Instant) -> Option<Entry> {
         let entry = self.table.load().get(module)?.clone();
         Some(entry).filter(|entry| !is_over(entry, now))
@@ -76,7 +77,7 @@ impl ActivePolicies {
         self.requests.forget(module);
     }
 
-    /// Drops all policies at once, without a time in which they allow everything.
+    /// Drops all policies at once, without [`REMOVED_TIME`].
     pub fn clear(&self) {
         self.change(BTreeMap::clear);
         self.requests.clear();
@@ -84,8 +85,10 @@ impl ActivePolicies {
 
     /// Keeps a request that the policy of a module reviewed, unless the policy is gone.
     pub fn keep(&self, module: &Arc<str>, request: KeptRequest) {
-        if matches!(self.table.load().get(module), Some(Entry::Active(_))) {
-            self.requests.keep(module, request);
+        self.requests.keep(module, request);
+        // After the request is kept, or a removal just before would leave it in memory.
+        if !matches!(self.table.load().get(module), Some(Entry::Active(_))) {
+            self.requests.forget(module);
         }
     }
 
@@ -104,19 +107,19 @@ impl ActivePolicies {
         active.collect()
     }
 
-    /// The active policies: module, and what [`ActivePolicy::id`] it has.
+    /// The [`ActivePolicy::id`] of each active policy, by module.
     pub fn ids(&self) -> BTreeMap<Arc<str>, String> {
         let policies = self.policies();
         policies.iter().map(|policy| (policy.module.clone(), policy.id.clone())).collect()
     }
 
-    /// Whether the policies that were decided before the replica started are active, or it is known
-    /// why not.
+    /// Whether each policy that was decided before the replica started is active, or has failed to
+    /// become so.
     pub fn is_complete(&self) -> bool {
         self.is_complete.load(Ordering::Acquire)
     }
 
-    /// Notes that they are, for good.
+    /// Makes [`Self::is_complete`] true, for good.
     pub fn set_complete(&self) {
         self.is_complete.store(true, Ordering::Release);
         self.changes.send_modify(|changes| *changes += 1);

@@ -7,9 +7,9 @@ use innkeeper_admission::{FailurePolicy, Mode};
 use innkeeper_cluster::{ApiClient, Caches, View};
 use innkeeper_contract::{Kind, PolicyKind};
 use innkeeper_modules::Digest;
-use innkeeper_modules::module::{self, PolicyMode};
 use innkeeper_sandbox::Guest;
 
+use super::admission_mode::{admission_failure_policy, admission_mode};
 use super::policy_settings::PolicySettings;
 use super::record::PolicyRecord;
 use super::review_counts::ReviewCounts;
@@ -118,23 +118,20 @@ impl ActivePolicy {
         }
     }
 
+    /// The mode of the Module.
+    pub fn default_mode(&self) -> Mode {
+        admission_mode(self.settings.policy.mode)
+    }
+
     /// The mode of a webhook of the policy: 0 is that of the Module, and each further one an
     /// override for namespaces. `None` if there is no such webhook.
     pub fn mode(&self, webhook: usize) -> Option<Mode> {
-        self.settings.mode(webhook).map(|mode| match mode {
-            PolicyMode::Enforce => Mode::Enforce,
-            PolicyMode::Warn => Mode::Warn,
-            PolicyMode::Audit => Mode::Audit,
-        })
+        self.settings.mode(webhook).map(admission_mode)
     }
 
-    /// What the Module says of requests that the policy cannot decide about; `None` leaves it to
-    /// the kind of the policy.
+    /// The failure policy of the Module; `None` for the default of the kind of the policy.
     pub fn failure_policy(&self) -> Option<FailurePolicy> {
-        self.settings.policy.failure_policy.map(|policy| match policy {
-            module::FailurePolicy::Fail => FailurePolicy::Fail,
-            module::FailurePolicy::Ignore => FailurePolicy::Ignore,
-        })
+        self.settings.policy.failure_policy.map(admission_failure_policy)
     }
 
     /// A kind that the guest may read.

@@ -2,10 +2,10 @@
 //! again when it changes or when something changes that its last review read.
 //!
 //! - [`auditor`]: the loop of the leader. [`opening`] opens the caches with the existing objects,
-//!   [`review_turn`] is one review, and [`reporting`] says when the results are reported.
-//! - [`audited_policy`]: what the audit knows of the objects of one policy, by
-//!   [`audited_object`]. [`pace`] says when the next review may run.
-//! - [`audit_events`]: what the caches report: which objects are to be reviewed again.
+//!   [`review_turn`] is one review, and [`reporting`] reports the results when they are due.
+//! - [`object_results`]: the results of one policy by [`audited_object`], and the objects that wait
+//!   for a review. [`pace`] says when the next review may run.
+//! - [`audit_events`]: the changes that trigger another review of an object.
 //! - [`report_writer`]: the results as Reports and `ClusterReports`, which [`audit_state`] shows in
 //!   the status of the Module, and [`audit_metrics`] count.
 //!
@@ -22,8 +22,8 @@ mod audit_events;
 pub(super) mod audit_metrics;
 pub mod audit_state;
 mod audited_object;
-mod audited_policy;
 mod auditor;
+mod object_results;
 mod opening;
 mod pace;
 mod report_writer;
@@ -31,6 +31,6 @@ mod reporting;
 mod review_turn;
 
 pub use audit_state::AuditState;
-pub use audited_policy::OBJECTS_MAX;
 pub use auditor::{PolicyAudit, PublishAudit};
+pub use object_results::OBJECTS_MAX;
 pub use review_turn::READS_BYTES_MAX;

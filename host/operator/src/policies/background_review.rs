@@ -14,7 +14,7 @@ use innkeeper_core::{Object, ObjectKey};
 use serde_json::value::RawValue;
 
 use super::active_policy::ActivePolicy;
-use super::decided::Decided;
+use super::decision::Decision;
 use super::review_call::{self, ReviewCall};
 use super::review_failure::ReviewFailure;
 use crate::shared::Shared;
@@ -22,8 +22,8 @@ use crate::watch::read_record::ReadRecord;
 
 /// How the review of an existing object ended.
 pub struct BackgroundReview {
-    /// What the policy decided about the object, or why it decided nothing.
-    pub result: Result<Decided, ReviewFailure>,
+    /// The decision about the object, or why there is none.
+    pub result: Result<Decision, ReviewFailure>,
     /// Everything that the guest has read: a change of it can change the result.
     pub reads: ReadRecord,
 }

@@ -18,8 +18,8 @@ pub(super) struct CertificateKeeper {
     env: Env,
     settings: AdmissionSettings,
     names: Vec<String>,
-    trusted: Since,
-    shown: Since,
+    bundle_trusted: Since,
+    certificate_shown: Since,
     /// When the Secret was last read.
     read_at: Option<Instant>,
     /// The certificates that the API server is to trust, as PEM; `None` before the first ones are
@@ -29,18 +29,19 @@ pub(super) struct CertificateKeeper {
     problem: Option<String>,
 }
 
-/// Since when something is everywhere, in seconds since 1970.
+/// Since when a bundle or a certificate is everywhere, in seconds since 1970.
 #[derive(Debug, Default)]
 struct Since {
-    what: String,
+    /// The bundle, or the id of the certificate.
+    value: String,
     at: Option<i64>,
 }
 
 impl Since {
-    /// Notes whether this is everywhere now; returns since when.
-    fn note(&mut self, what: &str, is_everywhere: bool, now: i64) -> Option<i64> {
-        if self.what != what || !is_everywhere {
-            what.clone_into(&mut self.what);
+    /// Records whether a value is everywhere now; returns since when it is.
+    fn observe(&mut self, value: &str, is_everywhere: bool, now: i64) -> Option<i64> {
+        if self.value != value || !is_everywhere {
+            value.clone_into(&mut self.value);
             self.at = None;
         }
         if is_everywhere && self.at.is_none() {
@@ -58,8 +59,8 @@ impl CertificateKeeper {
             store: CertificateStore::new(host),
             names: settings.names(namespace),
             settings,
-            trusted: Since::default(),
-            shown: Since::default(),
+            bundle_trusted: Since::default(),
+            certificate_shown: Since::default(),
             read_at: None,
             bundle: None,
             problem: None,
@@ -96,7 +97,7 @@ impl CertificateKeeper {
                 None
             }
             Err(error) => {
-                // The Secret itself may have other contents: nobody knows what to trust.
+                // With invalid certificates in the Secret there is no bundle to trust.
                 if matches!(error, CertificateStoreError::Certificates(_)) {
                     self.bundle = None;
                 }
@@ -104,12 +105,12 @@ impl CertificateKeeper {
             }
         };
         if let Some(problem) = problem.as_ref().filter(|one| self.problem.as_ref() != Some(one)) {
-            tracing::warn!("{problem}; it is tried again");
+            tracing::warn!("{problem}; the host tries again");
         }
         self.problem = problem;
     }
 
-    /// Makes the certificates, or the change of them that is due; returns those of now.
+    /// Makes the first certificates, or a change that is due; returns the present ones.
     async fn change(
         &mut self,
         is_trusted: impl Fn(&str) -> bool,
@@ -123,8 +124,8 @@ impl CertificateKeeper {
         let certificates = &stored.certificates;
         let (bundle, id) = (certificates.bundle(), certificates.serving().id());
         let observed = Observed {
-            bundle_everywhere_since: self.trusted.note(&bundle, is_trusted(&bundle), now),
-            serving_everywhere_since: self.shown.note(&id, is_shown(&id), now),
+            bundle_everywhere_since: self.bundle_trusted.observe(&bundle, is_trusted(&bundle), now),
+            serving_everywhere_since: self.certificate_shown.observe(&id, is_shown(&id), now),
         };
         let Some(change) = certificates.due(&self.names, observed, now) else {
             return Ok(stored.certificates);
@@ -136,7 +137,8 @@ impl CertificateKeeper {
         Ok(next)
     }
 
-    /// Makes the first certificates, and reads those that are first: of two leaders one is late.
+    /// Makes the first certificates, and reads the stored ones: another leader may have been
+    /// faster.
     async fn make(&self, now: i64) -> Result<StoredCertificates, CertificateStoreError> {
         let made = Certificates::make(&self.names, self.settings.lifetimes, now)?;
         self.store.create(&made).await?;
@@ -154,11 +156,11 @@ mod tests {
     #[test]
     fn time_begins_when_it_is_everywhere_and_again_for_something_else() {
         let mut since = Since::default();
-        assert_eq!(since.note("a", false, 1), None);
-        assert_eq!(since.note("a", true, 2), Some(2));
-        assert_eq!(since.note("a", true, 3), Some(2));
-        assert_eq!(since.note("a", false, 4), None);
-        assert_eq!(since.note("a", true, 5), Some(5));
-        assert_eq!(since.note("b", true, 6), Some(6));
+        assert_eq!(since.observe("a", false, 1), None);
+        assert_eq!(since.observe("a", true, 2), Some(2));
+        assert_eq!(since.observe("a", true, 3), Some(2));
+        assert_eq!(since.observe("a", false, 4), None);
+        assert_eq!(since.observe("a", true, 5), Some(5));
+        assert_eq!(since.observe("b", true, 6), Some(6));
     }
 }

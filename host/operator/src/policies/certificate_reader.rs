@@ -14,7 +14,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// A certificate for handshakes, and its id.
 #[derive(Clone, Debug)]
 pub struct ShownCertificate {
-    /// What a replica reports, and the leader waits for.
+    /// The id of the certificate, which the replica reports to the leader.
     pub id: String,
     /// The certificate with its key.
     pub tls: TlsCertificate,

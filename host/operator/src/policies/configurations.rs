@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use innkeeper_admission::webhook_configuration;
 use innkeeper_cluster::client::Propagation;
 use innkeeper_cluster::{ApiClient, ApiError};
+use innkeeper_contract::PolicyKind;
 use innkeeper_core::host_objects::POLICY_PREFIX;
 use innkeeper_core::well_known::POLICY_LABEL;
 use innkeeper_core::{Manager, Object};
@@ -16,17 +17,19 @@ use innkeeper_modules::module;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::record_keeper::WEBHOOK_CONFIGURATIONS;
+use super::webhook_kinds::webhook_kind;
 
 /// How long the host leaves a configuration alone that somebody else has changed, after it has last
 /// written it itself.
 const REVERT_PERIOD: Duration = Duration::from_secs(10);
 
-/// The webhook configurations of the cluster that belong to policies, as the caches have them: of
-/// each of [`WEBHOOK_CONFIGURATIONS`], by name.
-pub(super) type Live = [BTreeMap<String, LiveConfiguration>; 2];
+/// The kind of a policy and the name of its webhook configuration.
+pub(super) type ConfigurationKey = (PolicyKind, String);
 
-/// One configuration of the cluster.
+/// The webhook configurations of the cluster that belong to policies, as the caches have them.
+pub(super) type LiveConfigurations = BTreeMap<ConfigurationKey, LiveConfiguration>;
+
+/// One webhook configuration of the cluster.
 #[derive(Clone)]
 pub(super) struct LiveConfiguration {
     pub(super) object: Arc<Object>,
@@ -41,8 +44,8 @@ impl LiveConfiguration {
         Some(Self { object: object.clone(), document })
     }
 
-    /// Whether the host has made it: it has the label of the host or a Module as its owner. A name
-    /// alone gives nobody the right to change an object of somebody else.
+    /// Whether the host has made the configuration: it has the label of the host, or a Module as
+    /// its owner. The name alone is no proof, and the host changes no object of somebody else.
     pub(super) fn is_of_host(&self) -> bool {
         let module = self.object.key.name().strip_prefix(POLICY_PREFIX);
         let is_module = |owner: &innkeeper_core::object::OwnerReference| {
@@ -62,29 +65,28 @@ impl LiveConfiguration {
 /// Writes and deletes webhook configurations.
 pub(super) struct Configurations {
     host: ApiClient,
-    /// What was last written, and when, by position of the kind and name.
-    written: BTreeMap<(usize, String), (Value, Instant)>,
+    /// What the host wrote last, and when.
+    written: BTreeMap<ConfigurationKey, (Value, Instant)>,
 }
 
 impl Configurations {
-    /// Written and deleted as the host.
+    /// A writer that sends as the host.
     pub(super) fn new(host: ApiClient) -> Self {
         Self { host, written: BTreeMap::new() }
     }
 
-    /// Deletes a configuration of the host.
+    /// Deletes the configuration of a policy of this kind.
     ///
     /// # Errors
     /// If the request fails.
     pub(super) async fn delete(
         &mut self,
-        kind: usize,
+        kind: PolicyKind,
         live: &LiveConfiguration,
     ) -> Result<(), ApiError> {
         let Object { key, uid, .. } = &*live.object;
         self.written.remove(&(kind, key.name().to_string()));
-        let Some(kind) = WEBHOOK_CONFIGURATIONS.get(kind) else { return Ok(()) };
-        match self.host.delete(kind, key, uid, Propagation::Background).await {
+        match self.host.delete(webhook_kind(kind), key, uid, Propagation::Background).await {
             Ok(_) | Err(ApiError::UidMismatch { .. }) => {
                 tracing::info!(configuration = %key, "webhook configuration deleted");
                 Ok(())
@@ -93,13 +95,14 @@ impl Configurations {
         }
     }
 
-    /// Makes a configuration what it is to be, if it is not so already.
+    /// Writes the configuration of a policy of this kind, unless `live` is as `expected`. Leaves a
+    /// configuration that somebody else has changed for [`REVERT_PERIOD`].
     ///
     /// # Errors
     /// If the request fails, or somebody else has an object of this name.
     pub(super) async fn write(
         &mut self,
-        kind: usize,
+        kind: PolicyKind,
         live: Option<&LiveConfiguration>,
         expected: &Value,
     ) -> Result<(), ApiError> {
@@ -115,7 +118,7 @@ impl Configurations {
         if is_recent {
             return Ok(());
         }
-        let Some(kind) = WEBHOOK_CONFIGURATIONS.get(kind) else { return Ok(()) };
+        let kind = webhook_kind(kind);
         let result = match live {
             None => self.host.create(kind, "", expected).await,
             Some(live) if !live.is_of_host() => {

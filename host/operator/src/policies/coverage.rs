@@ -1,4 +1,4 @@
-//! What the live replicas answer for.
+//! The coverage of a policy: which live replicas answer for it.
 //!
 //! A replica answers for a policy if it reviews with any record of it and has a certificate:
 //! without one the API server cannot connect. A replica whose report cannot be read answers for
@@ -21,7 +21,7 @@ fn answer<'a>(replica: &'a Replica, module: &str) -> Option<&'a str> {
     reachable(replica)?.policies.get(module)?.id.as_deref()
 }
 
-/// Whether every replica answers for a Module, with any record. Nobody is no replica that does.
+/// Whether every replica answers for a Module, with any record. False without replicas.
 pub(super) fn all_answer(replicas: &[Replica], module: &str) -> bool {
     !replicas.is_empty() && replicas.iter().all(|replica| answer(replica, module).is_some())
 }
@@ -53,7 +53,7 @@ pub(super) fn failures(replicas: &[Replica], module: &str, id: &str) -> (u64, Op
 
 /// Why the first replica that does not answer with this record of a Module does not, for people;
 /// `None` if all do.
-pub(super) fn first_lack(replicas: &[Replica], module: &str, id: &str) -> Option<String> {
+pub(super) fn first_not_reviewing(replicas: &[Replica], module: &str, id: &str) -> Option<String> {
     let lacking = replicas.iter().find(|replica| answer(replica, module) != Some(id))?;
     let why = match &lacking.report {
         Err(error) => error.to_string(),
@@ -148,12 +148,12 @@ mod tests {
 
     #[test]
     fn first_replica_that_lacks_a_record_is_named_with_the_reason() {
-        let lack = |replica: Replica| first_lack(&[replica], "labels", "new");
-        assert_eq!(lack(replica("a", Some("c"), Some("new"))), None);
+        let why = |replica: Replica| first_not_reviewing(&[replica], "labels", "new");
+        assert_eq!(why(replica("a", Some("c"), Some("new"))), None);
         let mut failing = replica("a", Some("c"), Some("old"));
         let report = failing.report.as_mut().unwrap();
         report.policies.get_mut("labels").unwrap().problem = "no snapshot\u{1b}[2J".to_owned();
-        let hostile = lack(failing).unwrap();
+        let hostile = why(failing).unwrap();
         assert!(hostile.starts_with("replica a: no snapshot"), "{hostile}");
         assert!(!hostile.contains('\u{1b}'), "{hostile}");
         for (one, expected) in [
@@ -163,9 +163,12 @@ mod tests {
                 replica("b", None, Some("new")),
                 "replica b: it has no certificate, so the API server cannot reach it",
             ),
-            (unreadable(), "replica z: its Lease has no annotation innkeeper.dev/replica"),
+            (
+                unreadable(),
+                "replica z: its Lease has no annotation innkeeper.dev/replica; delete the Lease, and the replica writes it again",
+            ),
         ] {
-            assert_eq!(lack(one).as_deref(), Some(expected));
+            assert_eq!(why(one).as_deref(), Some(expected));
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct ExistingObject {
     pub kind: Arc<Kind>,
     /// The object, as the account of the policy reads it.
     pub object: Arc<Object>,
-    /// What a verdict about it does.
+    /// The mode in which the policy reviews it.
     pub mode: PolicyMode,
 }
 
@@ -41,8 +41,8 @@ pub struct ExistingObjects {
 
 impl ExistingObjects {
     /// Opens the caches of the kinds that the rules of a policy match. `reader` acts as the account
-    /// of the policy: it needs `list` and `watch` on the kinds, and one without these rights is
-    /// left out by name. `host` asks discovery and reads the labels of namespaces.
+    /// of the policy, which needs `list` and `watch` on the kinds; [`Self::list`] names the others.
+    /// `host` asks discovery and reads the labels of namespaces.
     ///
     /// # Errors
     /// If discovery does not answer.
@@ -85,7 +85,7 @@ impl ExistingObjects {
         })
     }
 
-    /// Waits until it is known of each kind whether it can be read.
+    /// Waits until each kind has been listed, or cannot be.
     pub async fn settled(&self) {
         self.view.settled().await;
         if let Some(namespaces) = &self.namespaces {
@@ -106,7 +106,7 @@ impl ExistingObjects {
         Some(ExistingObject { kind: kind.clone(), object, mode })
     }
 
-    /// What a verdict about an object does; `None` if the policy does not review it.
+    /// The mode in which the policy reviews an object; `None` if it does not.
     fn mode(
         &self,
         kind: &Kind,
@@ -148,18 +148,24 @@ impl ExistingObjects {
         (objects, left_out)
     }
 
-    /// What a verdict about an object does by the settings of another policy.
+    /// The mode in which another policy reviews an object.
     pub fn mode_in(&self, scope: &ReviewScope, existing: &ExistingObject) -> Option<PolicyMode> {
         let snapshot = self.namespaces.as_ref().map(View::snapshot);
         let labels = |name: &str| labels_of(snapshot.as_ref()?, name);
         scope.mode(&existing.kind, &existing.object, &labels)
     }
 
-    /// What a verdict about a request in a namespace does by the settings of a policy; an empty
-    /// namespace is that of a cluster-scoped object.
+    /// The mode in which a policy reviews requests in a namespace; an empty namespace is that of
+    /// cluster-scoped objects.
     pub fn mode_in_namespace(&self, scope: &ReviewScope, namespace: &str) -> Option<PolicyMode> {
         let snapshot = self.namespaces.as_ref().map(View::snapshot);
         scope.mode_in(namespace, &|name| labels_of(snapshot.as_ref()?, name))
+    }
+
+    /// Whether a policy certainly reviews no request in a namespace.
+    pub fn leaves_out(&self, scope: &ReviewScope, namespace: &str) -> bool {
+        let snapshot = self.namespaces.as_ref().map(View::snapshot);
+        scope.leaves_out(namespace, &|name| labels_of(snapshot.as_ref()?, name))
     }
 }
 

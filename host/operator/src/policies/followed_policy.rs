@@ -16,20 +16,20 @@ use crate::modules::account_access::AccountAccess;
 /// The first wait before a record that could not become active is tried again, and the longest one.
 const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
 
-/// A record that failed so often at the start is not waited for any longer.
+/// How often a record may fail before the start of the replica no longer waits for it.
 const FAILURES_AT_START: u32 = 2;
 
-/// One policy: its newest record, what the replica reviews with, and what it opens.
+/// One policy of a replica: its newest record, its active record, and the record being opened.
 pub(super) struct FollowedPolicy {
     /// The uid and the resource version of the ConfigMap as it was last read.
     version: (Box<str>, Box<str>),
     /// The newest record; `None` if it cannot be read.
     newest: Option<Arc<PolicyRecord>>,
-    /// What the replica reviews with.
+    /// The record with which the replica reviews.
     active: Option<ActiveRecord>,
-    /// What is being opened. Dropping it ends that.
+    /// The record being opened. Dropping it ends its task.
     opening: Option<Opening>,
-    /// The accounts that clients act as, until their revocation.
+    /// The revocation of each account that clients of the policy act as.
     revocations: BTreeMap<String, Revocation>,
     failures: u32,
     backoff: Backoff,
@@ -44,27 +44,27 @@ struct ActiveRecord {
     record: Arc<PolicyRecord>,
     policy: Arc<ActivePolicy>,
     /// Whether the policy acts as its account.
-    is_open: bool,
+    acts_as_account: bool,
 }
 
-/// What is to be opened.
+/// A record that the replica opens next.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct RecordToOpen {
     /// The record.
     pub(super) record: Arc<PolicyRecord>,
     /// Whether the policy acts as its account.
-    pub(super) is_open: bool,
+    pub(super) acts_as_account: bool,
 }
 
-impl PartialEq for Target {
+impl PartialEq for RecordToOpen {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.record, &other.record) && self.is_open == other.is_open
+        Arc::ptr_eq(&self.record, &other.record) && self.acts_as_account == other.acts_as_account
     }
 }
 
 struct Opening {
     number: u64,
-    target: Target,
+    record: RecordToOpen,
     _task: Task<()>,
 }
 
@@ -84,101 +84,101 @@ impl FollowedPolicy {
         }
     }
 
-    /// Reads the record in its ConfigMap, if that is another one than before. A record that cannot
-    /// be read changes nothing of what the replica reviews with.
-    pub(super) fn take(&mut self, object: &Object) {
+    /// Reads the record in its ConfigMap, if that has changed. A record that cannot be read leaves
+    /// the active one as it is.
+    pub(super) fn read(&mut self, object: &Object) {
         let version = (object.uid.clone(), object.resource_version.clone());
         if self.version == version {
             return;
         }
         self.version = version;
         match PolicyRecord::read(object) {
-            // Only the ConfigMap has changed.
+            // The ConfigMap has changed, and the record in it has not.
             Ok(record) if self.newest.as_deref() == Some(&record) => {}
             Ok(record) => {
                 let same = self.active.as_ref().filter(|active| *active.record == record);
                 self.newest =
                     Some(same.map_or_else(|| Arc::new(record), |active| active.record.clone()));
-                self.begin_again();
+                self.reset_retries();
                 self.problem = None;
             }
             Err(error) => {
                 self.newest = None;
-                self.begin_again();
+                self.reset_retries();
                 self.problem = Some(format!("the policy record cannot be read: {error}"));
             }
         }
     }
 
-    fn begin_again(&mut self) {
+    fn reset_retries(&mut self) {
         (self.failures, self.retry) = (0, None);
         self.backoff.reset();
     }
 
-    /// What is to be opened now, if anything: the newest record, or the active one whose account
-    /// lets the module act as it again.
-    pub(super) fn target(
+    /// The record to open now, if any: the newest one, or the active one again once its account
+    /// lets the module act as it.
+    pub(super) fn record_to_open(
         &self,
         now: Instant,
         access: impl Fn(&PolicyRecord) -> AccountAccess,
-    ) -> Option<Target> {
+    ) -> Option<RecordToOpen> {
         let newest = self.newest.as_ref().filter(|newest| {
             let is_active =
                 self.active.as_ref().is_some_and(|one| Arc::ptr_eq(&one.record, newest));
             !is_active && self.retry.is_none_or(|retry| retry <= now)
         });
         if let Some(record) = newest {
-            let is_open = match access(record) {
+            let acts_as_account = match access(record) {
                 AccountAccess::Allowed => true,
                 AccountAccess::Denied(_) => false,
-                AccountAccess::Unknown => self.is_open_as(record),
+                AccountAccess::Unknown => self.acts_as_account_of(record),
             };
-            return Some(Target { record: record.clone(), is_open });
+            return Some(RecordToOpen { record: record.clone(), acts_as_account });
         }
-        let active = self.active.as_ref().filter(|active| !active.is_open)?;
+        let active = self.active.as_ref().filter(|active| !active.acts_as_account)?;
         (access(&active.record) == AccountAccess::Allowed)
-            .then(|| Target { record: active.record.clone(), is_open: true })
+            .then(|| RecordToOpen { record: active.record.clone(), acts_as_account: true })
     }
 
     /// Whether the active policy acts as the account of a record.
-    fn is_open_as(&self, record: &PolicyRecord) -> bool {
+    fn acts_as_account_of(&self, record: &PolicyRecord) -> bool {
         self.active.as_ref().is_some_and(|active| {
             let account = &active.record.settings.service_account;
-            active.is_open && *account == record.settings.service_account
+            active.acts_as_account && *account == record.settings.service_account
         })
     }
 
-    /// Whether the policy that is being opened is this one.
-    pub(super) fn is_opening(&self, target: &Target) -> bool {
-        self.opening.as_ref().is_some_and(|opening| opening.target == *target)
+    /// Whether a task opens this record.
+    pub(super) fn is_opening(&self, next: &RecordToOpen) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.record == *next)
     }
 
-    /// The access of a policy that is opened.
-    pub(super) fn access(&mut self, target: &Target) -> Access {
-        let Some(account) = target.record.settings.service_account.as_deref() else {
+    /// The access with which a record is opened.
+    pub(super) fn access(&mut self, next: &RecordToOpen) -> Access {
+        let Some(account) = next.record.settings.service_account.as_deref() else {
             return Access::Closed;
         };
-        if !target.is_open {
+        if !next.acts_as_account {
             return Access::Closed;
         }
-        // Policies of one account have one revocation, also those that were replaced.
+        // One revocation for all policies of an account, so that it also stops replaced ones.
         Access::Open(self.revocations.entry(account.to_owned()).or_default().clone())
     }
 
-    /// Notes that a task opens a policy; an earlier one ends.
-    pub(super) fn begin(&mut self, number: u64, target: Target, task: Task<()>) {
+    /// Records that a task opens a record; an earlier task ends.
+    pub(super) fn start_opening(&mut self, number: u64, record: RecordToOpen, task: Task<()>) {
         self.retry = None;
-        self.opening = Some(Opening { number, target, _task: task });
+        self.opening = Some(Opening { number, record, _task: task });
     }
 
-    /// Ends what is being opened.
+    /// Ends the task that opens a record.
     pub(super) fn stop_opening(&mut self) {
         self.opening = None;
     }
 
-    /// What the task of this number was to open; `None` if that is outdated.
-    pub(super) fn opened(&mut self, number: u64) -> Option<Target> {
-        self.opening.take_if(|opening| opening.number == number).map(|opening| opening.target)
+    /// The record that the task of this number has opened; `None` if another task has replaced it.
+    pub(super) fn finish_opening(&mut self, number: u64) -> Option<RecordToOpen> {
+        self.opening.take_if(|opening| opening.number == number).map(|opening| opening.record)
     }
 
     /// The policy that the replica reviews with.
@@ -187,28 +187,29 @@ impl FollowedPolicy {
     }
 
     /// The active record, if its policy acts as its account.
-    pub(super) fn open_record(&self) -> Option<&Arc<PolicyRecord>> {
-        self.active.as_ref().filter(|active| active.is_open).map(|active| &active.record)
+    pub(super) fn record_with_account(&self) -> Option<&Arc<PolicyRecord>> {
+        self.active.as_ref().filter(|active| active.acts_as_account).map(|active| &active.record)
     }
 
-    /// Notes that the replica reviews with a policy.
-    pub(super) fn activate(&mut self, target: Target, policy: Arc<ActivePolicy>) {
-        let Target { record, is_open } = target;
+    /// Records that the replica reviews with a policy.
+    pub(super) fn activate(&mut self, opened: RecordToOpen, policy: Arc<ActivePolicy>) {
+        let RecordToOpen { record, acts_as_account } = opened;
         if self.newest.as_ref().is_some_and(|newest| Arc::ptr_eq(newest, &record)) {
-            self.begin_again();
+            self.reset_retries();
             self.problem = None;
         }
-        self.active = Some(ActiveRecord { record, policy, is_open });
+        self.active = Some(ActiveRecord { record, policy, acts_as_account });
     }
 
-    /// Notes why the newest record did not become active. Returns whether that is news.
-    pub(super) fn fail(&mut self, now: Instant, why: String) -> bool {
+    /// Records why the newest record did not become active. Returns whether that is another reason
+    /// than before.
+    pub(super) fn record_failure(&mut self, now: Instant, why: String) -> bool {
         self.failures += 1;
         self.retry = Some(now + self.backoff.advance());
         let why = Some(why);
-        let is_news = self.problem != why;
+        let is_other = self.problem != why;
         self.problem = why;
-        is_news
+        is_other
     }
 
     /// Stops all requests as accounts that do not let the module act as them.
@@ -239,7 +240,8 @@ impl FollowedPolicy {
         self.problem.as_deref()
     }
 
-    /// Whether the newest record is active, or it is known why it is not.
+    /// Whether the newest record is active, cannot be read, or has failed [`FAILURES_AT_START`]
+    /// times.
     pub(super) fn is_settled(&self) -> bool {
         let is_active = |newest: &Arc<PolicyRecord>| {
             self.active.as_ref().is_some_and(|active| Arc::ptr_eq(&active.record, newest))

@@ -1,8 +1,9 @@
-//! Each replica follows the policy records: from a record to the policy with which it reviews.
+//! The follower of policy records: each replica opens the policy of each record and reviews with
+//! it.
 //!
-//! The follower looks at all records and accounts whenever one of them may have changed, and
-//! compares them with what it has. A record that cannot be read or loaded leaves the previous
-//! revision active, and concerns no other policy.
+//! Whenever a record or an account may have changed, the follower compares all of them with the
+//! policies that it has opened. A record that cannot be read or loaded leaves the previous revision
+//! active, and concerns no other policy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
 use super::active_policy::ActivePolicy;
-use super::followed_policy::{FollowedPolicy, Target};
+use super::followed_policy::{FollowedPolicy, RecordToOpen};
 use super::follower_events::FollowerEvents;
 use super::load::{OpenError, PolicyOpener};
 use super::record::PolicyRecord;
@@ -28,17 +29,17 @@ use super::replica_reporter::ReplicaReporter;
 use crate::modules::account_access::AccountAccess;
 use crate::modules::event::{CONFIG_MAP, HOST_MODULE, SERVICE_ACCOUNT};
 
-/// How long the first policy of a module waits at most until it is known what it can read: nothing
-/// answers for the module meanwhile.
+/// How long the first policy of a module waits at most for the lists of the kinds that it reads.
+/// The replica does not answer for the module meanwhile.
 const FIRST_READS_TIME: Duration = Duration::from_secs(30);
 
 /// The same for a policy that replaces another one.
 const READS_TIME: Duration = Duration::from_secs(5);
 
-/// How many bytes of why a record is not active a message repeats.
+/// The longest reason in a message why a record is not active, in bytes.
 const PROBLEM_BYTES_MAX: usize = 1_000;
 
-/// Follows the policy records of the host, and reviews with what they say. One for each process: it
+/// Follows the policy records of the host and activates their policies. Each process has one, which
 /// lives through all terms of leadership.
 pub struct PolicyFollower {
     cluster: Cluster,
@@ -47,7 +48,7 @@ pub struct PolicyFollower {
     replica: ReplicaName,
 }
 
-/// What the task of a policy has opened.
+/// The result of a task that opens a policy.
 struct Opened {
     module: String,
     /// The number of the task.
@@ -68,8 +69,8 @@ impl PolicyFollower {
         Self { cluster, engine, policies, replica }
     }
 
-    /// Follows the records, and reports what the replica reviews with, until `stop` is true or its
-    /// sender is dropped. The policies stay active then; the report is deleted.
+    /// Follows the records, and reports the active policies to the leader, until `stop` is true or
+    /// its sender is dropped. Then it deletes the report; the policies stay active.
     pub async fn follow(self, mut stop: watch::Receiver<bool>) {
         let env = self.cluster.env().clone();
         let wake = Arc::new(Notify::new());
@@ -83,7 +84,7 @@ impl PolicyFollower {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
-                Some(opened) = inbox.recv() => records.take(opened),
+                Some(opened) = inbox.recv() => records.finish_opening(opened),
                 () = wake.notified() => {}
                 () = env.sleep(wait.unwrap_or_default()), if wait.is_some() => {}
             }
@@ -93,7 +94,7 @@ impl PolicyFollower {
     }
 }
 
-/// All records with what the replica has of them.
+/// All records, with the policies that the replica has opened for them.
 struct FollowedRecords {
     opener: Arc<PolicyOpener>,
     policies: ReplicaPolicies,
@@ -102,10 +103,10 @@ struct FollowedRecords {
     /// The metadata of the ServiceAccounts in the namespace of the modules.
     accounts: View,
     followed: BTreeMap<String, FollowedPolicy>,
-    /// The modules whose records were there at the start and are neither active nor known to fail;
-    /// `None` before the records were listed.
+    /// The modules whose records existed at the start and are not settled yet; `None` before the
+    /// records were listed.
     awaited: Option<BTreeSet<String>>,
-    /// How many policies were begun to be opened.
+    /// The number of the last task that opens a policy.
     openings: u64,
     outbox: mpsc::UnboundedSender<Opened>,
 }
@@ -141,15 +142,15 @@ impl FollowedRecords {
         }
     }
 
-    /// When a record that failed is tried again next.
+    /// When the follower opens a record again that failed.
     fn retry(&self) -> Option<Instant> {
         self.followed.values().filter_map(FollowedPolicy::retry).min()
     }
 
-    /// Compares the records and the accounts with what the replica has, and begins what follows
-    /// from it. Records that cannot be listed change nothing.
+    /// Compares the records and the accounts with the policies of the replica, and opens, closes
+    /// and removes policies. Does nothing while the records cannot be listed.
     fn step(&mut self) {
-        // No policy reads before its account can be asked whether it allows that.
+        // Until the accounts are listed, it is unknown which policies may read.
         if self.accounts.states().values().any(|state| *state == KindState::Syncing) {
             return;
         }
@@ -166,7 +167,7 @@ impl FollowedRecords {
         for (module, object) in present {
             self.follow(module, object);
         }
-        self.note_complete();
+        self.check_complete();
     }
 
     /// Removes the policy of a module whose record is gone.
@@ -178,20 +179,20 @@ impl FollowedRecords {
         self.policies.set_problem(module, None);
     }
 
-    /// Takes the record of a module as it is now.
+    /// Compares the record of a module with the policy of the replica.
     fn follow(&mut self, module: &str, object: &Object) {
         let env = self.policies.env().clone();
         let mut followed =
             self.followed.remove(module).unwrap_or_else(|| FollowedPolicy::new(&env));
-        followed.take(object);
+        followed.read(object);
         followed.revoke_denied(|account| {
             matches!(AccountAccess::of(&self.accounts, module, account), AccountAccess::Denied(_))
         });
         self.close_if_denied(&mut followed);
-        match followed.target(env.instant(), |record| self.account_access(record)) {
+        match followed.record_to_open(env.instant(), |record| self.account_access(record)) {
             None => followed.stop_opening(),
-            Some(target) if followed.is_opening(&target) => {}
-            Some(target) => self.begin(&mut followed, target),
+            Some(next) if followed.is_opening(&next) => {}
+            Some(next) => self.start_opening(&mut followed, next),
         }
         self.policies.set_problem(module, followed.problem());
         self.followed.insert(module.to_owned(), followed);
@@ -206,11 +207,10 @@ impl FollowedRecords {
         }
     }
 
-    /// Forbids all reads of an active policy whose account does not let its module act as it any
-    /// more. The policy goes on reviewing: a user who may change the account could switch it off
-    /// otherwise.
+    /// Forbids all reads of an active policy whose account no longer lets its module act as it. The
+    /// policy continues to review: otherwise a user who may change the account could switch it off.
     fn close_if_denied(&self, followed: &mut FollowedPolicy) {
-        let Some(record) = followed.open_record().cloned() else { return };
+        let Some(record) = followed.record_with_account().cloned() else { return };
         let AccountAccess::Denied(why) = self.account_access(&record) else { return };
         let Some(before) = followed.active().cloned() else { return };
         let module = &*record.module;
@@ -219,46 +219,46 @@ impl FollowedRecords {
             Ok(closed) => {
                 let closed = Arc::new(closed.going_on_from(Some(&before)));
                 self.policies.active().swap(&closed);
-                followed.activate(Target { record, is_open: false }, closed);
+                followed.activate(RecordToOpen { record, acts_as_account: false }, closed);
             }
-            // It was opened with this record and this guest.
+            // The record and the guest belong together: the follower has opened them before.
             Err(error) => tracing::error!(module, "policy cannot lose its reads: {error}"),
         }
     }
 
-    /// Begins to open a policy.
-    fn begin(&mut self, followed: &mut FollowedPolicy, target: Target) {
+    /// Starts a task that opens a record.
+    fn start_opening(&mut self, followed: &mut FollowedPolicy, next: RecordToOpen) {
         self.openings += 1;
         let number = self.openings;
-        let module = target.record.module.clone();
-        tracing::info!(module, record = target.record.id(), "policy opening");
+        let module = next.record.module.clone();
+        tracing::info!(module, record = next.record.id(), "policy opening");
         let (opener, outbox) = (self.opener.clone(), self.outbox.clone());
-        let (record, access) = (target.record.clone(), followed.access(&target));
+        let (record, access) = (next.record.clone(), followed.access(&next));
         let active = followed.active().cloned();
         let limit = if active.is_some() { READS_TIME } else { FIRST_READS_TIME };
         let task = self.policies.env().spawn("open policy", async move {
             let result = opener.open(&record, active.as_deref(), access, limit).await;
-            // The follower is gone only when the process ends.
+            // The send fails only if the follower has ended with the process.
             let _ = outbox.send(Opened { module, number, result });
         });
-        followed.begin(number, target, task);
+        followed.start_opening(number, next, task);
     }
 
-    /// Takes what a task has opened, unless the record or the account is another one by now.
-    fn take(&mut self, opened: Opened) {
+    /// Activates the policy that a task has opened, unless another task has replaced it.
+    fn finish_opening(&mut self, opened: Opened) {
         let Opened { module, number, result } = opened;
         let Some(mut followed) = self.followed.remove(&module) else { return };
-        if let Some(target) = followed.opened(number) {
+        if let Some(opened) = followed.finish_opening(number) {
             match result {
-                Ok(policy) => self.activate(&mut followed, target, policy),
+                Ok(policy) => self.activate(&mut followed, opened, policy),
                 Err(error) => {
                     let why = foreign::one_line(error, PROBLEM_BYTES_MAX);
-                    let record = target.record.id();
-                    if followed.fail(self.policies.env().instant(), why.clone()) {
+                    let record = opened.record.id();
+                    if followed.record_failure(self.policies.env().instant(), why.clone()) {
                         tracing::warn!(
                             module,
                             record,
-                            "policy record not active: {why}; it is tried again"
+                            "policy record not active: {why}; the host tries again"
                         );
                     }
                 }
@@ -267,10 +267,11 @@ impl FollowedRecords {
         self.followed.insert(module, followed);
     }
 
-    fn activate(&self, followed: &mut FollowedPolicy, target: Target, policy: ActivePolicy) {
-        let record = &target.record;
-        // It was withdrawn meanwhile: the next step opens the policy without reads.
-        if target.is_open && matches!(self.account_access(record), AccountAccess::Denied(_)) {
+    fn activate(&self, followed: &mut FollowedPolicy, opened: RecordToOpen, policy: ActivePolicy) {
+        let record = &opened.record;
+        // The account was withdrawn meanwhile: the next step opens the policy without reads.
+        if opened.acts_as_account && matches!(self.account_access(record), AccountAccess::Denied(_))
+        {
             return;
         }
         tracing::info!(
@@ -279,11 +280,11 @@ impl FollowedRecords {
         );
         let policy = Arc::new(policy.going_on_from(followed.active().map(|active| &**active)));
         self.policies.active().swap(&policy);
-        followed.activate(target, policy);
+        followed.activate(opened, policy);
     }
 
-    /// Notes when every record that was there at the start is active or known to fail.
-    fn note_complete(&mut self) {
+    /// Marks the policies as complete once every record that existed at the start is settled.
+    fn check_complete(&mut self) {
         let Some(awaited) = &mut self.awaited else { return };
         awaited.retain(|module| self.followed.get(module).is_some_and(|one| !one.is_settled()));
         if awaited.is_empty() && !self.policies.active().is_complete() {

@@ -1,4 +1,4 @@
-//! What wakes the follower of policy records.
+//! The listener that wakes the follower of policy records.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use super::cache_observers::CacheObservers;
 use crate::modules::event::{CONFIG_MAP, HOST_MODULE, SERVICE_ACCOUNT};
 
 /// Listens to the caches of a replica's policies, and wakes the follower when a record or an
-/// account may be another one. The follower then looks at all of them, so no event can be lost.
+/// account may have changed. The follower then compares all of them, so it misses no change.
 pub(super) struct FollowerEvents {
     /// The namespace of the host.
     pub(super) namespace: String,
-    /// Who else listens.
+    /// The other listener.
     pub(super) observers: CacheObservers,
     /// Wakes the follower. It has no reference to the caches, which refer to their listener.
     pub(super) wake: Arc<Notify>,

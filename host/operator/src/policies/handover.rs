@@ -1,4 +1,4 @@
-//! How a decided policy reaches the replicas that review with it.
+//! The ways in which a decided policy reaches the replicas: [`Handover`].
 
 /// How a decided policy reaches the replicas that review with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

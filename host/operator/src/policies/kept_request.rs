@@ -94,9 +94,8 @@ impl KeptRequest {
         }
     }
 
-    /// What the request does, to match it with rules: operation, resource, subresource and
-    /// namespace.
-    pub fn target(&self) -> (Operation, &GroupVersionResource, &str, &str) {
+    /// The members that rules match: operation, resource, subresource and namespace.
+    pub fn matched_members(&self) -> (Operation, &GroupVersionResource, &str, &str) {
         (self.operation, &self.resource, &self.subresource, &self.namespace)
     }
 

@@ -1,46 +1,49 @@
-//! What only the leader does for policies: certificates, webhook configurations, and what it says
-//! of both.
+//! The part of policies that only the leader runs: it keeps the certificates and the webhook
+//! configurations, and publishes the state of each policy.
 //!
-//! It works in rounds, and each of them compares what the caches have with what is to be. So a new
-//! leader goes on where the last one was.
+//! The leader works in rounds. Each round compares the caches with the records and the reports of
+//! the replicas and keeps nothing for the next one, so that a new leader continues in any state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_admission::FailurePolicy;
 use innkeeper_admission::webhook_configuration::failure::Coverage;
 use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::{ApiClient, Caches};
-use innkeeper_core::host_objects::HOST_NAMESPACE;
+use innkeeper_contract::PolicyKind;
+use innkeeper_core::host_objects::{HOST_NAMESPACE, policy_object_name};
+use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
 use super::admission_settings::AdmissionSettings;
 use super::certificate_keeper::CertificateKeeper;
-use super::configurations::{Configurations, LiveConfiguration};
+use super::configurations::{ConfigurationKey, Configurations, LiveConfiguration};
 use super::coverage;
-use super::decided_webhooks::{self, Consent, Endpoint};
+use super::decided_webhooks::{self, Endpoint, PolicyGrant};
 use super::leader_events::LeaderEvents;
+use super::leader_snapshot::{LeaderSnapshot, LeaderViews};
 use super::policy_state::{PolicyProblem, PolicyState};
-use super::present::{LeaderViews, Present};
 use super::record::PolicyRecord;
-use super::record_keeper::WEBHOOK_CONFIGURATIONS;
 use super::replica_report::{Replica, live_replicas};
 use super::replica_sweep::ReplicaSweep;
+use super::webhook_kinds::webhook_kind;
 
-/// The time between two rounds without a change, which send nothing if nothing is to be done.
+/// The time between two rounds without a change. A round sends nothing if nothing has changed.
 const ROUND: Duration = Duration::from_secs(10);
 
-/// The time for which a round waits for further changes.
+/// The pause after a round, in which further changes gather for the next one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The reason of a configuration that cannot be written.
-const NOT_WRITTEN: &str = "WebhooksNotWritten";
+/// The reason of a policy whose webhook configuration cannot be written.
+const WEBHOOKS_NOT_WRITTEN: &str = "WebhooksNotWritten";
 
-/// Gets what the leader knows of the policy of a Module, when it changes; `None` once there is no
-/// policy.
+/// Called with the name of a Module and the state of its policy when that changes; with `None` once
+/// the Module has no policy.
 pub type PublishState = Box<dyn Fn(&str, Option<PolicyState>) + Send + Sync>;
 
-/// What only the leader does for policies.
+/// Keeps the certificates and the webhook configurations of all policies, as the leader.
 pub struct PolicyLeader {
     host: ApiClient,
     namespace: String,
@@ -52,7 +55,7 @@ pub struct PolicyLeader {
     sweep: ReplicaSweep,
     publish: PublishState,
     published: BTreeMap<String, PolicyState>,
-    /// The last failure, which is logged once.
+    /// The failure of the last round; the leader logs it once.
     failure: Option<String>,
 }
 
@@ -78,18 +81,18 @@ impl PolicyLeader {
         }
     }
 
-    /// Leads until `stop` is true or its sender is dropped. A request that is under way then is
-    /// given up: the next leader compares with what is there.
+    /// Leads until `stop` is true or its sender is dropped. Drops a request that is under way then;
+    /// the first round of the next leader finds its outcome.
     pub async fn lead(mut self, mut stop: watch::Receiver<bool>) {
         tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => {}
-            () = self.keep() => {}
+            () = self.run_rounds() => {}
         }
     }
 
-    /// Never ends.
-    async fn keep(&mut self) {
+    /// Runs rounds without end.
+    async fn run_rounds(&mut self) {
         let env = self.host.env().clone();
         loop {
             self.round().await;
@@ -102,41 +105,44 @@ impl PolicyLeader {
         }
     }
 
-    /// Makes everything what it is to be.
+    /// Compares the caches with the records, and writes and deletes the objects that differ.
     async fn round(&mut self) {
-        let present = match self.views.read() {
-            Ok(present) => present,
+        let snapshot = match self.views.read() {
+            Ok(snapshot) => snapshot,
             // The caches wake the leader once they have listed everything.
             Err(CacheReadError::NotSynced(_)) => return,
-            // What cannot be read is not taken for missing.
+            // Objects that cannot be read may exist: the round must not delete their
+            // configurations.
             Err(error) => {
-                return self.note(Some(format!("the policies cannot be read: {error}")));
+                return self.log_failure(Some(format!("the policies cannot be read: {error}")));
             }
         };
-        let leases = present.leases.iter().map(|lease| &**lease);
+        let leases = snapshot.leases.iter().map(|lease| &**lease);
         let replicas = live_replicas(leases, self.host.env().now());
-        let mut failure = self.delete_orphans(&present).await;
-        let is_trusted = |bundle: &str| present.trusts(bundle);
+        let mut failure = self.delete_orphans(&snapshot).await;
+        let is_trusted = |bundle: &str| snapshot.trusts(bundle);
         self.keeper.keep(is_trusted, |id| coverage::all_show(&replicas, id)).await;
         let mut states = BTreeMap::new();
-        for record in &present.records {
-            let state = self.keep_configuration(record, &present, &replicas).await;
-            if let Some(problem) = state.problem.as_ref().filter(|one| one.reason == NOT_WRITTEN) {
+        for record in &snapshot.records {
+            let state = self.keep_configuration(record, &snapshot, &replicas).await;
+            if let Some(problem) =
+                state.problem.as_ref().filter(|one| one.reason == WEBHOOKS_NOT_WRITTEN)
+            {
                 failure = Some(problem.message.clone());
             }
             states.insert(record.module.clone(), state);
         }
-        if let Err(error) = self.sweep.sweep(&present.leases).await {
+        if let Err(error) = self.sweep.sweep(&snapshot.leases).await {
             failure = Some(format!("the report of a replica that is gone not deleted: {error}"));
         }
-        self.note(failure);
+        self.log_failure(failure);
         self.publish(states);
     }
 
-    /// Deletes the configurations that belong to no policy; returns what could not be deleted.
-    async fn delete_orphans(&mut self, present: &Present) -> Option<String> {
+    /// Deletes the configurations that belong to no policy; returns the last failure.
+    async fn delete_orphans(&mut self, snapshot: &LeaderSnapshot) -> Option<String> {
         let mut failure = None;
-        for (kind, orphan) in present.orphans() {
+        for (kind, orphan) in snapshot.orphans() {
             if let Err(error) = self.configurations.delete(kind, &orphan).await {
                 let name = orphan.object.key.name();
                 failure = Some(format!("webhook configuration {name} not deleted: {error}"));
@@ -145,56 +151,52 @@ impl PolicyLeader {
         failure
     }
 
-    /// Makes the configuration of a record what it is to be.
+    /// Writes the configuration of a record if it differs; returns the state of the policy.
     async fn keep_configuration(
         &mut self,
         record: &PolicyRecord,
-        present: &Present,
+        snapshot: &LeaderSnapshot,
         replicas: &[Replica],
     ) -> PolicyState {
         let mut state = state(record, replicas);
-        match present.consent(record) {
-            Consent::Given => {}
-            Consent::None => return state,
-            Consent::BreakGlass(problem) => {
+        match snapshot.grant(record) {
+            PolicyGrant::Given => {}
+            PolicyGrant::Missing => return state,
+            PolicyGrant::BreakGlass(problem) => {
                 state.problem = Some(problem);
                 return state;
             }
         }
         let Some(policy) = &record.manifest.policy else { return state };
-        let position = decided_webhooks::kind_position(policy.kind);
-        let name = PolicyRecord::name(&record.module);
-        let live = match &present.live {
-            Ok(live) => live.get(position).and_then(|all| all.get(&name)),
+        let key = (policy.kind, policy_object_name(&record.module));
+        let live = match &snapshot.live {
+            Ok(live) => live.get(&key),
             Err(error) => {
                 let message = format!("The webhook configurations cannot be read: {error}");
-                state.problem = Some(PolicyProblem { reason: NOT_WRITTEN, message });
+                state.problem = Some(PolicyProblem { reason: WEBHOOKS_NOT_WRITTEN, message });
                 return state;
             }
         };
         if let Some(live) = live {
-            state.show_webhooks(position, &name);
-            state.failure_policy = Some(decided_webhooks::shown(&live.document));
+            state.set_configuration(&key, &live.document);
         }
-        let result = self.write_configuration(record, live, replicas).await;
-        match result {
-            Ok(Some(document)) => {
-                state.show_webhooks(position, &name);
-                state.failure_policy = Some(decided_webhooks::shown(&document));
-            }
+        match self.write_configuration(record, policy.kind, live, replicas).await {
+            Ok(Some(document)) => state.set_configuration(&key, &document),
             Ok(None) => {}
             Err(problem) => state.problem = Some(problem),
         }
         state
     }
 
-    /// Writes the configuration of a record; returns it. `None` if there is to be none yet.
+    /// Writes the configuration of a record and returns it; `None` before a replica reviews with
+    /// the policy, or the certificates are known.
     async fn write_configuration(
         &mut self,
         record: &PolicyRecord,
+        kind: PolicyKind,
         live: Option<&LiveConfiguration>,
         replicas: &[Replica],
-    ) -> Result<Option<serde_json::Value>, PolicyProblem> {
+    ) -> Result<Option<Value>, PolicyProblem> {
         let bundle = match self.keeper.bundle() {
             Ok(bundle) => bundle,
             Err(None) => return Ok(None),
@@ -205,24 +207,24 @@ impl PolicyLeader {
                 });
             }
         };
-        // Requests would wait for nobody.
+        // No replica would answer the requests.
         if live.is_none() && !coverage::any_answers(replicas, &record.module) {
             return Ok(None);
         }
         let endpoint = Endpoint { settings: &self.settings, namespace: &self.namespace, bundle };
         let coverage = Coverage {
             is_everywhere: coverage::all_answer(replicas, &record.module),
-            was_everywhere: live.is_some_and(|live| decided_webhooks::fails(&live.document)),
+            was_everywhere: live.is_some_and(|live| {
+                decided_webhooks::failure_policy_of(&live.document) == FailurePolicy::Fail
+            }),
         };
-        let Some((position, document)) =
-            decided_webhooks::configuration(record, endpoint, coverage)
-        else {
+        let Some(document) = decided_webhooks::configuration(record, endpoint, coverage) else {
             return Ok(None);
         };
-        match self.configurations.write(position, live, &document).await {
+        match self.configurations.write(kind, live, &document).await {
             Ok(()) => Ok(Some(document)),
             Err(error) => Err(PolicyProblem {
-                reason: NOT_WRITTEN,
+                reason: WEBHOOKS_NOT_WRITTEN,
                 message: format!("The webhook configuration cannot be written: {error}"),
             }),
         }
@@ -241,35 +243,36 @@ impl PolicyLeader {
         self.published = states;
     }
 
-    /// Logs a failure once.
-    fn note(&mut self, failure: Option<String>) {
+    /// Logs the failure of a round, unless it is that of the last round.
+    fn log_failure(&mut self, failure: Option<String>) {
         if let Some(failure) = failure.as_ref().filter(|one| self.failure.as_ref() != Some(one)) {
-            tracing::warn!("{failure}; it is tried again");
+            tracing::warn!("{failure}; the host tries again");
         }
         self.failure = failure;
     }
 }
 
-/// What the replicas say of a record.
+/// The state of a policy by the reports of the replicas.
 fn state(record: &PolicyRecord, replicas: &[Replica]) -> PolicyState {
     let (module, id) = (&record.module, record.id());
-    let (failed, failure) = coverage::failures(replicas, module, &id);
+    let (failed_reviews, failure_example) = coverage::failures(replicas, module, &id);
     PolicyState {
         reviewing: coverage::reviewing(replicas, module, &id),
         replicas: replicas.len(),
-        lack: coverage::first_lack(replicas, module, &id),
+        not_reviewing: coverage::first_not_reviewing(replicas, module, &id),
         record: id,
         failure_policy: None,
         webhooks: None,
         problem: None,
-        failed,
-        failure,
+        failed_reviews,
+        failure_example,
     }
 }
 
 impl PolicyState {
-    fn show_webhooks(&mut self, position: usize, name: &str) {
-        let kind = WEBHOOK_CONFIGURATIONS.get(position);
-        self.webhooks = kind.map(|kind| format!("{}/{name}", kind.plural));
+    /// Shows the webhook configuration with this key.
+    fn set_configuration(&mut self, (kind, name): &ConfigurationKey, document: &Value) {
+        self.webhooks = Some(format!("{}/{name}", webhook_kind(*kind).plural));
+        self.failure_policy = Some(decided_webhooks::failure_policy_of(document));
     }
 }

@@ -1,4 +1,4 @@
-//! What wakes the leader of policies.
+//! The listener that wakes the leader of policies.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 use super::replica_report::LEASE_PREFIX;
 use crate::modules::event::MODULE;
 
-/// Listens to the caches of the leader of policies, and wakes it. The leader then looks at
-/// everything, so no event can be lost.
+/// Listens to the caches of the leader of policies, and wakes it. The leader then compares all
+/// objects, so it misses no change.
 pub(super) struct LeaderEvents {
     /// Wakes the leader. It has no reference to the caches, which refer to their listener.
     pub(super) wake: Arc<Notify>,

@@ -1,4 +1,4 @@
-//! From a policy record to a policy that can review: its component and its caches.
+//! Opens the policy of a record: loads its component and opens its caches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,13 +31,13 @@ pub enum OpenError {
     OtherComponent {
         /// The ConfigMap.
         name: String,
-        /// The digest of what it holds.
+        /// The digest of the component in it.
         found: Digest,
         /// The digest in the record.
         expected: Digest,
     },
     /// The component is no guest, or does not load within its limits.
-    #[error("the component cannot be loaded: {0}")]
+    #[error("the component cannot be loaded: {0}; push another component")]
     Load(#[from] LoadError),
     /// The manifest in the record is that of another component.
     #[error(
@@ -46,10 +46,10 @@ pub enum OpenError {
     OtherManifest,
 }
 
-/// What a policy may do with the account of its module.
+/// Whether a policy acts as the account of its module.
 #[derive(Clone)]
 pub(super) enum Access {
-    /// It acts as the account until this revocation.
+    /// The policy acts as the account until this revocation.
     Open(Revocation),
     /// The account does not let the module act as it: every read is forbidden.
     Closed,
@@ -100,7 +100,7 @@ impl PolicyOpener {
             Access::Closed => None,
         };
         if let Some(view) = &view {
-            // Later is better than never: other replicas review with this record already.
+            // Other replicas review with this record already, so it becomes active in any case.
             let _ = self.cluster.env().timeout(limit, view.settled()).await;
         }
         self.policy(record, &guest, &access, view)
@@ -151,7 +151,7 @@ impl PolicyOpener {
         Ok(self.execution.run(|| self.engine.load(&component.bytes, &limits))?)
     }
 
-    /// The caches of what a policy reads; `None` if it reads nothing.
+    /// The caches of the kinds that a policy reads; `None` if it reads none.
     fn view(&self, record: &PolicyRecord, guest: &Guest) -> Option<View> {
         let guest = guest.with_manifest(Arc::new(record.manifest.clone()));
         let kinds = active_policy::reads(&guest);
@@ -160,8 +160,8 @@ impl PolicyOpener {
         (!kinds.is_empty()).then(|| self.caches.open(&reader, &record.module, &kinds, &namespaces))
     }
 
-    /// What fills the caches of a policy. Policies of one account share them: to close one of them
-    /// closes its view only.
+    /// The client that fills the caches of a policy. Policies of one account share these caches,
+    /// and closing one policy closes its view only.
     fn reader(&self, record: &PolicyRecord) -> Option<ApiClient> {
         let account = record.settings.service_account.as_deref()?;
         Some(self.cluster.as_account(&Account::new(NAMESPACE, account)))

@@ -16,9 +16,10 @@
 //! - [`replica`]: what lives as long as the process, through all terms of leadership.
 //! - [`handover`]: how a decided policy reaches the replicas.
 //! - [`reviewer`]: the review of a request. [`policy_observation`] is what the guest reads
-//!   meanwhile, [`decided`] the checked verdict with its [`decision`], [`response`] what the mode
-//!   makes of it, [`review_failure`] why there is none. [`review_counts`] counts the
-//!   reviews of one policy. [`review_call`] is the call itself, for all reviews the same.
+//!   meanwhile, [`decision`] the checked verdict with its change and its [`decision_kind`],
+//!   [`response`] the response in a mode, [`review_failure`] why there is no decision.
+//!   [`review_counts`] counts the reviews of one policy. [`review_call`] is the call itself, the
+//!   same for all reviews.
 //! - [`recent_requests`]: the last requests, each a [`kept_request`], for the preview of a policy.
 //! - [`background_review`]: the review of one existing object; [`existing_objects`] gives those
 //!   that a policy reviews, of the [`matched_kinds`] of its rules within its [`review_scope`].
@@ -28,17 +29,20 @@
 //!
 //! So that the API server sends the replicas requests:
 //!
-//! - [`leader`]: what only the leader does, woken by `leader_events`. It compares `present`, what
-//!   the cluster has, with what it is to have: `certificate_keeper`, `decided_webhooks` and
-//!   `configurations`. `coverage` is what the live replicas answer, and `replica_sweep` deletes the
-//!   reports of those that are gone.
-//! - [`admission_settings`]: how the API server reaches the replicas.
+//! - [`leader`]: the rounds of the leader, woken by `leader_events`. Each compares the objects in
+//!   the cluster (`leader_snapshot`) with those that the records ask for (`decided_webhooks`), and
+//!   writes the difference: `certificate_keeper` the certificates, `configurations` the webhook
+//!   configurations, of the kinds in `webhook_kinds`. `coverage` says which policies all live
+//!   replicas have, and `replica_sweep` deletes the reports of replicas that are gone.
+//! - [`admission_settings`]: how the API server reaches the replicas. `admission_mode` gives the
+//!   settings of a Module in the types of the admission server.
 //! - [`policy_state`]: what the leader knows of each policy.
 //! - [`certificate_store`] is the Secret with the certificates, and [`certificate_reader`] reads it
 //!   on each replica.
 
 pub mod active_policies;
 pub mod active_policy;
+mod admission_mode;
 pub mod admission_settings;
 pub mod audit;
 pub mod background_review;
@@ -48,9 +52,9 @@ pub mod certificate_reader;
 pub mod certificate_store;
 mod configurations;
 mod coverage;
-pub mod decided;
 mod decided_webhooks;
 pub mod decision;
+pub mod decision_kind;
 pub mod existing_objects;
 mod followed_policy;
 pub mod follower;
@@ -59,13 +63,13 @@ pub mod handover;
 pub mod kept_request;
 pub mod leader;
 mod leader_events;
+mod leader_snapshot;
 pub mod load;
 pub mod matched_kinds;
 mod metrics;
 pub mod policy_observation;
 pub mod policy_settings;
 pub mod policy_state;
-mod present;
 pub mod recent_requests;
 pub mod record;
 pub mod record_keeper;
@@ -82,6 +86,7 @@ pub mod review_failure;
 mod review_metrics;
 pub mod review_scope;
 pub mod reviewer;
+mod webhook_kinds;
 
 pub use active_policies::{ActivePolicies, Entry};
 pub use active_policy::ActivePolicy;

@@ -13,7 +13,7 @@ use super::active_policy::ActivePolicy;
 use crate::cluster_reads::{self, ClusterReads};
 use crate::watch::read_record::ReadRecord;
 
-/// The cluster as one review sees it, and what the review has read so far.
+/// The cluster as one review sees it, and the reads of the review so far.
 ///
 /// All values of Secrets are digests, also of those that the Module grants to its reconciles.
 pub struct PolicyObservation<'a> {

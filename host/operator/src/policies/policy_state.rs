@@ -1,5 +1,5 @@
-//! What the leader knows of a decided policy: which replicas review with it, and what the API
-//! server sends them.
+//! The state of a decided policy, as the leader sees it: the replicas that review with it, and its
+//! webhook configuration.
 
 use innkeeper_admission::FailurePolicy;
 use innkeeper_contract::{Condition, ConditionStatus};
@@ -11,7 +11,7 @@ const POLICY_ACTIVE: &str = "PolicyActive";
 /// The reason of a policy with which no replica reviews.
 const NO_REPLICA_REVIEWS: &str = "NoReplicaReviews";
 
-/// What the leader knows of a decided policy.
+/// The state of a decided policy, as the leader sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyState {
     /// The id of the decided record.
@@ -20,21 +20,21 @@ pub struct PolicyState {
     pub reviewing: usize,
     /// How many replicas are alive.
     pub replicas: usize,
-    /// Why one of the others does not, for people.
-    pub lack: Option<String>,
-    /// What happens to requests that nobody answers; `None` without a webhook configuration.
+    /// One of the other replicas and why it does not, in one line.
+    pub not_reviewing: Option<String>,
+    /// The failure policy of the webhook configuration; `None` if there is none.
     pub failure_policy: Option<FailurePolicy>,
     /// The webhook configuration, by resource and name; `None` if there is none.
     pub webhooks: Option<String>,
-    /// Why the API server does not send it what it should.
+    /// Why the API server does not send the requests that the rules match.
     pub problem: Option<PolicyProblem>,
     /// How many reviews with the record have failed, on all live replicas.
-    pub failed: u64,
+    pub failed_reviews: u64,
     /// Why one of them failed.
-    pub failure: Option<String>,
+    pub failure_example: Option<String>,
 }
 
-/// Why the API server does not send a policy what it should.
+/// The reason why the API server does not send a policy the requests that its rules match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyProblem {
     /// The reason of the condition.
@@ -44,7 +44,7 @@ pub struct PolicyProblem {
 }
 
 impl PolicyState {
-    /// Adds what the leader knows to `status.policy`.
+    /// Adds the state to `status.policy`.
     pub(crate) fn complete(&self, status: &mut Map<String, Value>) {
         let Some(policy) = status.get_mut("policy").and_then(Value::as_object_mut) else { return };
         policy.insert("record".to_owned(), json!(self.record));
@@ -62,17 +62,20 @@ impl PolicyState {
     /// driver knows.
     pub(crate) fn condition(&self, of_driver: &Condition) -> Condition {
         let Self { reviewing, replicas, .. } = self;
-        let lack = self.lack.as_ref().map(|lack| format!(" {lack}")).unwrap_or_default();
         let (status, reason, message) = if *reviewing > 0 {
-            let lack = if lack.is_empty() { ".".to_owned() } else { format!(";{lack}") };
+            let others = match &self.not_reviewing {
+                Some(other) => format!("; {other}"),
+                None => ".".to_owned(),
+            };
             let message =
-                format!("The policy is active on {reviewing} of {replicas} replicas{lack}");
+                format!("The policy is active on {reviewing} of {replicas} replicas{others}");
             (ConditionStatus::True, POLICY_ACTIVE, message)
         } else {
-            let message = match replicas {
-                0 => "No replica of the host reports that it reviews requests; see its log"
-                    .to_owned(),
-                _ => format!("No replica reviews with the record {}:{lack}", self.record),
+            let message = if *replicas == 0 {
+                "No replica of the host reports that it reviews requests; see its log".to_owned()
+            } else {
+                let why = self.not_reviewing.as_deref().unwrap_or("see the log of the host");
+                format!("No replica reviews with the record {}: {why}", self.record)
             };
             (ConditionStatus::False, NO_REPLICA_REVIEWS, message)
         };
@@ -89,12 +92,12 @@ mod tests {
             record: "0011".to_owned(),
             reviewing,
             replicas: 2,
-            lack: (reviewing < 2).then(|| "replica b: it is slow".to_owned()),
+            not_reviewing: (reviewing < 2).then(|| "replica b: it is slow".to_owned()),
             failure_policy: Some(FailurePolicy::Fail),
             webhooks: Some("validatingwebhookconfigurations/x".to_owned()),
             problem: None,
-            failed: 0,
-            failure: None,
+            failed_reviews: 0,
+            failure_example: None,
         }
     }
 
@@ -124,7 +127,7 @@ mod tests {
         ] {
             assert_eq!(condition(&state(reviewing)), format!("Serving={expected}"));
         }
-        let nobody = PolicyState { replicas: 0, lack: None, ..state(0) };
+        let nobody = PolicyState { replicas: 0, not_reviewing: None, ..state(0) };
         assert_eq!(
             condition(&nobody),
             "Serving=False NoReplicaReviews: No replica of the host reports that it reviews requests; see its log"

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use innkeeper_contract::Manifest;
-use innkeeper_core::host_objects::POLICY_PREFIX;
+use innkeeper_core::host_objects::policy_object_name;
 use innkeeper_core::well_known::POLICY_LABEL;
 use innkeeper_core::{Object, foreign};
 use innkeeper_modules::{Digest, Revision, ValidatedSpec, check_manifest};
@@ -25,7 +25,7 @@ pub const RECORD_BYTES_MAX: usize = 512 << 10;
 /// The key of the record in its ConfigMap.
 const MEMBER: &str = "record";
 
-/// How many bytes of what is wrong with a record a message repeats.
+/// The longest problem of a record in a message, in bytes.
 const PROBLEM_BYTES_MAX: usize = 1_000;
 
 /// Which revision of a policy reviews.
@@ -40,7 +40,7 @@ pub struct PolicyRecord {
     pub module_uid: String,
     /// The digest of the component.
     pub digest: Digest,
-    /// The manifest in use, without what only the leader needs: see [`PolicyRecord::describes`].
+    /// The manifest in use, without the members that only the leader needs.
     pub manifest: Manifest,
     /// The settings with which the revision reviews.
     pub settings: PolicySettings,
@@ -116,7 +116,7 @@ impl PolicyRecord {
         Digest::of(self.text().as_bytes())
     }
 
-    /// What replicas report that they review with: 16 hex digits, others for each other record.
+    /// The id of the record, which replicas report: the first 16 hex digits of its digest.
     pub fn id(&self) -> String {
         let mut id = self.digest_of_all().to_string();
         id.truncate(16);
@@ -135,11 +135,6 @@ impl PolicyRecord {
         of_replicas(&described) == self.manifest
     }
 
-    /// The name of its ConfigMap.
-    pub fn name(module: &str) -> String {
-        format!("{POLICY_PREFIX}{module}")
-    }
-
     /// Its ConfigMap. It has no owner: the host deletes it after the webhook, and the garbage
     /// collector could delete it before.
     ///
@@ -154,7 +149,7 @@ impl PolicyRecord {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {
-                "name": Self::name(&self.module),
+                "name": policy_object_name(&self.module),
                 "namespace": namespace,
                 "labels": { POLICY_LABEL: self.module },
             },
@@ -192,7 +187,9 @@ impl PolicyRecord {
         }
         let record: Self = serde_json::from_str(&text).map_err(invalid)?;
         let label = object.labels.get(POLICY_LABEL);
-        if *object.key.name() != Self::name(&record.module) || label != Some(&*record.module) {
+        if *object.key.name() != policy_object_name(&record.module)
+            || label != Some(&*record.module)
+        {
             let module = foreign::one_line(&record.module, PROBLEM_BYTES_MAX);
             return Err(RecordError::ForeignName { module });
         }
@@ -200,7 +197,7 @@ impl PolicyRecord {
         Ok(record)
     }
 
-    /// Checks what the leader has checked before it wrote the record.
+    /// Repeats the checks of the leader before it writes a record.
     ///
     /// # Errors
     /// [`RecordError::Invalid`].

@@ -1,39 +1,31 @@
 //! Writes and deletes the policy record of one module.
 //!
-//! One task for each module: it works towards the last goal only, one request at a time, and tries
-//! again what fails.
+//! Each module has one task, which works towards the last goal only, sends one request at a time,
+//! and repeats a step that fails.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::client::Propagation;
 use innkeeper_cluster::{ApiClient, ApiError, Backoff};
 use innkeeper_contract::Kind;
-use innkeeper_core::host_objects::HOST_NAMESPACE;
+use innkeeper_core::host_objects::{HOST_NAMESPACE, policy_object_name};
 use innkeeper_core::well_known::POLICY_LABEL;
-use innkeeper_core::{Manager, ObjectKey};
+use innkeeper_core::{Manager, Object, ObjectKey};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::record::{PolicyRecord, RecordError};
+use super::webhook_kinds::{POLICY_KINDS, webhook_kind};
 use crate::modules::event::CONFIG_MAP;
 
 /// The first wait before something that failed is tried again, and the longest one.
 const RETRY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
 
-/// How often a write begins again because somebody else has written the record meanwhile.
+/// How often a write is repeated because another writer has changed the record meanwhile.
 const CONFLICTS_MAX: u32 = 3;
 
-/// The kinds of webhook configurations.
-pub static WEBHOOK_CONFIGURATIONS: LazyLock<[Kind; 2]> = LazyLock::new(|| {
-    ["Validating", "Mutating"].map(|which| {
-        let plural = format!("{}webhookconfigurations", which.to_lowercase());
-        let kind = format!("{which}WebhookConfiguration");
-        Kind::cluster("admissionregistration.k8s.io/v1", kind, plural)
-    })
-});
-
-/// What the cluster is to have of the policy of one module.
+/// The objects of the policy of one module that the cluster has to have.
 #[derive(Clone, Debug)]
 pub enum Goal {
     /// This record.
@@ -109,7 +101,7 @@ impl RecordKeeper {
     }
 
     fn key(&self) -> ObjectKey {
-        ObjectKey::new(&self.namespace, &PolicyRecord::name(&self.module))
+        ObjectKey::new(&self.namespace, &policy_object_name(&self.module))
     }
 
     async fn write(&mut self, record: &PolicyRecord) -> Result<(), KeepError> {
@@ -122,7 +114,7 @@ impl RecordKeeper {
             };
             match written {
                 Ok(true) => return Ok(()),
-                // There is one already, of a known version now.
+                // There is another record: the next turn writes over its version.
                 Ok(false) => {}
                 Err(
                     error @ (ApiError::Conflict { .. }
@@ -164,25 +156,35 @@ impl RecordKeeper {
 
     async fn withdraw(&mut self) -> Result<(), ApiError> {
         self.version = None;
-        let webhooks = ObjectKey::new("", &PolicyRecord::name(&self.module));
-        for kind in &*WEBHOOK_CONFIGURATIONS {
-            self.delete(kind, &webhooks).await?;
+        let webhooks = ObjectKey::new("", &policy_object_name(&self.module));
+        for kind in POLICY_KINDS {
+            self.delete(webhook_kind(kind), &webhooks).await?;
         }
         self.delete(&CONFIG_MAP, &self.key()).await
     }
 
-    /// Deletes an object that the host has made for the policy of the module, if it is there.
+    /// Whether the host has made an object for the policy of the module: it has the label of the
+    /// module, or is a record of the module that has lost it.
+    fn has_made(&self, object: &Object) -> bool {
+        let is_unlabelled_record = || {
+            let error = PolicyRecord::read(object).err();
+            matches!(error, Some(RecordError::ForeignName { module }) if module == self.module)
+        };
+        object.labels.get(POLICY_LABEL) == Some(&*self.module) || is_unlabelled_record()
+    }
+
+    /// Deletes an object that the host has made for the policy of the module, if it exists.
     async fn delete(&self, kind: &Kind, key: &ObjectKey) -> Result<(), ApiError> {
         let found = match self.host.get(kind, key).await {
             Ok(found) => found,
             Err(ApiError::NotFound { .. } | ApiError::NamespaceNotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        if found.labels.get(POLICY_LABEL) != Some(&*self.module) {
+        if !self.has_made(&found) {
             return Ok(());
         }
         match self.host.delete(kind, key, &found.uid, Propagation::Background).await {
-            // Another one has its name: it is not of this policy.
+            // Another object has the name now: it does not belong to this policy.
             Ok(_) | Err(ApiError::UidMismatch { .. }) => Ok(()),
             Err(error) => Err(error),
         }

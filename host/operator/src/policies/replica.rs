@@ -138,6 +138,6 @@ impl ReplicaPolicies {
 
     /// The metrics in Prometheus' text format.
     pub fn metrics(&self) -> String {
-        self.0.metrics.text(self.active().ids().len())
+        self.0.metrics.text(self.active().policies().len())
     }
 }

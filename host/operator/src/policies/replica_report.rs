@@ -1,8 +1,8 @@
-//! What a replica reviews with, as it reports it in a Lease of its own.
+//! The report of a replica: which policies it reviews with, in a Lease of its own.
 //!
-//! The leader reads the reports of all replicas: a policy may deny requests when it cannot be asked
-//! only once every replica answers for it. A report is foreign input: what cannot be read is the
-//! problem of that replica only.
+//! The leader reads the reports of all replicas: it sets `failurePolicy: Fail` for a policy only
+//! once every replica answers for it. A report is foreign input: one that cannot be read concerns
+//! its replica only.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -44,8 +44,8 @@ const TEXT_BYTES_MAX: usize = 512;
 pub static LEASE: LazyLock<Kind> =
     LazyLock::new(|| Kind::namespaced("coordination.k8s.io/v1", "Lease", "leases"));
 
-/// What a replica reviews with. Members that this version does not know are ignored, so that
-/// replicas of two versions read each other's reports.
+/// The policies of a replica. Readers ignore members that they do not know, so that replicas of two
+/// versions read each other's reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaReport {
@@ -91,16 +91,20 @@ pub struct Replica {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
     /// It is larger than [`REPORT_BYTES_MAX`].
-    #[error("its report has {bytes} bytes, and a host takes {REPORT_BYTES_MAX}")]
+    #[error(
+        "its report has {bytes} bytes, and a host reads {REPORT_BYTES_MAX}; run the same version of the host in all replicas"
+    )]
     TooLarge {
         /// Its size.
         bytes: usize,
     },
     /// The Lease has none.
-    #[error("its Lease has no annotation {REPORT_ANNOTATION}")]
+    #[error(
+        "its Lease has no annotation {REPORT_ANNOTATION}; delete the Lease, and the replica writes it again"
+    )]
     Missing,
     /// It is no report.
-    #[error("its report cannot be read: {0}")]
+    #[error("its report cannot be read: {0}; delete the Lease, and the replica writes it again")]
     Invalid(String),
 }
 
@@ -221,8 +225,8 @@ pub fn replica_of(lease: &Object) -> Option<&str> {
 }
 
 /// The replicas that are alive at `now`, by name: those whose report is less than [`EXPIRY`] old.
-/// Other Leases may be among `leases`. A Lease from the future is as dead as an old one, so that
-/// nobody lives for ever.
+/// Other Leases may be among `leases`. A Lease from the future counts as expired too, so that no
+/// replica counts forever.
 pub fn live_replicas<'a>(
     leases: impl IntoIterator<Item = &'a Object>,
     now: Timestamp,

@@ -149,7 +149,7 @@ impl ReplicaReporter {
         if self.failure.as_deref() != Some(why) {
             tracing::warn!(
                 lease = %self.key,
-                "report of this replica not written: {why}; it is tried again, and until then the leader may take this replica for dead"
+                "report of this replica not written: {why}; the replica tries again, and until then the leader may take it for dead"
             );
             self.failure = Some(why.to_owned());
         }

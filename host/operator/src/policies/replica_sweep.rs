@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::replica_report::{LEASE, replica_of};
 
-/// How long a report stays that nobody renews. The leader measures it by its own clock: that of
+/// How long a report stays without a renewal. The leader measures it by its own clock: that of
 /// the replica may be wrong.
 const UNCHANGED_TIME: Duration = Duration::from_mins(5);
 

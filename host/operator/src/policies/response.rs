@@ -1,17 +1,18 @@
-//! From what a policy decided to the response, as the mode has it.
+//! The response to a request, from the decision of a policy and its mode.
 
 use std::collections::BTreeMap;
 
 use innkeeper_admission::{AdmissionResponse, Cause, Denial, Mode, Reviewed};
+use innkeeper_core::audit::named_fields;
 use innkeeper_core::foreign;
 use innkeeper_core::review::texts::{
     AUDIT_ANNOTATION_BYTES_MAX, AUDIT_ANNOTATIONS_MAX, WARNING_BYTES_MAX, WARNINGS_MAX,
 };
 use innkeeper_core::review::{CheckedDenial, CheckedVerdict};
 
-use super::decided::{Decided, FIELDS_MAX};
+use super::decision::Decision;
 
-impl Decided {
+impl Decision {
     /// The response in a mode. Only the mode `Enforce` denies and changes.
     pub fn into_response(self, module: &str, mode: Mode) -> AdmissionResponse {
         let consequence = self.consequence();
@@ -33,22 +34,18 @@ impl Decided {
         }
     }
 
-    /// What the mode `Enforce` would do: the key of an audit annotation, and a text.
+    /// The consequence in the mode `Enforce`, if any: the key of an audit annotation, and a text.
     fn consequence(&self) -> Option<(&'static str, String)> {
         if let Some(denial) = &self.verdict.denial {
             return Some(("would-deny", format!("deny: {}", denial.message)));
         }
         let fields = &self.change.as_ref()?.fields;
-        let mut named = fields.get(..FIELDS_MAX).unwrap_or(fields).join(", ");
-        if fields.len() > FIELDS_MAX {
-            named.push_str(" and others");
-        }
-        Some(("would-change", format!("change {named}")))
+        Some(("would-change", format!("change {}", named_fields(fields))))
     }
 }
 
-/// The response to a request without a verdict, and why, as the user reads it. The failure policy
-/// decides in the mode `Enforce` only: in the others no request fails.
+/// The response to a request without a verdict; `why` is for the user. Only in the mode `Enforce`
+/// the failure policy applies: in the others no request fails.
 pub fn failed(mode: Mode, why: String, is_overloaded: bool) -> Reviewed {
     let none = BTreeMap::new();
     match mode {

@@ -1,5 +1,5 @@
-//! One call of a policy about a request: what the guest sees, the call, and the check of its
-//! verdict. Reviews of requests, of existing objects and of kept requests are the same here.
+//! One call of a policy about a request: makes its document, calls the guest, and checks the
+//! verdict. Reviews of requests, of existing objects and of kept requests all use it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use innkeeper_core::{ObjectKey, foreign};
 use innkeeper_sandbox::{Limits, ReviewOutcome};
 
 use super::active_policy::ActivePolicy;
-use super::decided::Decided;
+use super::decision::Decision;
 use super::policy_observation::PolicyObservation;
 use super::review_failure::ReviewFailure;
 use crate::watch::read_record::ReadRecord;
@@ -18,13 +18,13 @@ use crate::watch::read_record::ReadRecord;
 /// The longest name of a request in the log, in bytes.
 const REQUEST_BYTES_MAX: usize = 400;
 
-/// How a call ended.
+/// The result of a call.
 pub struct ReviewCall {
-    /// What the policy decided, or why it decided nothing.
-    pub result: Result<Decided, ReviewFailure>,
-    /// Everything that the guest has read.
+    /// The decision, or why there is none.
+    pub result: Result<Decision, ReviewFailure>,
+    /// The reads of the guest.
     pub reads: ReadRecord,
-    /// The objects of the request as the guest saw them; none if it was not called.
+    /// The objects of the request as the guest saw them; none if the host did not call it.
     pub shown: ShownObjects,
 }
 
@@ -71,7 +71,7 @@ pub fn call(
         ReviewOutcome::Decided(verdict) => {
             let (shown, finalizers) =
                 (document.object.as_deref(), policy.settings.allow_finalizers);
-            Decided::of(verdict, policy.kind, input, shown, finalizers)
+            Decision::of(verdict, policy.kind, input, shown, finalizers)
         }
         ReviewOutcome::Failed(why) => Err(ReviewFailure::Undecided(why)),
     });

@@ -1,4 +1,4 @@
-//! Why a review gives no verdict.
+//! The reasons for which a review gives no verdict: [`ReviewFailure`].
 
 use innkeeper_admission::patch::PatchError;
 use innkeeper_core::foreign;
@@ -46,13 +46,13 @@ impl ReviewFailure {
         }
     }
 
-    /// Whether the policy had no part in it.
+    /// Whether other reviews left no time for this one, so that the policy is not the cause.
     pub fn is_overload(&self) -> bool {
         matches!(self, Self::NoTime | Self::Call(CallError::Busy { .. }))
     }
 
-    /// Whether the revision may be the cause. Every revision gives no verdict about a request that
-    /// it cannot be shown, or that finds no time.
+    /// Whether the revision may be the cause. It is not if the request cannot be shown to any
+    /// policy, or found no time.
     pub fn is_of_revision(&self) -> bool {
         let is_of_request = matches!(
             self,

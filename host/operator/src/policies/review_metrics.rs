@@ -5,7 +5,7 @@ use std::time::Duration;
 use innkeeper_admission::Mode;
 use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
 
-use super::decision::Decision;
+use super::decision_kind::DecisionKind;
 
 /// From 50 microseconds to the longest time of a review.
 const BUCKETS: [f64; 14] =
@@ -52,14 +52,14 @@ impl ReviewMetrics {
     }
 
     /// Counts a review that took this time.
-    pub(super) fn count(&self, module: &str, decision: Decision, mode: Mode, time: Duration) {
+    pub(super) fn count(&self, module: &str, decision: DecisionKind, mode: Mode, time: Duration) {
         let mode = match mode {
             Mode::Enforce => "Enforce",
             Mode::Warn => "Warn",
             Mode::Audit => "Audit",
         };
         self.reviews.with_label_values(&[module, decision.as_str(), mode]).inc();
-        if decision != Decision::Excluded {
+        if decision != DecisionKind::Excluded {
             self.seconds.with_label_values(&[module]).observe(time.as_secs_f64());
         }
     }

@@ -1,7 +1,7 @@
-//! Which existing objects the settings of a policy select, and what a verdict about each does.
+//! The scope of a policy: which existing objects its settings select, and the mode for each.
 //!
-//! The same as the selectors of the webhook configuration do for requests. Conditions in CEL, which
-//! only the API server evaluates, count as met.
+//! It follows the selectors of the webhook configuration. Conditions in CEL, which only the API
+//! server evaluates, count as met.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -70,8 +70,8 @@ impl ReviewScope {
             .any(|requirement| *requirement.key != *NAME_LABEL)
     }
 
-    /// What a verdict about an object does; `None` if the policy does not review the object.
-    /// `namespace_labels` gives the labels of the namespace of a name, if they are known.
+    /// The mode in which the policy reviews an object; `None` if it does not. `namespace_labels`
+    /// gives the labels of the namespace of a name, if they are known.
     pub fn mode(
         &self,
         kind: &Kind,
@@ -91,9 +91,9 @@ impl ReviewScope {
         self.mode_in(object.key.namespace(), namespace_labels)
     }
 
-    /// What a verdict about an object in a namespace does, if a rule and the selector of objects
-    /// match it; an empty namespace is that of a cluster-scoped object. `None` if the policy
-    /// reviews nothing there, or the labels that decide are not known.
+    /// The mode in which the policy reviews an object in a namespace, if a rule and the selector of
+    /// objects match it; an empty namespace is that of a cluster-scoped object. `None` if the
+    /// policy reviews nothing there, or the labels that decide are not known.
     pub fn mode_in(
         &self,
         namespace: &str,
@@ -110,7 +110,20 @@ impl ReviewScope {
         self.by_labels(namespace, &labels)
     }
 
-    /// What a verdict does in a namespace with these labels.
+    /// Whether the policy certainly reviews no request in a namespace; an empty namespace is that
+    /// of a cluster-scoped object. False if the labels that decide are not known.
+    pub fn leaves_out(
+        &self,
+        namespace: &str,
+        namespace_labels: &dyn Fn(&str) -> Option<Labels>,
+    ) -> bool {
+        let is_unknown =
+            !namespace.is_empty() && self.needs_labels() && namespace_labels(namespace).is_none();
+        let is_other = !self.names.is_empty() && !self.names.contains(namespace);
+        is_other || (!is_unknown && self.mode_in(namespace, namespace_labels).is_none())
+    }
+
+    /// The mode in a namespace with these labels; `None` if the policy reviews nothing there.
     fn by_labels(&self, namespace: &str, labels: &Labels) -> Option<PolicyMode> {
         let holds = |selector: &Selector| {
             selector.matches_by(|key| match key {
@@ -218,6 +231,17 @@ mod tests {
         assert_eq!(scope.mode(&namespaces, &prod, &labels), None);
         assert_eq!(scope.mode_in("prod", &labels), Some(PolicyMode::Enforce));
         assert_eq!((scope.mode_in("test", &labels), scope.mode_in("", &labels)), (None, None));
+        assert!(scope.leaves_out("test", &labels) && scope.leaves_out("", &labels));
+        assert!(scope.leaves_out("unknown", &labels) && !scope.leaves_out("prod", &labels));
+    }
+
+    #[test]
+    fn namespace_with_unknown_labels_is_not_left_out_for_certain() {
+        let production = json!([{"key": "env", "operator": "In", "values": ["production"]}]);
+        let namespaces = selector(&requirements(&production));
+        let scope = ReviewScope { namespaces, ..scope() };
+        let left_out = ["test", "prod", "unknown", ""].map(|name| scope.leaves_out(name, &labels));
+        assert_eq!(left_out, [true, false, false, false]);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant as StdInstant};
 use innkeeper_admission::admission_review::{
     GroupVersionKind, GroupVersionResource, Operation as AdmissionOperation, UserInfo,
 };
-use innkeeper_admission::{AdmissionRequest, AdmissionResponse, Mode, Reviewed, Reviewer, Target};
+use innkeeper_admission::{
+    AdmissionRequest, AdmissionResponse, Mode, Reviewed, Reviewer, WebhookRef,
+};
 use innkeeper_contract::{Operation, User};
 use innkeeper_core::ObjectKey;
 use innkeeper_core::review::{Gvk, Gvr, ReviewInput, is_excluded};
@@ -15,8 +17,8 @@ use tokio::time::Instant;
 
 use super::active_policies::Entry;
 use super::active_policy::ActivePolicy;
-use super::decided::Decided;
 use super::decision::Decision;
+use super::decision_kind::DecisionKind;
 use super::kept_request::KeptRequest;
 use super::replica::ReplicaPolicies;
 use super::response;
@@ -50,25 +52,25 @@ impl PolicyReviewer {
     ) -> Reviewed {
         let started = self.policies.env().instant();
         let request = review_call::name_of(input);
-        let decided = match self.permit(policy, input.namespace, deadline).await {
+        let decision = match self.permit(policy, input.namespace, deadline).await {
             Ok(permit) => {
                 let run = || self.decide(policy, input, &request, deadline);
-                let decided = self.policies.execution().run(run);
+                let decision = self.policies.execution().run(run);
                 drop(permit);
-                decided
+                decision
             }
             Err(failure) => Err(failure),
         };
         let time = self.policies.env().instant().saturating_duration_since(started);
         let metrics = self.policies.reviews();
-        match decided {
-            Ok(decided) => {
-                metrics.count(&policy.module, decided.decision(), mode, time);
+        match decision {
+            Ok(decision) => {
+                metrics.count(&policy.module, decision.kind(), mode, time);
                 policy.counts.count();
-                Reviewed::Answer(decided.into_response(&policy.module, mode))
+                Reviewed::Answer(decision.into_response(&policy.module, mode))
             }
             Err(failure) => {
-                metrics.count(&policy.module, Decision::Failed, mode, time);
+                metrics.count(&policy.module, DecisionKind::Failed, mode, time);
                 metrics.count_failure(&policy.module, failure.reason());
                 let line = failure.line();
                 if failure.is_of_revision() {
@@ -127,55 +129,50 @@ impl PolicyReviewer {
         input: &ReviewInput<'_>,
         request: &str,
         deadline: Instant,
-    ) -> Result<Decided, ReviewFailure> {
+    ) -> Result<Decision, ReviewFailure> {
         let digest =
             |key: &ObjectKey, name: &str, value: &str| policy.client.digest_value(key, name, value);
         let left = || self.time_left(deadline).ok_or(ReviewFailure::NoTime);
         let env = self.policies.env();
         let call = review_call::call(policy, env, (input, request), &digest, left);
         self.keep(policy, input, call.shown, call.result.as_ref().err());
-        let decided = call.result?;
-        if decided.verdict.left_out > 0 {
+        let decision = call.result?;
+        if decision.verdict.left_out > 0 {
             tracing::debug!(
                 module = %policy.module,
                 request,
-                left_out = decided.verdict.left_out,
+                left_out = decision.verdict.left_out,
                 "warnings, causes or audit annotations of a verdict left out"
             );
         }
-        Ok(decided)
+        Ok(decision)
     }
 }
 
 impl Reviewer for PolicyReviewer {
     async fn review(
         &self,
-        target: Target,
+        webhook: WebhookRef,
         request: AdmissionRequest<'_>,
         deadline: StdInstant,
     ) -> Reviewed {
         let now = self.policies.env().instant();
-        let policy = match self.policies.active().get(&target.module, now) {
+        let policy = match self.policies.active().get(&webhook.module, now) {
             Some(Entry::Active(policy)) => policy,
             Some(Entry::Removed { .. }) => return Reviewed::Answer(AdmissionResponse::allowed()),
             None => return Reviewed::UnknownPolicy,
         };
-        // While overrides change, an API server may ask a webhook that this replica has not yet, or
-        // no more: the mode of the Module counts there, and no request fails.
-        let mode = policy.mode(target.webhook).or_else(|| policy.mode(0));
-        let Some(mode) = mode else { return Reviewed::UnknownPolicy };
+        // While overrides change, an API server may call a webhook that this replica has not yet,
+        // or no longer. The review then has the mode of the Module.
+        let mode = policy.mode(webhook.index).unwrap_or_else(|| policy.default_mode());
         let user = user(&request.user_info);
         let input = input(&request, &user, &policy.parameters);
         if is_excluded(&input, policy.client.host_namespace()) {
             let metrics = self.policies.reviews();
-            metrics.count(&policy.module, Decision::Excluded, mode, Duration::ZERO);
+            metrics.count(&policy.module, DecisionKind::Excluded, mode, Duration::ZERO);
             return Reviewed::Answer(AdmissionResponse::allowed());
         }
         self.review_with(&policy, mode, &input, Instant::from_std(deadline)).await
-    }
-
-    fn is_ready(&self) -> bool {
-        self.policies.active().is_complete()
     }
 }
 

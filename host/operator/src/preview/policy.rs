@@ -1,5 +1,5 @@
-//! The preview of a policy: a candidate and the policy that reviews now review existing objects and
-//! recent requests, and the host compares what they decide. Nothing is written.
+//! The preview of a policy: the candidate and the active policy review existing objects and recent
+//! requests, and the host compares their decisions. It writes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,6 @@ use super::sample;
 use super::{PREVIEW_TIME, READ_TIME, count};
 use crate::policies::ActivePolicy;
 use crate::policies::background_review::review_existing;
-use crate::policies::decided::Decided;
 use crate::policies::decision::Decision;
 use crate::policies::existing_objects::{ExistingObject, ExistingObjects};
 use crate::policies::kept_request::KeptRequest;
@@ -24,10 +23,10 @@ use crate::policies::review_failure::ReviewFailure;
 use crate::policies::review_scope::ReviewScope;
 use crate::shared::Shared;
 
-/// A candidate that ran out of time so often is not asked any further.
+/// How often a candidate may run out of time before the preview ends.
 pub const TIMEOUTS_MAX: u32 = 5;
 
-/// How much of the time of a preview recent requests take at most.
+/// The part of [`PREVIEW_TIME`] for recent requests.
 const REQUESTS_TIME: Duration = Duration::from_secs(20);
 
 /// The most details of one example.
@@ -44,8 +43,7 @@ pub struct PolicyCandidate {
     pub reader: ApiClient,
 }
 
-/// Compares a candidate with the policy that reviews now, if there is one; without one everything
-/// is allowed now.
+/// Compares a candidate with the active policy. Without one, every request is allowed now.
 ///
 /// Takes at most [`PREVIEW_TIME`] and the time that the caches need, [`READ_TIME`] each for those
 /// that the policy reads and those with the existing objects.
@@ -65,7 +63,7 @@ pub async fn preview_policy(
     if let Some(view) = &policy.view {
         let _ = shared.env.timeout(READ_TIME, view.settled()).await;
     }
-    // What is not read by then is left out by name.
+    // The preview names the kinds that cannot be read by then, and leaves them out.
     let _ = shared.env.timeout(READ_TIME, existing.settled()).await;
     let (objects, left_out) = existing.list();
     let began = shared.env.instant();
@@ -112,11 +110,12 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What a policy decides about one object or request.
+/// The outcome of the review of one object or request.
 enum Outcome {
-    /// The request is allowed; with the change of the object, if there is one.
-    Allowed(Option<Box<Decided>>),
-    Denied(Box<Decided>),
+    /// The request is allowed; with the decision if that changes the object.
+    Allowed(Option<Box<Decision>>),
+    Denied(Box<Decision>),
+    /// The review gives no verdict; the text says why.
     Failed(String),
 }
 
@@ -132,13 +131,13 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Compares the decisions about an existing object. False if there is no time left.
+    /// Compares the decisions about an existing object. Returns whether the preview continues.
     async fn object(&mut self, existing: &ExistingObject) -> bool {
         let ExistingObject { kind, object, mode } = existing;
-        let Some(time) = self.time_left().filter(|_| self.goes_on()) else { return false };
+        let Some(time) = self.time_left().filter(|_| self.continues()) else { return false };
         let review = review_existing(self.shared, self.candidate.policy, kind, object, time).await;
         let Some(new) = review.map(|one| one.result) else { return true };
-        let Some(new) = self.outcome_of_candidate(new, time) else { return self.goes_on() };
+        let Some(new) = self.outcome_of_candidate(new, time) else { return self.continues() };
         let mode_now =
             self.active.as_ref().and_then(|side| self.existing.mode_in(&side.scope, existing));
         let old = match (&self.active, mode_now) {
@@ -148,22 +147,22 @@ impl Comparison<'_> {
                 let Some(old) = review.and_then(|one| outcome(one.result)) else { return true };
                 old
             }
-            // Nothing is denied or changed now.
+            // The active policy denies and changes nothing there.
             _ => Outcome::Allowed(None),
         };
         self.preview.reviewed += 1;
         self.compare(ObjectRef::new(kind.clone(), object.key.clone()).to_string(), new, old);
-        self.goes_on()
+        self.continues()
     }
 
-    /// Compares the decisions about a recent request. False if there is no time left.
+    /// Compares the decisions about a recent request. Returns whether the preview continues.
     async fn request(&mut self, request: &KeptRequest) -> bool {
-        let Some(time) = self.time_left().filter(|_| self.goes_on()) else { return false };
+        let Some(time) = self.time_left().filter(|_| self.continues()) else { return false };
         let new = match self.replay(&self.candidate, request, time).await {
             None => Outcome::Allowed(None),
             Some(new) => match self.outcome_of_candidate(new, time) {
                 Some(new) => new,
-                None => return self.goes_on(),
+                None => return self.continues(),
             },
         };
         let Some(time) = self.time_left() else { return false };
@@ -185,30 +184,34 @@ impl Comparison<'_> {
         };
         self.preview.requests += 1;
         self.compare(request.title(), new, old);
-        self.goes_on()
+        self.continues()
     }
 
-    /// Reviews a recent request again; `None` if no rule of the policy matches it.
+    /// Reviews a recent request again; `None` if the policy would not get it.
     async fn replay(
         &self,
         side: &Side<'_>,
         request: &KeptRequest,
         time: Duration,
-    ) -> Option<Result<Decided, ReviewFailure>> {
-        let (operation, resource, subresource, namespace) = request.target();
+    ) -> Option<Result<Decision, ReviewFailure>> {
+        let (operation, resource, subresource, namespace) = request.matched_members();
         let mut rules = side.scope.rules().iter();
-        rules.any(|rule| rule.matches(operation, resource, subresource, namespace)).then_some(())?;
+        let is_matched =
+            rules.any(|rule| rule.matches(operation, resource, subresource, namespace));
+        if !is_matched || self.existing.leaves_out(&side.scope, namespace) {
+            return None;
+        }
         Some(replay(self.shared, side.policy, request, time).await)
     }
 
-    /// The outcome of the candidate; `None` if it does not count.
+    /// The outcome of a review by the candidate; `None` if the preview has no use for it.
     fn outcome_of_candidate(
         &mut self,
-        result: Result<Decided, ReviewFailure>,
+        result: Result<Decision, ReviewFailure>,
         time: Duration,
     ) -> Option<Outcome> {
         if let Err(ReviewFailure::Call(CallError::Timeout { .. })) = &result {
-            // The preview has cut its time: it could have answered.
+            // The candidate could have answered in the whole time of its limit.
             if time < self.candidate.policy.guest.limits().time {
                 return None;
             }
@@ -223,14 +226,14 @@ impl Comparison<'_> {
                 return;
             }
             (Outcome::Failed(why), _) => (ReviewChange::Fail, vec![why]),
-            (Outcome::Denied(decided), _) => (ReviewChange::Deny, denial(&decided)),
-            (Outcome::Allowed(_), Outcome::Denied(decided)) => {
-                (ReviewChange::Allow, denial(&decided))
+            (Outcome::Denied(decision), _) => (ReviewChange::Deny, denial(&decision)),
+            (Outcome::Allowed(_), Outcome::Denied(decision)) => {
+                (ReviewChange::Allow, denial(&decision))
             }
-            // What a failed review would have changed is not known.
+            // It is unknown whether a failed review would have changed the object.
             (Outcome::Allowed(_), Outcome::Failed(_)) => return,
             (Outcome::Allowed(new), Outcome::Allowed(old)) => {
-                let patch = |one: &Option<Box<Decided>>| {
+                let patch = |one: &Option<Box<Decision>>| {
                     one.as_ref().and_then(|one| one.change.as_ref()).map(|one| one.patch.clone())
                 };
                 if patch(&new) == patch(&old) {
@@ -250,12 +253,12 @@ impl Comparison<'_> {
     }
 
     /// Whether there is time left, and the candidate did not run out of time too often.
-    fn goes_on(&self) -> bool {
+    fn continues(&self) -> bool {
         self.time_left().is_some() && self.timeouts < TIMEOUTS_MAX
     }
 }
 
-/// Whether verdicts count by one mode and do not by another one.
+/// Whether verdicts deny and change in the new mode, and do not in the old one.
 fn is_stricter(new: PolicyMode, old: PolicyMode) -> bool {
     new == PolicyMode::Enforce && old != PolicyMode::Enforce
 }
@@ -267,7 +270,7 @@ pub async fn replay(
     policy: &ActivePolicy,
     request: &KeptRequest,
     time: Duration,
-) -> Result<Decided, ReviewFailure> {
+) -> Result<Decision, ReviewFailure> {
     let permit = shared.permits.acquire(&policy.module, request.namespace()).await;
     let result = shared.execution.run(|| {
         let input = request.input(&policy.parameters);
@@ -280,22 +283,23 @@ pub async fn replay(
     result
 }
 
-/// What a result means; `None` if the policy had no part in it.
-fn outcome(result: Result<Decided, ReviewFailure>) -> Option<Outcome> {
+/// The outcome of a review; `None` if other reviews left it no time.
+fn outcome(result: Result<Decision, ReviewFailure>) -> Option<Outcome> {
     match result {
-        Ok(decided) => Some(match decided.decision() {
-            Decision::Denied => Outcome::Denied(Box::new(decided)),
-            Decision::Changed => Outcome::Allowed(Some(Box::new(decided))),
-            Decision::Allowed | Decision::Excluded | Decision::Failed => Outcome::Allowed(None),
-        }),
+        Ok(decision) if decision.verdict.denial.is_some() => {
+            Some(Outcome::Denied(Box::new(decision)))
+        }
+        Ok(decision) => {
+            Some(Outcome::Allowed(decision.change.is_some().then(|| Box::new(decision))))
+        }
         Err(failure) if failure.is_overload() => None,
         Err(failure) => Some(Outcome::Failed(failure.line())),
     }
 }
 
 /// The message of a denial and the fields at fault.
-fn denial(decided: &Decided) -> Vec<String> {
-    let Some(denial) = &decided.verdict.denial else { return Vec::new() };
+fn denial(decision: &Decision) -> Vec<String> {
+    let Some(denial) = &decision.verdict.denial else { return Vec::new() };
     let lines = denial.lines().into_iter().take(DETAILS_MAX);
     lines.map(|line| foreign::one_line(line, DETAIL_BYTES_MAX)).collect()
 }

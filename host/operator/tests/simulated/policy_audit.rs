@@ -365,6 +365,39 @@ fn reports_that_cannot_be_written_are_tried_again() {
     });
 }
 
+#[test]
+fn reports_that_cannot_be_deleted_are_deleted_later() {
+    block_on(async {
+        // Given a report, and an API server that refuses to delete reports.
+        let bench = Bench::new().await;
+        bench.apply(&definitions()).await;
+        bench.apply(&[config_map("web", "two", "bad")]).await;
+        bench.decide("labels", &denying(), &json!({})).await;
+        bench.until_report("web", |report| report["summary"]["fail"] == 1).await;
+        bench.replica.proxy.intercept(|sent| {
+            if sent.path.contains("/reports") && sent.method == "DELETE" {
+                crate::support::refusal(403, "Forbidden", "no right")
+            } else {
+                Reply::Forward
+            }
+        });
+
+        // When the Module wants no audit any more.
+        bench.writes();
+        let off = json!({"policy": {"background": false}});
+        bench.decide("labels", &denying(), &off).await;
+        bench.pass(Duration::from_mins(10)).await;
+        let tries = bench.write_paths().iter().filter(|path| path.contains("/web/")).count();
+        assert!((3..=12).contains(&tries), "{tries} tries in ten minutes");
+        assert!(bench.report("web").await.is_some());
+
+        // Then the report goes as soon as the API server accepts that.
+        bench.replica.proxy.forward();
+        bench.until_gone("web").await;
+        bench.end().await;
+    });
+}
+
 /// The record is that of the tests, and reviews with the manifest of the tests.
 #[test]
 fn objects_of_the_host_and_of_kubernetes_are_not_reviewed() {

@@ -204,9 +204,9 @@ fn policy_without_admission_port_says_so() {
         let leader = Leader::of_stage(&stage, [(name, report)]);
         stage.pass(30).await;
         assert!(stage.get(WEBHOOKS).await.is_none());
-        let PolicyState { reviewing, lack, .. } = leader.state();
+        let PolicyState { reviewing, not_reviewing, .. } = leader.state();
         assert_eq!(reviewing, 0);
-        assert!(lack.unwrap().starts_with("replica a: it has no certificate"));
+        assert!(not_reviewing.unwrap().starts_with("replica a: it has no certificate"));
         leader.end().await;
     });
 }

@@ -130,7 +130,7 @@ fn hostile_report_of_a_replica_only_counts_as_one_that_answers_nothing() {
             stage.pass(5).await;
             assert_eq!(webhooks(&stage).await["webhooks"][0]["failurePolicy"], "Ignore");
             assert_eq!(leader.state().replicas, 2);
-            let lack = leader.state().lack.unwrap_or_default();
+            let lack = leader.state().not_reviewing.unwrap_or_default();
             assert!(lack.len() < 600 && !lack.contains(['\u{1b}', '\n']), "{lack}");
         }
         stage.api().delete(&lease_path("b")).await.unwrap();

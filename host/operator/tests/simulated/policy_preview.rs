@@ -1,5 +1,6 @@
 //! The preview of a policy on existing objects and recent requests.
 
+use innkeeper_modules::Digest;
 use innkeeper_operator::preview::policy::TIMEOUTS_MAX;
 use innkeeper_tiny_guests::{ALLOWED, POLICY_MANIFEST, Tiny};
 use serde_json::{Value, json};
@@ -205,6 +206,32 @@ fn recent_request_that_a_candidate_denies_holds_it() {
         stage.delete_module().await;
         stage.pass(60).await;
         assert_eq!(replica.policies.active().requests().bytes("scripts"), (0, 0));
+        replica.end().await;
+    });
+}
+
+#[test]
+fn recent_request_that_the_settings_leave_out_holds_no_candidate() {
+    block_on(async {
+        // Given a policy that has allowed a request, and now leaves out its namespace.
+        let setup = Setup::of_component(Tiny::policy(ALLOWED).component());
+        let stage = setup.spec(json!({"policy": {}})).start().await;
+        let replica = Reviewing::start(&stage).await;
+        let bad = json!({ "value": "bad-value" });
+        replica.review(&create("ConfigMap", "configmaps", "one", &bad)).await;
+        let selector = json!({"matchExpressions": [
+            {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["ns"]}]});
+        stage.merge_module(&json!({"spec": {"policy": {"namespaceSelector": selector}}})).await;
+        stage.pass(20).await;
+
+        // When a candidate would deny the request.
+        let candidate = denying().component();
+        stage.push_component(&candidate).await;
+
+        // Then it becomes active, since it does not get such requests.
+        stage.until_module("Ready", "True", "RevisionActive").await;
+        let status = status(&stage).await;
+        assert_eq!(status["digest"], Digest::of(&candidate).to_string(), "{status:#}");
         replica.end().await;
     });
 }

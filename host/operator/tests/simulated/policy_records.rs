@@ -207,6 +207,17 @@ fn record_stays_until_its_webhook_can_be_deleted() {
 }
 
 #[test]
+fn record_that_has_lost_its_label_is_deleted_with_its_module() {
+    block_on(async {
+        let stage = reviewing(json!({})).await;
+        stage.merge_at(RECORD, &json!({"metadata": {"labels": null}})).await;
+        stage.delete_module().await;
+        stage.until_module_gone().await;
+        stage.until_gone(RECORD).await;
+    });
+}
+
+#[test]
 fn policy_without_consent_loses_its_record_and_no_foreign_webhook() {
     block_on(async {
         let stage = reviewing(json!({})).await;

@@ -1,7 +1,7 @@
-//! What a Kubewarden policy is given: its settings, and a request as the API server sends it.
+//! The payload of a Kubewarden policy: its settings, and a request as the API server sends it.
 //!
-//! It is made from the `review-request` document, so the policy sees what every policy sees: no
-//! values of Secrets, no `managedFields`.
+//! The host makes it from the `review-request` document, so it has no values of Secrets and no
+//! `managedFields`, as for every policy.
 
 use innkeeper_contract::{GroupVersionKind, GroupVersionResource, ReviewRequest, User};
 use serde::Serialize;
@@ -68,13 +68,13 @@ pub(crate) fn payload(document: &str) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&Payload { settings: &settings(&given.parameters), request })
 }
 
-/// The settings of a policy: none are an object without members.
+/// The settings of a policy, from the parameters of the Module; an empty object without parameters.
 pub(crate) fn settings(parameters: &Value) -> Value {
     if parameters.is_null() { Value::Object(Map::new()) } else { parameters.clone() }
 }
 
-/// An identifier in the form of a UUID, the same for the same document: a review has no other
-/// input.
+/// An identifier in the form of a UUID. It follows from the document, so that the same request
+/// gives the same payload.
 fn uid(document: &str) -> String {
     let hex = hex::encode(&Sha256::digest(document)[..16]);
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];

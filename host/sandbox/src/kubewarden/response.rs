@@ -1,4 +1,4 @@
-//! What a Kubewarden policy answers.
+//! The responses of a Kubewarden policy.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::output::Document;
 
-/// The answer to `validate`. Unknown members are left out, as Kubewarden does.
+/// The response to `validate`. Unknown members are ignored, as Kubewarden does.
 #[derive(Deserialize)]
 pub(crate) struct ValidationResponse {
     accepted: bool,
@@ -42,7 +42,7 @@ impl From<ValidationResponse> for Verdict {
     }
 }
 
-/// The answer to `validate_settings`.
+/// The response to `validate_settings`.
 #[derive(Deserialize)]
 pub(crate) struct SettingsResponse {
     pub(crate) valid: bool,
@@ -53,7 +53,7 @@ impl Document for SettingsResponse {
     const NAME: &'static str = "settings validation response";
 }
 
-/// The answer to `protocol_version`.
+/// The response to `protocol_version`.
 #[derive(Deserialize)]
 pub(crate) struct ProtocolVersion(pub(crate) String);
 

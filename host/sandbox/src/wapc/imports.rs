@@ -11,7 +11,7 @@ use crate::state::State;
 /// The module of the imports.
 pub(crate) const MODULE: &str = "wapc";
 
-/// The imports.
+/// The names of the functions that [`add`] defines.
 pub(crate) const FUNCTIONS: [&str; 9] = [
     "__guest_request",
     "__guest_response",
@@ -24,7 +24,7 @@ pub(crate) const FUNCTIONS: [&str; 9] = [
     "__console_log",
 ];
 
-/// What a host call may be given, in bytes: names, selectors and the members of a log line.
+/// The largest payload of a host call, in bytes: names, selectors and the members of a log line.
 const PAYLOAD_BYTES_MAX: u32 = 64 << 10;
 
 /// The longest name of a host call that the host reads, in bytes.
@@ -36,23 +36,23 @@ const NAME_BYTES_MAX: u32 = 256;
 /// That of wasmtime, for a name that is there already.
 pub(crate) fn add(linker: &mut Linker<State>) -> Result<()> {
     linker
-        .func_wrap(MODULE, FUNCTIONS[0], guest_request)?
-        .func_wrap(MODULE, FUNCTIONS[1], guest_response)?
-        .func_wrap(MODULE, FUNCTIONS[2], guest_error)?
-        .func_wrap(MODULE, FUNCTIONS[3], host_call)?
-        .func_wrap(MODULE, FUNCTIONS[4], |caller: Caller<'_, State>, address: i32| {
+        .func_wrap(MODULE, "__guest_request", guest_request)?
+        .func_wrap(MODULE, "__guest_response", guest_response)?
+        .func_wrap(MODULE, "__guest_error", guest_error)?
+        .func_wrap(MODULE, "__host_call", host_call)?
+        .func_wrap(MODULE, "__host_response", |caller: Caller<'_, State>, address: i32| {
             give(caller, address, |exchange| &mut exchange.host_response)
         })?
-        .func_wrap(MODULE, FUNCTIONS[5], |caller: Caller<'_, State>| {
+        .func_wrap(MODULE, "__host_response_len", |caller: Caller<'_, State>| {
             length(&caller.data().exchange.host_response)
         })?
-        .func_wrap(MODULE, FUNCTIONS[6], |caller: Caller<'_, State>, address: i32| {
+        .func_wrap(MODULE, "__host_error", |caller: Caller<'_, State>, address: i32| {
             give(caller, address, |exchange| &mut exchange.host_error)
         })?
-        .func_wrap(MODULE, FUNCTIONS[7], |caller: Caller<'_, State>| {
+        .func_wrap(MODULE, "__host_error_len", |caller: Caller<'_, State>| {
             length(&caller.data().exchange.host_error)
         })?
-        .func_wrap(MODULE, FUNCTIONS[8], console_log)?;
+        .func_wrap(MODULE, "__console_log", console_log)?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The functions of WASI preview 1 that a policy may import. They give it nothing of this machine:
-//! no files, arguments or environment; the time of the call, and the same numbers as random ones in
-//! every call.
+//! no files, arguments or environment, and the time of the call as the clock. Random numbers are
+//! the same in each call of a guest, so that the same request gives the same verdict.
 
 use wasmtime::{Caller, FuncType, Linker, Result, Val, ValType};
 
@@ -23,13 +23,13 @@ const STDERR: i32 = 2;
 /// The most bytes that one `fd_write` takes. A guest writes the rest by another one.
 const WRITE_BYTES_MAX: usize = 16 << 10;
 
-/// The most parts of one `fd_write` that are looked at.
+/// The most parts of one `fd_write` that the host reads.
 const WRITE_PARTS_MAX: i32 = 64;
 
 /// The most bytes of one `random_get`: enough for a seed of any generator.
 const RANDOM_BYTES_MAX: i32 = 64 << 10;
 
-/// Size of `fdstat`, and the type of a descriptor that is a terminal or the like.
+/// The size of `fdstat`, and the file type of standard input and output in it.
 const FDSTAT_BYTES: usize = 24;
 const CHARACTER_DEVICE: u8 = 2;
 
@@ -76,7 +76,7 @@ const STUBS: &[(&str, &str, i32)] = &[
     ("sock_shutdown", "ii", BAD_DESCRIPTOR),
 ];
 
-/// The functions that do something.
+/// The names of the other functions that [`add`] defines.
 const FUNCTIONS: [&str; 8] = [
     "args_sizes_get",
     "environ_sizes_get",
@@ -108,18 +108,18 @@ pub(crate) fn add(linker: &mut Linker<State>) -> Result<()> {
         })?;
     }
     linker
-        .func_wrap(MODULE, FUNCTIONS[0], no_texts)?
-        .func_wrap(MODULE, FUNCTIONS[1], no_texts)?
-        .func_wrap(MODULE, FUNCTIONS[2], clock_resolution)?
-        .func_wrap(MODULE, FUNCTIONS[3], clock_time)?
-        .func_wrap(MODULE, FUNCTIONS[4], descriptor_state)?
-        .func_wrap(MODULE, FUNCTIONS[5], write)?
-        .func_wrap(MODULE, FUNCTIONS[6], exit)?
-        .func_wrap(MODULE, FUNCTIONS[7], random)?;
+        .func_wrap(MODULE, "args_sizes_get", no_texts)?
+        .func_wrap(MODULE, "environ_sizes_get", no_texts)?
+        .func_wrap(MODULE, "clock_res_get", clock_resolution)?
+        .func_wrap(MODULE, "clock_time_get", clock_time)?
+        .func_wrap(MODULE, "fd_fdstat_get", descriptor_state)?
+        .func_wrap(MODULE, "fd_write", write)?
+        .func_wrap(MODULE, "proc_exit", exit)?
+        .func_wrap(MODULE, "random_get", random)?;
     Ok(())
 }
 
-/// There are neither arguments nor variables.
+/// Says that there are neither arguments nor variables.
 fn no_texts(mut caller: Caller<'_, State>, count: i32, bytes: i32) -> Result<i32> {
     memory::write_u32(&mut caller, count, 0)?;
     memory::write_u32(&mut caller, bytes, 0)?;
@@ -189,14 +189,14 @@ fn exit(_: Caller<'_, State>, status: i32) -> Result<()> {
     Err(Exited(status).into())
 }
 
-/// Fills memory with numbers that look random and are the same in every call (SplitMix64): a
-/// generator that waits for a number other than zero finds one.
+/// Fills memory with pseudorandom numbers (SplitMix64). They continue within one call, so that a
+/// guest that draws again until a number suits it gets other numbers.
 fn random(mut caller: Caller<'_, State>, address: i32, length: i32) -> Result<i32> {
     if !(0..=RANDOM_BYTES_MAX).contains(&length) {
         return Ok(NOT_SUPPORTED);
     }
     let length = length.cast_unsigned() as usize;
-    let mut state = 0_u64;
+    let mut state = caller.data().random_seed;
     let mut bytes = Vec::with_capacity(length + 8);
     while bytes.len() < length {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -205,6 +205,7 @@ fn random(mut caller: Caller<'_, State>, address: i32, length: i32) -> Result<i3
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bytes.extend((mixed ^ (mixed >> 31)).to_le_bytes());
     }
+    caller.data_mut().random_seed = state;
     memory::write(&mut caller, address, &bytes[..length])?;
     Ok(SUCCESS)
 }

@@ -63,6 +63,21 @@ fn random_numbers_are_the_same_in_every_call_and_not_zero() {
 }
 
 #[test]
+fn random_numbers_continue_within_a_call() {
+    let draw = |at: usize| format!("(drop (call $wasi (i32.const {at}) (i32.const 8)))");
+    let code = format!(
+        "{} {}
+         (if (i64.eq (i64.load (i32.const {FREE_AT})) (i64.load (i32.const {})))
+             (then unreachable))",
+        draw(FREE_AT),
+        draw(FREE_AT + 8),
+        FREE_AT + 8
+    );
+    let policy = importing("random_get", "(param i32 i32) (result i32)").before_accepting(&code);
+    assert!(policy.verdict().allowed);
+}
+
+#[test]
 fn standard_output_and_error_are_the_log() {
     let mut policy = importing("fd_write", "(param i32 i32 i32 i32) (result i32)");
     let (at, _) = policy.text("one\ntwo\n");

@@ -76,6 +76,20 @@ fn requests_that_a_cluster_needs_to_be_repaired_are_excluded() {
 }
 
 #[test]
+fn node_upkeep_is_excluded_for_kubelets_and_controllers_only() {
+    let ann = User { groups: vec!["dev".to_owned()], ..User::default() };
+    for (group, resource) in NODE_UPKEEP_RESOURCES {
+        for group_of_user in NODE_UPKEEP_USERS {
+            let user = User { groups: vec![group_of_user.to_owned()], ..User::default() };
+            assert!(is_excluded(&input(&user, group, resource), None), "{resource}");
+        }
+        assert!(!is_excluded(&input(&ann, group, resource), None), "{resource}");
+    }
+    let kubelet = User { groups: vec![NODES.to_owned()], ..User::default() };
+    assert!(!is_excluded(&input(&kubelet, "", "configmaps"), None));
+}
+
+#[test]
 fn mirror_pod_is_excluded_for_kubelets_only() {
     let pod = |name: &str| {
         let pod = json!({"metadata": {"name": "a", "annotations": {name: "x"}}});

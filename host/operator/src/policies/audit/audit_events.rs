@@ -1,4 +1,4 @@
-//! What the caches of policies report to the audit: which objects are to be reviewed again.
+//! The changes in the caches of policies that trigger reviews of the audit.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,17 +13,17 @@ use super::audited_object::AuditedObject;
 use crate::modules::event::HOST_MODULE;
 use crate::watch::dependency_index::{Change, DependencyIndex};
 
-/// More changes than this between two turns of the audit count as a change of everything.
+/// The most changed objects between two turns of the audit. More count as a change of everything.
 const CHANGES_MAX: usize = 50_000;
 
-/// What has changed since the audit looked last.
+/// The changes since the last turn of the audit.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// Objects whose last review read something that changed.
     pub(super) woken: BTreeSet<AuditedObject>,
     /// Objects of kinds that a policy reviews.
     pub(super) objects: BTreeSet<(Arc<Kind>, ObjectKey)>,
-    /// Modules with a kind that they can read otherwise than before.
+    /// Modules, each with a kind whose readability has changed.
     pub(super) states: BTreeSet<(Arc<str>, Arc<Kind>)>,
     /// Whether labels of Namespaces, or too many objects, have changed.
     pub(super) is_everything: bool,
@@ -45,7 +45,7 @@ struct State {
 }
 
 impl AuditEvents {
-    /// Which review read what.
+    /// The reads of the last review of each object.
     pub(super) fn index(&self) -> MutexGuard<'_, DependencyIndex<AuditedObject>> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,18 +1,19 @@
-//! What the audit of a policy has found, as the status of its Module shows it.
+//! The state of the audit of a policy, for the status of its Module.
 
 use innkeeper_core::audit::AuditCounts;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// What the audit of a policy has found.
+/// The state of the audit of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditState {
-    /// How many objects had which result.
+    /// The number of objects for each result.
     pub counts: AuditCounts,
     /// When all objects had been reviewed with the active revision and its settings; `None` if some
     /// wait for their first review.
     pub completed: Option<Timestamp>,
-    /// What the audit leaves out, or why it cannot write its reports; one line.
+    /// The objects that the audit leaves out, or the reason why it cannot write its reports, in one
+    /// line.
     pub problem: Option<String>,
 }
 

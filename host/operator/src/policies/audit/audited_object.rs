@@ -1,4 +1,4 @@
-//! An existing object of one policy, by its name.
+//! The identity of an existing object that a policy reviews.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use innkeeper_core::ObjectKey;
 
 use crate::watch::dependency_index::Reader;
 
-/// An existing object that a policy reviews: who reads in the index of reads.
+/// An existing object that a policy reviews. It is the reader in the index of reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct AuditedObject {
     /// The Module of the policy.

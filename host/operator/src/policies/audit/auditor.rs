@@ -1,4 +1,5 @@
-//! The loop of the audit: with which policies it reviews, what has changed, and what is next.
+//! The loop of the audit: it follows the active policies and the changes of objects, and decides
+//! which policy reviews next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 
 use super::audit_events::AuditEvents;
 use super::audit_state::AuditState;
-use super::audited_policy::AuditedPolicy;
+use super::object_results::ObjectResults;
 use super::opening::{self, Opened};
 use super::pace::Pace;
 use super::report_writer::ReportWriter;
@@ -20,17 +21,17 @@ use crate::policies::active_policy::ActivePolicy;
 use crate::policies::existing_objects::ExistingObjects;
 use crate::policies::replica::ReplicaPolicies;
 
-/// How long definitions of kinds must be unchanged before the audit looks which kinds there are.
+/// How long definitions of kinds must be unchanged before the audit asks discovery for the kinds.
 const DEFINITIONS_TIME: Duration = Duration::from_secs(5);
 
-/// Gets what the audit has found of a Module's policy when it changes; `None` once there is no
-/// audit.
+/// Called with the name of a Module and the results of its audit when they change; with `None` once
+/// the Module has no audit.
 pub type PublishAudit = Box<dyn Fn(&str, Option<AuditState>) + Send + Sync>;
 
-/// One policy with what the audit has of it.
-pub(super) struct Audited {
+/// One policy with its results and caches.
+pub(super) struct AuditedPolicy {
     pub(super) policy: Arc<ActivePolicy>,
-    pub(super) state: AuditedPolicy,
+    pub(super) results: ObjectResults,
     /// The caches with the existing objects; `None` while they are opened for the first time, and
     /// without an account.
     pub(super) objects: Option<ExistingObjects>,
@@ -48,10 +49,10 @@ pub(super) struct Audited {
     pub(super) published: Option<AuditState>,
 }
 
-impl Audited {
+impl AuditedPolicy {
     fn new(policy: Arc<ActivePolicy>, now: Instant) -> Self {
         Self {
-            state: AuditedPolicy::new(policy.module.clone()),
+            results: ObjectResults::new(policy.module.clone()),
             policy,
             objects: None,
             is_open: false,
@@ -72,7 +73,7 @@ impl Audited {
 
     /// How many objects can be reviewed now.
     fn waiting(&self) -> usize {
-        if self.is_open { self.state.pending() } else { 0 }
+        if self.is_open { self.results.pending() } else { 0 }
     }
 }
 
@@ -84,14 +85,16 @@ pub struct PolicyAudit {
     pub(super) publish: PublishAudit,
     pub(super) events: Arc<AuditEvents>,
     pub(super) writer: ReportWriter,
-    pub(super) audited: BTreeMap<Arc<str>, Audited>,
+    pub(super) audited: BTreeMap<Arc<str>, AuditedPolicy>,
     pub(super) pace: Pace,
-    /// Whether reports of modules without an audit may be there.
-    pub(super) is_to_sweep: bool,
+    /// Whether the cluster may have reports of modules without an audit.
+    pub(super) needs_sweep: bool,
+    /// When the audit deletes such reports again, after that failed.
+    pub(super) sweep_retry: Option<Instant>,
     openings: u64,
     outbox: mpsc::UnboundedSender<Opened>,
     inbox: mpsc::UnboundedReceiver<Opened>,
-    /// The module whose policy reviewed last: the next one comes first.
+    /// The module whose policy reviewed last. The turn passes to the next name.
     last: Arc<str>,
     /// When definitions of kinds have changed last.
     definitions: Option<Instant>,
@@ -118,7 +121,8 @@ impl PolicyAudit {
             events,
             audited: BTreeMap::new(),
             pace: Pace::default(),
-            is_to_sweep: true,
+            needs_sweep: true,
+            sweep_retry: None,
             openings: 0,
             outbox,
             inbox,
@@ -127,21 +131,21 @@ impl PolicyAudit {
         }
     }
 
-    /// Reviews until `stop` is true or its sender is dropped. The reports stay: the next leader
-    /// compares with what is there.
+    /// Reviews until `stop` is true or its sender is dropped. The reports stay, and the next leader
+    /// writes the differences.
     pub async fn audit(mut self, mut stop: watch::Receiver<bool>) {
         tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => {}
-            () = self.keep() => {}
+            () = self.run() => {}
         }
         for module in self.audited.keys() {
             self.policies.audit_metrics().forget(module);
         }
     }
 
-    /// Never ends.
-    async fn keep(&mut self) {
+    /// Reviews and reports without end.
+    async fn run(&mut self) {
         let env = self.host.env().clone();
         let mut policies = self.policies.active().changes();
         let writer_events = self.writer.events().clone();
@@ -156,7 +160,7 @@ impl PolicyAudit {
             if let Some(module) = due {
                 self.last = module.clone();
                 self.review(&module).await;
-                // Others are to run too on this thread.
+                // Other tasks of this thread must run between two reviews.
                 tokio::task::yield_now().await;
                 if policies.has_changed().unwrap_or(false) {
                     policies.mark_unchanged();
@@ -167,8 +171,9 @@ impl PolicyAudit {
                 }
                 continue;
             }
-            let wait = [wait, self.next_report(now), self.next_definitions(now)];
-            let wait = wait.into_iter().flatten().min();
+            let waits =
+                [wait, self.next_report(now), self.next_definitions(now), self.next_sweep(now)];
+            let wait = waits.into_iter().flatten().min();
             tokio::select! {
                 biased;
                 _ = policies.changed() => self.take_policies(),
@@ -196,7 +201,7 @@ impl PolicyAudit {
             (self.publish)(&module, None);
         }
         // Also for policies that were there before this term.
-        self.is_to_sweep = true;
+        self.needs_sweep = true;
         let now = self.host.env().instant();
         for (module, policy) in wanted {
             match self.audited.get_mut(&module) {
@@ -204,14 +209,14 @@ impl PolicyAudit {
                 Some(audited) => {
                     if audited.policy.id == policy.id {
                         // Its account may read again, or may not any more.
-                        audited.state.wake_all();
+                        audited.results.wake_all();
                     } else {
-                        audited.state.begin_again();
+                        audited.results.restart();
                     }
                     audited.policy = policy;
                     audited.is_open = false;
                 }
-                None => drop(self.audited.insert(module.clone(), Audited::new(policy, now))),
+                None => drop(self.audited.insert(module.clone(), AuditedPolicy::new(policy, now))),
             }
             self.open(&module);
         }
@@ -228,7 +233,7 @@ impl PolicyAudit {
         audited.opening = opening::open(env, &self.host, &audited.policy, number, outbox);
         if audited.opening.is_none() {
             audited.objects = None;
-            audited.state.mark_changed();
+            audited.results.mark_changed();
         }
     }
 
@@ -254,20 +259,20 @@ impl PolicyAudit {
         self.events.set_kinds(kinds);
     }
 
-    /// Compares all objects of a policy with what the audit knows of them.
+    /// Compares all objects of a policy with its results.
     fn relist(&mut self, module: &str) {
         let Some(audited) = self.audited.get_mut(module).filter(|one| one.is_open) else { return };
         let Some(objects) = &audited.objects else { return };
         let (listed, left_out) = objects.list();
         let listed = listed.iter().map(|one| (&one.kind, &*one.object));
-        let gone = audited.state.take_list(listed, left_out);
+        let gone = audited.results.take_list(listed, left_out);
         let mut index = self.events.index();
         for id in &gone {
             index.forget(id);
         }
     }
 
-    /// Takes what the caches have reported.
+    /// Queues reviews for the changes in the caches of the policies.
     fn take_changes(&mut self) {
         let changes = self.events.take();
         let mut outdated: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -279,20 +284,20 @@ impl PolicyAudit {
                 && audited.policy.kind_of(&kind.api_version, &kind.kind).is_some()
             {
                 // A read that was refused may be answered now.
-                audited.state.wake_all();
+                audited.results.wake_all();
             }
             outdated.insert(module);
         }
         for id in &changes.woken {
             if let Some(audited) = self.audited.get_mut(&id.module) {
-                audited.state.wake(id);
+                audited.results.wake(id);
             }
         }
         for (kind, key) in &changes.objects {
             for audited in self.audited.values_mut() {
                 let reviews = |objects: &ExistingObjects| objects.kinds().contains(kind);
                 if audited.objects.as_ref().is_some_and(reviews) {
-                    audited.state.queue(kind, key);
+                    audited.results.queue(kind, key);
                 }
             }
         }
@@ -301,12 +306,12 @@ impl PolicyAudit {
         }
     }
 
-    /// Takes what the caches of the report writer have reported.
+    /// Handles the changes in the caches of the report writer.
     fn take_writer_events(&mut self) {
         let now = self.host.env().instant();
         if self.writer.events().take_reports() {
-            self.is_to_sweep = true;
-            self.audited.values_mut().for_each(|audited| audited.state.mark_changed());
+            self.needs_sweep = true;
+            self.audited.values_mut().for_each(|audited| audited.results.mark_changed());
         }
         let groups = self.writer.events().take_definitions();
         for group in &groups {
@@ -324,7 +329,7 @@ impl PolicyAudit {
         }
     }
 
-    /// The time until the audit looks which kinds there are, if it is to.
+    /// The time until the audit asks discovery for the kinds, after definitions have changed.
     fn next_definitions(&self, now: Instant) -> Option<Duration> {
         Some((self.definitions? + DEFINITIONS_TIME).saturating_duration_since(now))
     }
@@ -334,7 +339,7 @@ impl PolicyAudit {
         let waiting = self.audited.iter().filter(|(_, audited)| audited.waiting() > 0);
         let waits: Vec<(Duration, &Arc<str>)> = waiting
             .map(|(module, audited)| {
-                let pause = if audited.state.has_given_up() {
+                let pause = if audited.results.has_given_up() {
                     Duration::ZERO
                 } else {
                     audited.pace.wait(now).max(self.pace.wait(now))

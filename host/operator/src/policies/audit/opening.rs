@@ -53,7 +53,7 @@ pub(super) fn open(
                 Err(error) => {
                     tracing::warn!(
                         module = &*policy.module,
-                        "existing objects not listed: {error}; it is tried again"
+                        "existing objects not listed: {error}; the host tries again"
                     );
                     env_of_task.sleep(backoff.advance()).await;
                 }

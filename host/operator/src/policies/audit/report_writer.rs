@@ -14,18 +14,21 @@ use innkeeper_cluster::{
 };
 use innkeeper_contract::Kind;
 use innkeeper_core::audit::stored::StoredReport;
-use innkeeper_core::audit::{CLUSTER_REPORT, DIGEST_ANNOTATION, REPORT, Report, ReportOwner};
+use innkeeper_core::audit::{
+    CLUSTER_REPORT, DIGEST_ANNOTATION, MANAGED_BY_LABEL, REPORT, Report, ReportOwner, SOURCE,
+    kind_in,
+};
 use innkeeper_core::well_known::POLICY_LABEL;
-use innkeeper_core::{Manager, Object, ObjectKey};
+use innkeeper_core::{Labels, Manager, Object, ObjectKey};
 use tokio::sync::Notify;
 
 use crate::modules::event::HOST_MODULE;
 
-/// What the caches of the writer report.
+/// The changes in the caches of the writer.
 #[derive(Default)]
 pub(super) struct WriterEvents {
     wake: Notify,
-    /// Whether a report of a policy or what is served has changed.
+    /// Whether a report of a policy has changed, or the kinds of reports that are served.
     reports: AtomicBool,
     /// The groups of kinds whose definitions have changed.
     definitions: Mutex<BTreeSet<String>>,
@@ -52,7 +55,7 @@ impl WriterEvents {
         self.wake.notify_one();
     }
 
-    /// Notes the definition of this name, as in `plural.group`.
+    /// Records a change of the definition of this name, as in `plural.group`.
     fn note_definition(&self, name: &str) {
         let Some((_, group)) = name.split_once('.') else { return };
         let mut groups = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,8 +93,9 @@ pub(super) struct ReportWriter {
     view: View,
 }
 
-/// The reports of the cluster that belong to one policy: by kind position, namespace and name.
-type Live = BTreeMap<(usize, ObjectKey), Arc<Object>>;
+/// The reports of the cluster that belong to one policy. A report without a namespace is a
+/// `ClusterReport`.
+type LiveReports = BTreeMap<ObjectKey, Arc<Object>>;
 
 impl ReportWriter {
     /// A writer that reads and sends as the host.
@@ -103,7 +107,7 @@ impl ReportWriter {
         Self { host, events, view }
     }
 
-    /// What the caches of the writer report.
+    /// The changes in the caches of the writer.
     pub(super) fn events(&self) -> &Arc<WriterEvents> {
         &self.events
     }
@@ -111,14 +115,12 @@ impl ReportWriter {
     /// Whether the API server serves reports, as far as it is known.
     pub(super) fn is_served(&self) -> bool {
         let states = self.view.states();
-        [&*REPORT, &*CLUSTER_REPORT]
-            .iter()
-            .any(|kind| states.get(*kind).is_some_and(|state| *state == KindState::Synced))
+        kinds().iter().any(|kind| states.get(*kind) == Some(&KindState::Synced))
     }
 
-    /// Makes the reports of a module what they are to be. Nothing happens while the API server
-    /// serves no reports. Returns whether all are as they are to be. A report that a namespace does
-    /// not take keeps those of no other one back.
+    /// Writes and deletes reports of a module until the cluster has exactly `reports`. Writes none
+    /// of a kind that the API server does not serve. Returns whether the cluster has them; false if
+    /// another round is needed. A report that a namespace refuses holds back no other one.
     ///
     /// # Errors
     /// If a request fails, or an object of another tool has the name of a report: the first error.
@@ -128,9 +130,9 @@ impl ReportWriter {
         reports: Vec<Report<'_>>,
     ) -> Result<bool, ApiError> {
         let mut is_complete = true;
-        let mut live = BTreeMap::new();
-        for position in 0..KINDS.len() {
-            match self.live(position, owner.module) {
+        let mut live = LiveReports::new();
+        for kind in kinds() {
+            match self.live(kind, owner.module) {
                 Ok(found) => live.extend(found),
                 Err(CacheReadError::NotServed) => {}
                 Err(CacheReadError::NotSynced(_)) => return Ok(false),
@@ -143,10 +145,8 @@ impl ReportWriter {
         let states = self.view.states();
         let mut refused = Ok(());
         for report in reports {
-            let position = usize::from(report.namespace.is_empty());
-            let key = (position, ObjectKey::new(report.namespace, &report.name));
-            let before = live.remove(&key);
-            if states.get(report.kind()).is_none_or(|state| *state != KindState::Synced) {
+            let before = live.remove(&ObjectKey::new(report.namespace, &report.name));
+            if states.get(report.kind()) != Some(&KindState::Synced) {
                 continue;
             }
             let digest = before.as_ref().and_then(|object| object.annotation(DIGEST_ANNOTATION));
@@ -159,41 +159,45 @@ impl ReportWriter {
                 Err(error) => refused = refused.and(Err(error)),
             }
         }
-        for ((position, key), object) in live {
-            match self.delete(position, &key, &object).await {
-                Err(error) if concerns_all(&error) => return Err(error),
-                result => refused = refused.and(result),
-            }
-        }
-        refused.map(|()| is_complete)
+        let outdated = self.delete_all(live.into_values()).await;
+        refused.and(outdated).map(|()| is_complete)
     }
 
     /// Deletes the reports of modules for which `is_audited` gives false.
     ///
     /// # Errors
-    /// If a request fails.
+    /// If a request fails: the first error.
     pub(super) async fn sweep(&self, is_audited: impl Fn(&str) -> bool) -> Result<(), ApiError> {
-        for (position, kind) in KINDS.iter().enumerate() {
-            let is_orphan = |labels: &innkeeper_core::Labels| {
-                is_of_host(labels) && labels.get(POLICY_LABEL).is_some_and(|one| !is_audited(one))
-            };
-            // What cannot be read is not there, or another round deletes it.
-            let found = self.view.snapshot().list(kind(), None, &is_orphan).unwrap_or_default();
-            for object in found {
-                self.delete(position, &object.key, &object).await?;
-            }
-        }
-        Ok(())
+        let is_orphan = |labels: &Labels| {
+            is_of_host(labels) && labels.get(POLICY_LABEL).is_some_and(|one| !is_audited(one))
+        };
+        let snapshot = self.view.snapshot();
+        // A kind that cannot be read has no reports, or a later sweep deletes them.
+        let found = kinds().map(|kind| snapshot.list(kind, None, &is_orphan).unwrap_or_default());
+        self.delete_all(found.into_iter().flatten()).await
     }
 
-    /// The reports of a module in the cluster.
-    fn live(&self, position: usize, module: &str) -> Result<Live, CacheReadError> {
-        let Some(kind) = KINDS.get(position) else { return Ok(Live::new()) };
-        let is_of_module = |labels: &innkeeper_core::Labels| {
-            is_of_host(labels) && labels.get(POLICY_LABEL) == Some(module)
-        };
-        let found = self.view.snapshot().list(kind(), None, &is_of_module)?;
-        Ok(found.into_iter().map(|object| ((position, object.key.clone()), object)).collect())
+    /// Deletes reports. A report that a namespace refuses to delete holds back no other one.
+    ///
+    /// # Errors
+    /// If a request fails: the first error.
+    async fn delete_all(&self, reports: impl Iterator<Item = Arc<Object>>) -> Result<(), ApiError> {
+        let mut refused = Ok(());
+        for report in reports {
+            match self.delete(&report).await {
+                Err(error) if concerns_all(&error) => return Err(error),
+                result => refused = refused.and(result),
+            }
+        }
+        refused
+    }
+
+    /// The reports of a module in the cluster, of one kind.
+    fn live(&self, kind: &Kind, module: &str) -> Result<LiveReports, CacheReadError> {
+        let is_of_module =
+            |labels: &Labels| is_of_host(labels) && labels.get(POLICY_LABEL) == Some(module);
+        let found = self.view.snapshot().list(kind, None, &is_of_module)?;
+        Ok(found.into_iter().map(|object| (object.key.clone(), object)).collect())
     }
 
     /// Writes one report; false if somebody else wrote it at the same time.
@@ -242,14 +246,10 @@ impl ReportWriter {
         }
     }
 
-    async fn delete(
-        &self,
-        position: usize,
-        key: &ObjectKey,
-        object: &Object,
-    ) -> Result<(), ApiError> {
-        let Some(kind) = KINDS.get(position) else { return Ok(()) };
-        match self.host.delete(kind(), key, &object.uid, Propagation::Background).await {
+    async fn delete(&self, report: &Object) -> Result<(), ApiError> {
+        let Object { key, uid, .. } = report;
+        let kind = kind_in(key.namespace());
+        match self.host.delete(kind, key, uid, Propagation::Background).await {
             Ok(_) | Err(ApiError::UidMismatch { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -273,9 +273,11 @@ fn concerns_all(error: &ApiError) -> bool {
 }
 
 /// The kinds of reports.
-const KINDS: [fn() -> &'static Kind; 2] = [|| &REPORT, || &CLUSTER_REPORT];
+fn kinds() -> [&'static Kind; 2] {
+    [&REPORT, &CLUSTER_REPORT]
+}
 
 /// Whether the host has made a report.
-fn is_of_host(labels: &innkeeper_core::Labels) -> bool {
-    labels.get("app.kubernetes.io/managed-by") == Some(innkeeper_core::audit::SOURCE)
+fn is_of_host(labels: &Labels) -> bool {
+    labels.get(MANAGED_BY_LABEL) == Some(SOURCE)
 }

@@ -1,4 +1,4 @@
-//! When the audit reports, and what the status of a Module says of it.
+//! The reports of the audit: when they are due, and the part of a Module's status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use innkeeper_modules::module;
 use tokio::time::Instant;
 
 use super::audit_state::AuditState;
-use super::auditor::{Audited, PolicyAudit};
+use super::auditor::{AuditedPolicy, PolicyAudit};
 
 /// The shortest time between two reports of one policy.
 const REPORT_PERIOD: Duration = Duration::from_secs(10);
@@ -20,17 +20,20 @@ const BUSY_REPORT_PERIOD: Duration = Duration::from_mins(1);
 /// The longest wait after reports that could not be written.
 const RETRY_MAX: Duration = Duration::from_mins(5);
 
+/// The wait before the audit deletes reports again, after that failed.
+const SWEEP_RETRY: Duration = Duration::from_mins(1);
+
 /// The longest reason in the log and in a status, in bytes.
 const REASON_BYTES_MAX: usize = 500;
 
-impl Audited {
-    /// When the results are reported next, if they have changed.
+impl AuditedPolicy {
+    /// When the next report is due; `None` if nothing has changed.
     fn next_report(&self) -> Option<Instant> {
         let knows = self.is_listed() || self.policy.access.is_none();
-        if !self.state.is_changed() || !knows {
+        if !self.results.needs_report(self.is_listed()) || !knows {
             return None;
         }
-        let period = if self.state.pending() > 0 && self.policy.access.is_some() {
+        let period = if self.results.pending() > 0 && self.policy.access.is_some() {
             BUSY_REPORT_PERIOD
         } else {
             REPORT_PERIOD
@@ -39,17 +42,17 @@ impl Audited {
         Some(self.reported + period.max((REPORT_PERIOD * factor).min(RETRY_MAX)))
     }
 
-    /// What the status of the Module shows.
+    /// The state of the audit for the status of the Module.
     fn audit_state(&self) -> AuditState {
         let of_account = self.policy.access.is_none().then(|| {
             "the ServiceAccount of the Module lets it read nothing, so no object is reviewed"
                 .to_owned()
         });
-        let problems = [of_account, self.state.problem(), self.report_problem.clone()];
+        let problems = [of_account, self.results.problem(), self.report_problem.clone()];
         let problems: Vec<String> = problems.into_iter().flatten().collect();
         AuditState {
-            counts: *self.state.total(),
-            completed: self.state.completed(),
+            counts: *self.results.total(),
+            completed: self.results.completed(),
             problem: (!problems.is_empty())
                 .then(|| foreign::one_line(problems.join("; "), REASON_BYTES_MAX)),
         }
@@ -59,7 +62,7 @@ impl Audited {
 impl PolicyAudit {
     /// The time until the next report, if one is to be written.
     pub(super) fn next_report(&self, now: Instant) -> Option<Duration> {
-        let due = self.audited.values().filter_map(Audited::next_report).min()?;
+        let due = self.audited.values().filter_map(AuditedPolicy::next_report).min()?;
         Some(due.saturating_duration_since(now))
     }
 
@@ -67,19 +70,19 @@ impl PolicyAudit {
     pub(super) async fn report_due(&mut self) {
         let env = self.host.env().clone();
         let now = env.instant();
-        let is_due = |audited: &Audited| audited.next_report().is_some_and(|at| at <= now);
+        let is_due = |audited: &AuditedPolicy| audited.next_report().is_some_and(|at| at <= now);
         let due = self.audited.iter().filter(|(_, audited)| is_due(audited));
         let due: Vec<Arc<str>> = due.map(|(module, _)| module.clone()).collect();
         for module in due {
             if let Some(audited) = self.audited.get_mut(&module)
                 && audited.is_listed()
             {
-                audited.state.note_complete(env.now());
+                audited.results.note_complete(env.now());
             }
             self.report(&module).await;
         }
         for (module, audited) in &self.audited {
-            let (total, pending) = (audited.state.total(), audited.state.pending());
+            let (total, pending) = (audited.results.total(), audited.results.pending());
             self.policies.audit_metrics().show(module, total, pending);
         }
         self.sweep().await;
@@ -87,31 +90,31 @@ impl PolicyAudit {
 
     async fn report(&mut self, module: &Arc<str>) {
         let Some(audited) = self.audited.get_mut(module) else { return };
-        audited.state.take_change();
+        audited.results.take_change();
         let owner = ReportOwner {
             api_version: module::API_VERSION,
             module,
             uid: &audited.policy.module_uid,
         };
-        let written = self.writer.write(&owner, audited.state.reports()).await;
+        let written = self.writer.write(&owner, audited.results.reports()).await;
         audited.reported = self.host.env().instant();
         match written {
             Ok(is_complete) => {
                 audited.failures = 0;
                 audited.report_problem = None;
                 if !is_complete {
-                    audited.state.mark_changed();
+                    audited.results.mark_changed();
                 }
             }
             Err(error) => {
                 let why = format!("reports not written: {error}");
                 let why = foreign::one_line(why, REASON_BYTES_MAX);
                 if audited.report_problem.as_ref() != Some(&why) {
-                    tracing::warn!(module = &**module, "{why}; it is tried again");
+                    tracing::warn!(module = &**module, "{why}; the host tries again");
                 }
                 audited.failures = audited.failures.saturating_add(1);
                 audited.report_problem = Some(why);
-                audited.state.mark_changed();
+                audited.results.mark_changed();
             }
         }
         let state = audited.audit_state();
@@ -121,18 +124,31 @@ impl PolicyAudit {
         }
     }
 
-    /// Deletes the reports of modules that have no audit any more, once that is known.
+    /// The time until the audit deletes reports again, after that failed.
+    pub(super) fn next_sweep(&self, now: Instant) -> Option<Duration> {
+        Some(self.sweep_retry?.saturating_duration_since(now))
+    }
+
+    /// Deletes the reports of modules that have no audit any more, once the active policies are
+    /// known.
     async fn sweep(&mut self) {
-        if !self.is_to_sweep || !self.writer.is_served() || !self.policies.active().is_complete() {
+        let now = self.host.env().instant();
+        if self.sweep_retry.take_if(|at| *at <= now).is_some() {
+            self.needs_sweep = true;
+        }
+        if !self.needs_sweep || !self.writer.is_served() || !self.policies.active().is_complete() {
             return;
         }
-        self.is_to_sweep = false;
+        self.needs_sweep = false;
         // A policy whose record cannot be opened is still decided.
         let problems = self.policies.problems().borrow().clone();
         let is_audited =
             |module: &str| self.audited.contains_key(module) || problems.contains_key(module);
         if let Err(error) = self.writer.sweep(is_audited).await {
-            tracing::warn!("reports of policies that are gone not deleted: {error}");
+            tracing::warn!(
+                "reports of modules without an audit not deleted: {error}; the host tries again"
+            );
+            self.sweep_retry = Some(now + SWEEP_RETRY);
         }
     }
 }

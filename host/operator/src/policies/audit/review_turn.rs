@@ -7,11 +7,11 @@ use innkeeper_core::Object;
 use innkeeper_core::audit::AuditOutcome;
 
 use super::audited_object::AuditedObject;
-use super::audited_policy::AuditedPolicy;
 use super::auditor::PolicyAudit;
+use super::object_results::ObjectResults;
 use crate::policies::active_policy::ActivePolicy;
 use crate::policies::background_review::{BackgroundReview, review_now};
-use crate::policies::decided::Decided;
+use crate::policies::decision::Decision;
 use crate::policies::review_failure::ReviewFailure;
 use crate::watch::dependency_index::RunStart;
 use crate::watch::read_record::ReadRecord;
@@ -23,17 +23,17 @@ pub const READS_BYTES_MAX: usize = 16 << 20;
 const LIVE_WAIT: Duration = Duration::from_millis(20);
 
 impl PolicyAudit {
-    /// Reviews the next object of a module's policy, if it is not known that the result stays.
+    /// Reviews the next object of a module's policy, unless its last result still holds.
     pub(super) async fn review(&mut self, module: &Arc<str>) {
         let Some(audited) = self.audited.get_mut(module) else { return };
-        let Some((id, why)) = audited.state.next() else { return };
+        let Some((id, trigger)) = audited.results.next() else { return };
         let Some(object) = self.find(&id) else { return self.forget(&id) };
         let Some(audited) = self.audited.get_mut(module) else { return };
-        if audited.state.is_known(&id, &object, why) {
+        if audited.results.keep_result(&id, &object, trigger) {
             return;
         }
-        if audited.state.has_given_up() {
-            return audited.state.record(&id, &object, &AuditedPolicy::given_up());
+        if audited.results.has_given_up() {
+            return audited.results.record(&id, &object, &ObjectResults::given_up());
         }
         let policy = audited.policy.clone();
         self.wait_for_live_reviews().await;
@@ -54,50 +54,47 @@ impl PolicyAudit {
         let now = env.instant();
         let took = now.saturating_duration_since(begun);
         self.pace.spend(now, took);
-        let reviewed = if let Some(BackgroundReview { result, reads }) = review {
-            Some((result, self.record_reads(&id, start, reads)))
-        } else {
+        let Some(BackgroundReview { result, reads }) = review else {
             self.events.index().abandon(start);
-            None
+            return self.forget(&id);
         };
-        self.record(&policy, (&id, &object), reviewed, took);
+        let is_outdated = self.record_reads(&id, start, reads);
+        self.record(&policy, (&id, &object), &result, took);
+        if is_outdated && let Some(audited) = self.audited.get_mut(module) {
+            audited.results.wake(&id);
+        }
     }
 
-    /// Records the result of a review, and whether something has changed meanwhile that it read;
-    /// `None` if no policy reviews such an object.
+    /// Records the result of a review that took this time.
     fn record(
         &mut self,
         policy: &ActivePolicy,
         (id, object): (&AuditedObject, &Object),
-        reviewed: Option<(Result<Decided, ReviewFailure>, bool)>,
+        result: &Result<Decision, ReviewFailure>,
         took: Duration,
     ) {
-        let Some((result, is_again)) = reviewed else { return self.forget(id) };
         let now = self.host.env().instant();
         let Some(audited) = self.audited.get_mut(&id.module) else { return };
         audited.pace.spend_of_policy(now, took);
         if result.as_ref().is_err_and(ReviewFailure::is_overload) {
-            return audited.state.queue_again(id);
+            return audited.results.queue_again(id);
         }
-        let outcome = match &result {
-            Ok(Decided { verdict, change }) => {
+        let outcome = match result {
+            Ok(Decision { verdict, change }) => {
                 let changed = change.as_ref().map(|change| &*change.fields).unwrap_or_default();
                 AuditOutcome::of_verdict(&id.module, verdict, changed)
             }
             Err(failure) => AuditOutcome::failed(failure.reason(), failure.line()),
         };
         self.policies.audit_metrics().count(&id.module, outcome.result, took);
-        if let Err(failure) = &result {
+        if let Err(failure) = result {
             let request = format!("existing {} {}", id.kind.resource(), id.key);
             policy.log.write_failure(self.host.env(), &id.module, &request, &failure.line());
         }
-        audited.state.record(id, object, &outcome);
-        if is_again {
-            audited.state.wake(id);
-        }
+        audited.results.record(id, object, &outcome);
     }
 
-    /// Records what a review read; gives whether a change meanwhile concerns it.
+    /// Records what a review read. Returns whether some of it has changed since the review started.
     fn record_reads(&self, id: &AuditedObject, start: RunStart, reads: ReadRecord) -> bool {
         let mut index = self.events.index();
         if reads.bytes() > 0 {
@@ -118,7 +115,7 @@ impl PolicyAudit {
     fn forget(&mut self, id: &AuditedObject) {
         self.events.index().forget(id);
         if let Some(audited) = self.audited.get_mut(&id.module) {
-            audited.state.remove(id);
+            audited.results.remove(id);
         }
     }
 

@@ -1,12 +1,13 @@
 use innkeeper_admission::patch::patch;
+use innkeeper_core::audit::FIELDS_MAX;
 use innkeeper_core::diff::changed_fields;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::policies::decided::Change;
-use crate::policies::decision::Decision;
+use crate::policies::decision::Change;
+use crate::policies::decision_kind::DecisionKind;
 
-fn denial(message: &str) -> Decided {
+fn denial(message: &str) -> Decision {
     let denial = CheckedDenial {
         message: message.to_owned(),
         reason: "Invalid".to_owned(),
@@ -19,13 +20,13 @@ fn denial(message: &str) -> Decided {
         audit_annotations: BTreeMap::from([("own".to_owned(), "x".to_owned())]),
         ..CheckedVerdict::default()
     };
-    Decided { verdict, change: None }
+    Decision { verdict, change: None }
 }
 
-fn change(before: &Value, after: &Value) -> Decided {
+fn change(before: &Value, after: &Value) -> Decision {
     let fields = changed_fields(before, after, FIELDS_MAX + 1);
     let change = Change { patch: patch(before, after).unwrap(), fields };
-    Decided { verdict: CheckedVerdict::default(), change: Some(change) }
+    Decision { verdict: CheckedVerdict::default(), change: Some(change) }
 }
 
 fn annotations(response: &AdmissionResponse) -> Vec<(&str, &str)> {
@@ -34,7 +35,7 @@ fn annotations(response: &AdmissionResponse) -> Vec<(&str, &str)> {
 
 #[test]
 fn denial_denies_in_enforce_only() {
-    assert_eq!(denial("no").decision(), Decision::Denied);
+    assert_eq!(denial("no").kind(), DecisionKind::Denied);
     let response = denial("no").into_response("m", Mode::Enforce);
     let denied = response.denial.unwrap();
     assert_eq!((&*denied.message, &*denied.reason, denied.code), ("no", "Invalid", 422));
@@ -53,7 +54,7 @@ fn denial_denies_in_enforce_only() {
 #[test]
 fn change_is_made_in_enforce_and_named_in_the_others() {
     let (before, after) = (json!({"spec": {}}), json!({"spec": {"x": 1, "y": 2}}));
-    assert_eq!(change(&before, &after).decision(), Decision::Changed);
+    assert_eq!(change(&before, &after).kind(), DecisionKind::Changed);
     let response = change(&before, &after).into_response("m", Mode::Enforce);
     assert!(response.patch.unwrap().contains("/spec/x"));
     let response = change(&before, &after).into_response("m", Mode::Warn);
@@ -70,7 +71,7 @@ fn change_is_made_in_enforce_and_named_in_the_others() {
 fn many_changed_fields_are_named_in_part() {
     let after = json!({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1});
     let response = change(&json!({}), &after).into_response("m", Mode::Warn);
-    assert_eq!(response.warnings, ["policy m would change .a, .b, .c, .d, .e and others"]);
+    assert_eq!(response.warnings, ["policy m would change .a, .b, .c, .d, .e and more"]);
 }
 
 #[test]

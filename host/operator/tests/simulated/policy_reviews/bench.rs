@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_admission::{AdmissionRequest, AdmissionResponse, Reviewed, Reviewer as _, Target};
+use innkeeper_admission::{
+    AdmissionRequest, AdmissionResponse, Reviewed, Reviewer as _, WebhookRef,
+};
 use innkeeper_cluster::cache::StateChange;
 use innkeeper_cluster::{
     Account, Caches, Change, Cluster, Env, Listener, Namespaces, SecretKey, Settings,
@@ -104,8 +106,8 @@ impl Replica {
             "request": request});
         let body = body.to_string();
         let request = AdmissionRequest::read(body.as_bytes()).unwrap();
-        let target = Target { module: module.to_owned(), webhook };
-        self.reviewer.review(target, request, (Instant::now() + time).into_std()).await
+        let webhook = WebhookRef { module: module.to_owned(), index: webhook };
+        self.reviewer.review(webhook, request, (Instant::now() + time).into_std()).await
     }
 
     /// The value of a metric of the replica.

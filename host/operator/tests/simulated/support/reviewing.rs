@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_admission::{AdmissionRequest, Reviewed, Reviewer as _, Target};
+use innkeeper_admission::{AdmissionRequest, Reviewed, Reviewer as _, WebhookRef};
 use innkeeper_cluster::Task;
 use innkeeper_operator::policies::{Entry, PolicyReviewer};
 use innkeeper_operator::{PolicyFollower, ReplicaName, ReplicaPolicies};
@@ -60,8 +60,8 @@ impl Reviewing {
             "request": request});
         let body = body.to_string();
         let request = AdmissionRequest::read(body.as_bytes()).unwrap();
-        let target = Target { module: "scripts".to_owned(), webhook: 0 };
-        self.reviewer.review(target, request, (Instant::now() + TIME).into_std()).await
+        let webhook = WebhookRef { module: "scripts".to_owned(), index: 0 };
+        self.reviewer.review(webhook, request, (Instant::now() + TIME).into_std()).await
     }
 
     /// Ends the replica.

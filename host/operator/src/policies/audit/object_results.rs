@@ -1,4 +1,4 @@
-//! What the audit knows of the existing objects of one policy.
+//! The results of one policy for existing objects, and the objects that wait for a review.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,8 +18,8 @@ use crate::policies::matched_kinds::LeftOut;
 /// The most objects of one policy. Further ones are left out, by order of kind and name.
 pub const OBJECTS_MAX: usize = 100_000;
 
-/// So many reviews in a row that take all of their time end the audit of a revision: each of them
-/// costs seconds of a core.
+/// How many reviews in a row may take all of their time before the audit of the revision ends: each
+/// of them costs seconds of a core.
 const TIMEOUTS_MAX: u32 = 5;
 
 /// The longest problem that the status of a Module shows, in bytes.
@@ -27,15 +27,15 @@ const PROBLEM_BYTES_MAX: usize = 500;
 
 /// Why an object is to be reviewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Why {
-    /// It may have changed.
+pub(super) enum ReviewTrigger {
+    /// The object may have changed. An object with unchanged content keeps its result.
     Object,
-    /// Something that its last review read has changed, or the policy has: also an object that is
-    /// the same is reviewed.
-    Reads,
+    /// The policy has changed, or something that the last review of the object read. The policy
+    /// reviews the object even if its content is unchanged.
+    Dependency,
 }
 
-/// What the audit knows of one object.
+/// The last review of one object.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     /// A hash of the uid and the resource version.
@@ -46,30 +46,30 @@ struct Entry {
     result: Option<AuditResult>,
 }
 
-/// What the audit knows of the existing objects of one policy: a decision about what to review, and
-/// the results. Nothing here calls a guest.
+/// The results of one policy for existing objects, and the objects that wait for a review. Nothing
+/// here calls a guest.
 #[derive(Debug)]
-pub(super) struct AuditedPolicy {
+pub(super) struct ObjectResults {
     module: Arc<str>,
     entries: BTreeMap<AuditedObject, Entry>,
-    pending: BTreeMap<AuditedObject, Why>,
+    pending: BTreeMap<AuditedObject, ReviewTrigger>,
     findings: BTreeMap<AuditedObject, Finding>,
     /// By namespace; the empty text is that of cluster-scoped objects.
     counts: BTreeMap<Box<str>, AuditCounts>,
     /// All counts together.
     total: AuditCounts,
     left_out: Vec<LeftOut>,
-    /// How many objects are too many.
+    /// How many objects are left out, since there are more than [`OBJECTS_MAX`].
     excess: usize,
     /// How many reviews in a row took all of their time.
     timeouts: u32,
     completed: Option<Timestamp>,
-    /// Whether the results differ from those that were last taken to be reported.
+    /// Whether the results differ from those that were reported last.
     is_changed: bool,
 }
 
-impl AuditedPolicy {
-    /// The policy of a module, of which nothing was reviewed yet.
+impl ObjectResults {
+    /// No results yet, for the policy of a module.
     pub(super) fn new(module: Arc<str>) -> Self {
         Self {
             module,
@@ -86,29 +86,29 @@ impl AuditedPolicy {
         }
     }
 
-    /// Takes the objects that the policy reviews now, and what is left out. Queues those that are
-    /// new or have changed, and forgets those that are gone; gives the latter.
+    /// Takes the objects that the policy reviews now, and those that are left out. Queues the
+    /// objects that are new or have changed; forgets and returns those that are gone.
     pub(super) fn take_list<'a>(
         &mut self,
         objects: impl Iterator<Item = (&'a Arc<Kind>, &'a Object)>,
         left_out: Vec<LeftOut>,
     ) -> Vec<AuditedObject> {
         let mut present = BTreeSet::new();
-        self.excess = 0;
+        let mut excess = 0;
         for (kind, object) in objects {
             let id = self.id(kind, &object.key);
             if present.len() >= OBJECTS_MAX {
-                self.excess += 1;
+                excess += 1;
                 continue;
             }
             let entry = self.entries.entry(id.clone()).or_default();
             if entry.result.is_none() || entry.version != version(object) {
-                self.pending.entry(id.clone()).or_insert(Why::Object);
+                self.pending.entry(id.clone()).or_insert(ReviewTrigger::Object);
             }
             present.insert(id);
         }
-        self.is_changed |= self.left_out != left_out;
-        self.left_out = left_out;
+        self.is_changed |= self.left_out != left_out || self.excess != excess;
+        (self.left_out, self.excess) = (left_out, excess);
         let is_gone = |id: &&AuditedObject| !present.contains(id);
         let gone: Vec<AuditedObject> = self.entries.keys().filter(is_gone).cloned().collect();
         for id in &gone {
@@ -121,62 +121,69 @@ impl AuditedPolicy {
     pub(super) fn queue(&mut self, kind: &Arc<Kind>, key: &ObjectKey) {
         let id = self.id(kind, key);
         if self.entries.contains_key(&id) || self.entries.len() < OBJECTS_MAX {
-            self.pending.entry(id).or_insert(Why::Object);
+            self.pending.entry(id).or_insert(ReviewTrigger::Object);
         }
     }
 
     /// Queues an object whose last review read something that has changed.
     pub(super) fn wake(&mut self, id: &AuditedObject) {
         if self.entries.contains_key(id) {
-            self.pending.insert(id.clone(), Why::Reads);
+            self.pending.insert(id.clone(), ReviewTrigger::Dependency);
         }
     }
 
     /// Queues an object whose review did not take place.
     pub(super) fn queue_again(&mut self, id: &AuditedObject) {
-        self.pending.insert(id.clone(), Why::Reads);
+        self.pending.insert(id.clone(), ReviewTrigger::Dependency);
     }
 
     /// Queues all objects, because the policy has changed, or what it may read.
     pub(super) fn wake_all(&mut self) {
-        self.pending.extend(self.entries.keys().map(|id| (id.clone(), Why::Reads)));
+        self.pending.extend(self.entries.keys().map(|id| (id.clone(), ReviewTrigger::Dependency)));
         self.timeouts = 0;
     }
 
-    /// Begins again with another revision, or with other settings. The results stay until there are
-    /// new ones.
-    pub(super) fn begin_again(&mut self) {
+    /// Queues all objects for another revision, or other settings. Each result stays until the next
+    /// review of its object.
+    pub(super) fn restart(&mut self) {
         self.completed = None;
         self.is_changed = true;
         self.wake_all();
     }
 
-    /// Takes the next object that is to be reviewed.
-    pub(super) fn next(&mut self) -> Option<(AuditedObject, Why)> {
+    /// Takes the next object to review.
+    pub(super) fn next(&mut self) -> Option<(AuditedObject, ReviewTrigger)> {
         self.pending.pop_first()
     }
 
-    /// How many objects are to be reviewed.
+    /// The number of objects that wait for a review.
     pub(super) fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Whether an object has the result of a review of the same content.
-    pub(super) fn is_known(&mut self, id: &AuditedObject, object: &Object, why: Why) -> bool {
+    /// Whether the last result of an object still holds, since its content is unchanged and nothing
+    /// else triggered the review. Records the version of the object then.
+    pub(super) fn keep_result(
+        &mut self,
+        id: &AuditedObject,
+        object: &Object,
+        trigger: ReviewTrigger,
+    ) -> bool {
         let Some(entry) = self.entries.get_mut(id) else { return false };
-        if why == Why::Reads || entry.result.is_none() || entry.content != content(object) {
+        let is_same = entry.result.is_some() && entry.content == content(object);
+        if trigger == ReviewTrigger::Dependency || !is_same {
             return false;
         }
         entry.version = version(object);
         true
     }
 
-    /// Whether the policy is not asked any more, since it only takes time.
+    /// Whether the audit calls the policy no more, since its reviews only take time.
     pub(super) fn has_given_up(&self) -> bool {
         self.timeouts >= TIMEOUTS_MAX
     }
 
-    /// The outcome of an object about which the policy is not asked any more.
+    /// The outcome of an object that is not reviewed, since [`Self::has_given_up`].
     pub(super) fn given_up() -> AuditOutcome {
         AuditOutcome::failed(
             "AuditStopped",
@@ -186,7 +193,7 @@ impl AuditedPolicy {
         )
     }
 
-    /// Records what a review gave.
+    /// Records the outcome of a review.
     pub(super) fn record(&mut self, id: &AuditedObject, object: &Object, outcome: &AuditOutcome) {
         if outcome.is_timeout() {
             self.timeouts = self.timeouts.saturating_add(1);
@@ -247,7 +254,7 @@ impl AuditedPolicy {
         }
     }
 
-    /// Notes that nothing is to be reviewed, if that is so; the first such time counts.
+    /// Records that no object waits for a review, if so, and if that is the first time.
     pub(super) fn note_complete(&mut self, now: Timestamp) {
         if self.pending.is_empty() && self.completed.is_none() {
             self.completed = Some(now);
@@ -260,17 +267,20 @@ impl AuditedPolicy {
         self.completed
     }
 
-    /// Whether the results have changed since the last [`Self::take_change`].
-    pub(super) fn is_changed(&self) -> bool {
-        self.is_changed
+    /// Whether there is something to report: results that have changed since the last
+    /// [`Self::take_change`], or, if all objects are known (`is_listed`), that the last pending
+    /// object was reviewed.
+    pub(super) fn needs_report(&self, is_listed: bool) -> bool {
+        let is_newly_complete = is_listed && self.completed.is_none() && self.pending.is_empty();
+        self.is_changed || is_newly_complete
     }
 
-    /// Notes that the results are taken to be reported; gives whether they had changed.
+    /// Records that the results are reported now. Returns whether they had changed.
     pub(super) fn take_change(&mut self) -> bool {
         std::mem::replace(&mut self.is_changed, false)
     }
 
-    /// Notes that the results are to be reported again.
+    /// Records that the results have to be reported again.
     pub(super) fn mark_changed(&mut self) {
         self.is_changed = true;
     }
@@ -285,7 +295,7 @@ impl AuditedPolicy {
         &self.total
     }
 
-    /// What is left out, in one line.
+    /// The objects that are left out, with the reasons, in one line.
     pub(super) fn problem(&self) -> Option<String> {
         let mut parts: Vec<String> =
             self.left_out.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
@@ -299,7 +309,7 @@ impl AuditedPolicy {
             .then(|| innkeeper_core::foreign::one_line(parts.join("; "), PROBLEM_BYTES_MAX))
     }
 
-    /// The object of this kind and key, as this policy's.
+    /// The identity of an object as one of this policy.
     pub(super) fn id(&self, kind: &Arc<Kind>, key: &ObjectKey) -> AuditedObject {
         AuditedObject { module: self.module.clone(), kind: kind.clone(), key: key.clone() }
     }

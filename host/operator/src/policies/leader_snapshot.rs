@@ -1,22 +1,22 @@
-//! What the cluster has of policies at one time, as the caches of the leader have it.
+//! The objects of policies in the cluster at one time, from the caches of the leader.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use innkeeper_cluster::cache::{CacheReadError, CacheSnapshot};
 use innkeeper_cluster::{ApiClient, Caches, Namespaces, View};
-use innkeeper_contract::Kind;
-use innkeeper_core::host_objects::POLICY_PREFIX;
+use innkeeper_contract::PolicyKind;
+use innkeeper_core::host_objects::{POLICY_PREFIX, policy_object_name};
 use innkeeper_core::{Labels, Object};
 
-use super::configurations::{Live, LiveConfiguration};
-use super::decided_webhooks::{self, Consent};
+use super::configurations::{LiveConfiguration, LiveConfigurations};
+use super::decided_webhooks::{self, PolicyGrant};
 use super::record::PolicyRecord;
-use super::record_keeper::WEBHOOK_CONFIGURATIONS;
 use super::replica_report::LEASE;
+use super::webhook_kinds::{POLICY_KINDS, webhook_kind};
 use crate::modules::event::{CONFIG_MAP, HOST_MODULE, MODULE};
 
-/// What the leader reads.
+/// The caches that the leader reads.
 pub(super) struct LeaderViews {
     /// Records, and reports of replicas, in the namespace of the host.
     of_host: View,
@@ -24,8 +24,8 @@ pub(super) struct LeaderViews {
     of_cluster: View,
 }
 
-/// What is in the cluster at one time.
-pub(super) struct Present {
+/// The objects of policies in the cluster at one time.
+pub(super) struct LeaderSnapshot {
     /// The records that can be read.
     pub(super) records: Vec<PolicyRecord>,
     /// The names of the records that cannot be read: another version of the host may have written
@@ -33,7 +33,7 @@ pub(super) struct Present {
     unreadable: BTreeSet<String>,
     modules: BTreeMap<String, Arc<Object>>,
     /// The webhook configurations, or why they cannot be read.
-    pub(super) live: Result<Live, CacheReadError>,
+    pub(super) live: Result<LiveConfigurations, CacheReadError>,
     /// The Leases in the namespace of the host: reports of replicas, and others.
     pub(super) leases: Vec<Arc<Object>>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Present {
 impl LeaderViews {
     /// Opens the views, as the host and of a host in this namespace.
     pub(super) fn open(caches: &Caches, host: &ApiClient, namespace: &str) -> Self {
-        let [validating, mutating] = WEBHOOK_CONFIGURATIONS.clone();
+        let [validating, mutating] = POLICY_KINDS.map(|kind| webhook_kind(kind).clone());
         let of_host = [CONFIG_MAP.clone(), LEASE.clone()];
         let namespaces = Namespaces::Only([namespace.to_owned()].into());
         let of_cluster = [MODULE.clone(), validating, mutating];
@@ -51,17 +51,17 @@ impl LeaderViews {
         }
     }
 
-    /// Reads what is in the cluster.
+    /// Reads the objects.
     ///
     /// # Errors
-    /// If one of the kinds cannot be read, or has not been yet. Only of webhook configurations that
-    /// cannot be read [`Present::live`] says so.
-    pub(super) fn read(&self) -> Result<Present, CacheReadError> {
+    /// If one of the kinds has not been listed yet or cannot be read. Webhook configurations that
+    /// cannot be read are no error here: [`LeaderSnapshot::live`] has the reason.
+    pub(super) fn read(&self) -> Result<LeaderSnapshot, CacheReadError> {
         let (of_host, of_cluster) = (self.of_host.snapshot(), self.of_cluster.snapshot());
         let mut records = Vec::new();
         let mut unreadable = BTreeSet::new();
         for object in of_host.list(&CONFIG_MAP, None, &any)? {
-            // By its name alone: a record that has lost its label still counts as one.
+            // By its name alone: a record without its label still blocks the deletion of webhooks.
             let name = object.key.name();
             match PolicyRecord::read(&object) {
                 Ok(record) => records.push(record),
@@ -74,7 +74,7 @@ impl LeaderViews {
             live => live,
         };
         let modules = of_cluster.list(&MODULE, None, &any)?.into_iter();
-        Ok(Present {
+        Ok(LeaderSnapshot {
             records,
             unreadable,
             modules: modules.map(|object| (object.key.name().to_string(), object)).collect(),
@@ -84,41 +84,41 @@ impl LeaderViews {
     }
 }
 
-impl Present {
+impl LeaderSnapshot {
     /// Whether the Module of a record lets its policy review.
-    pub(super) fn consent(&self, record: &PolicyRecord) -> Consent {
+    pub(super) fn grant(&self, record: &PolicyRecord) -> PolicyGrant {
         let module = self.modules.get(&record.module);
-        decided_webhooks::consent(record, module.map(|module| &**module))
+        decided_webhooks::grant(record, module.map(|module| &**module))
     }
 
-    /// The configurations of the host that belong to no policy that reviews: position of the kind
-    /// and configuration.
-    pub(super) fn orphans(&self) -> Vec<(usize, LiveConfiguration)> {
-        let all = self.live.iter().flatten().enumerate();
-        let all =
-            all.flat_map(|(kind, live)| live.iter().map(move |(name, one)| (kind, name, one)));
-        all.filter(|(kind, name, one)| one.is_of_host() && !self.has_policy(*kind, name))
-            .map(|(kind, _, one)| (kind, one.clone()))
+    /// The configurations that the host has made and whose policy does not review, each with the
+    /// kind of the policy. None if the configurations cannot be read.
+    pub(super) fn orphans(&self) -> Vec<(PolicyKind, LiveConfiguration)> {
+        self.live
+            .iter()
+            .flatten()
+            .filter(|((kind, name), one)| one.is_of_host() && !self.has_policy(*kind, name))
+            .map(|((kind, _), one)| (*kind, one.clone()))
             .collect()
     }
 
     /// Whether every configuration of the host trusts this bundle. False if they cannot be read.
     pub(super) fn trusts(&self, bundle: &str) -> bool {
         let Ok(live) = &self.live else { return false };
-        let mut all = live.iter().flat_map(BTreeMap::values);
-        all.all(|one| !one.is_of_host() || one.trusts(bundle))
+        live.values().all(|one| !one.is_of_host() || one.trusts(bundle))
     }
 
-    /// Whether a policy reviews, or may do so, whose configuration has this kind and name.
-    fn has_policy(&self, kind: usize, name: &str) -> bool {
+    /// Whether a policy of this kind whose configuration has this name reviews, or may do so, since
+    /// its record cannot be read.
+    fn has_policy(&self, kind: PolicyKind, name: &str) -> bool {
         if self.unreadable.contains(name) {
             return true;
         }
-        let is_of = |record: &&PolicyRecord| PolicyRecord::name(&record.module) == name;
+        let is_of = |record: &&PolicyRecord| policy_object_name(&record.module) == name;
         self.records.iter().find(is_of).is_some_and(|record| {
             let policy = record.manifest.policy.as_ref();
-            policy.is_some_and(|policy| decided_webhooks::kind_position(policy.kind) == kind)
-                && matches!(self.consent(record), Consent::Given)
+            policy.is_some_and(|policy| policy.kind == kind)
+                && matches!(self.grant(record), PolicyGrant::Given)
         })
     }
 }
@@ -127,15 +127,15 @@ fn any(_: &Labels) -> bool {
     true
 }
 
-/// The webhook configurations by kind and name.
-fn live(snapshot: &CacheSnapshot) -> Result<Live, CacheReadError> {
-    let of = |kind: &Kind| -> Result<BTreeMap<String, LiveConfiguration>, CacheReadError> {
-        let objects = snapshot.list(kind, None, &any)?;
-        let named = |object: &Arc<Object>| {
-            Some((object.key.name().to_string(), LiveConfiguration::of(object)?))
-        };
-        Ok(objects.iter().filter_map(named).collect())
-    };
-    let [validating, mutating] = &*WEBHOOK_CONFIGURATIONS;
-    Ok([of(validating)?, of(mutating)?])
+/// The webhook configurations with names that belong to policies.
+fn live(snapshot: &CacheSnapshot) -> Result<LiveConfigurations, CacheReadError> {
+    let mut live = LiveConfigurations::new();
+    for kind in POLICY_KINDS {
+        for object in snapshot.list(webhook_kind(kind), None, &any)? {
+            if let Some(configuration) = LiveConfiguration::of(&object) {
+                live.insert((kind, object.key.name().to_string()), configuration);
+            }
+        }
+    }
+    Ok(live)
 }
