@@ -269,8 +269,7 @@ impl Material<'_> {
         scenarios.into_iter()
     }
 
-    /// Each object of each life, but made by another client before, in the primary's namespace and in
-    /// another one.
+    /// Each object of each life, but made by another client before.
     fn foreign_objects(&self) -> impl Iterator<Item = Scenario> {
         let merges = |object: &Value| {
             let owned = self.subject.manifest.owned.iter().filter(|owned| owned.merges);

@@ -136,7 +136,7 @@ impl ClusterState {
         differences
     }
 
-    /// The types of the conditions that a guest reports of its primaries as false, with the primary.
+    /// The types of the conditions that a guest reports as false, each with its primary.
     pub fn reported_problems(&self, subject: &Subject) -> BTreeSet<String> {
         let primaries = self.objects().filter(|(_, object)| subject.is_primary(object));
         let problems = primaries.flat_map(|(name, primary)| {
@@ -266,14 +266,16 @@ fn observed_generations(value: &mut Value, generation: &Value) {
             }
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| observed_generations(item, generation));
+            for item in items {
+                observed_generations(item, generation);
+            }
         }
         _ => {}
     }
 }
 
-/// Names that the API server made from `metadata.generateName`, and what replaces each: the beginning
-/// with its rank among those with the same beginning.
+/// Names that the API server made from `metadata.generateName`, and what replaces each: the
+/// beginning with its rank among those with the same beginning.
 fn generated_names<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut names: Vec<(String, String)> = objects
@@ -306,9 +308,9 @@ fn normalize(value: &mut Value, replaced: &[(String, String)]) {
     match value {
         Value::String(text) => {
             if text.parse::<Timestamp>().is_ok() {
-                *text = "<time>".to_owned();
+                "<time>".clone_into(text);
             } else if text.parse::<IpAddr>().is_ok() {
-                *text = "<address>".to_owned();
+                "<address>".clone_into(text);
             } else {
                 replace(text, replaced);
             }

@@ -30,4 +30,4 @@ pub use player::{PlayError, Player};
 pub use scenario::{Scenario, Step};
 pub use subject::Subject;
 pub use trace::Trace;
-pub use variants::Coverage;
+pub use variants::{Coverage, smallest_sample};

@@ -84,8 +84,9 @@ impl<'a> Oracle<'a> {
             Expectation::AllAccepted => refused(&outcome),
             Expectation::AsWithoutFaults => {
                 let reference = self.reference(&scenario.with_faults(FaultPlan::default()))?;
-                more_deletions(&outcome, &reference)
-                    .or_else(|| compare(outcome.end(), reference.end(), "without the faults"))
+                let mut states = outcome.states.iter().zip(&reference.states);
+                let differ = |(end, expected)| compare(end, expected, "without the faults");
+                more_deletions(&outcome, &reference).or_else(|| states.find_map(differ))
             }
             Expectation::AsWithAnotherSeed => {
                 let other =
@@ -273,11 +274,7 @@ fn last_specs(scenario: &Scenario) -> Scenario {
 
 /// The steps of a scenario before the first change by another client.
 fn before_other_client(scenario: &Scenario) -> Scenario {
-    let is_other = |step: &&Step| match step {
-        Step::Merge(_) => true,
-        Step::Delete(_) => true,
-        _ => false,
-    };
+    let is_other = |step: &&Step| matches!(step, Step::Merge(_) | Step::Delete(_));
     let steps = scenario.steps.iter().take_while(|step| !is_other(step)).cloned().collect();
     Scenario { seed: scenario.seed, steps, faults: FaultPlan::default() }
 }

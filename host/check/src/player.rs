@@ -163,7 +163,7 @@ impl<'a> Stage<'a> {
         let setup = Setup::new(seed);
         let simulator = Simulator::with(seed, setup.start, setup.controllers);
         let injector = FaultInjector::new(simulator.clone());
-        let connection = injector.connect();
+        let connection = Connection::through(&injector);
         let api = Api::simulated(simulator.clone());
         let mut stage = Self {
             player,
@@ -217,7 +217,7 @@ impl<'a> Stage<'a> {
             self.crashes += 1;
             // Its tasks end where they wait, as those of a killed process.
             self.lab = None;
-            self.connection = self.injector.connect();
+            self.connection = Connection::through(&self.injector);
             self.start_host(Vec::new()).await?;
         }
         Ok(())
@@ -248,7 +248,7 @@ impl<'a> Stage<'a> {
             let _ = env.timeout(STOP_MAX, lab.end()).await;
         }
         self.connection.crash();
-        self.connection = self.injector.connect();
+        self.connection = Connection::through(&self.injector);
         self.start_host(Vec::new()).await
     }
 

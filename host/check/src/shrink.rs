@@ -14,8 +14,8 @@ pub(crate) struct Shrunk {
     pub(crate) tried: u32,
 }
 
-/// Removes faults, steps and fields of objects, one after the other, until each of them is needed or
-/// `may_go_on` returns false.
+/// Removes faults, steps and fields of objects, one after the other, until each of them is needed
+/// or `may_go_on` returns false.
 ///
 /// # Errors
 /// If a scenario cannot be played.

@@ -42,12 +42,6 @@ impl Subject {
         kinds
     }
 
-    /// A primary with the properties that the schema of its kind requires; `None` if there is no
-    /// schema.
-    pub fn smallest_sample(&self) -> Option<Value> {
-        crate::variants::smallest(self)
-    }
-
     /// The values of the Secrets that exist before the host starts, as text and in base64. Short
     /// values are left out: they can be anywhere by chance.
     pub(crate) fn secret_values(&self) -> Vec<String> {

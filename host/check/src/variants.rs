@@ -75,8 +75,9 @@ pub(crate) fn of(subject: &Subject) -> (Vec<Value>, Coverage) {
     (variants, coverage)
 }
 
-/// A primary with the properties that the schema of its kind requires.
-pub(crate) fn smallest(subject: &Subject) -> Option<Value> {
+/// A primary with the properties that the schema of its kind requires; `None` if the manifest and
+/// the objects of the subject have no schema of it.
+pub fn smallest_sample(subject: &Subject) -> Option<Value> {
     let kind = subject.manifest.primary.as_ref()?;
     let schema = schema_of(subject)?;
     let mut object = json!({"apiVersion": kind.api_version, "kind": kind.kind,

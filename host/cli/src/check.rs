@@ -5,6 +5,7 @@
 mod check_result;
 mod documents;
 mod field_values;
+mod given_objects;
 mod guest_laws;
 mod object_changes;
 mod object_check;
@@ -30,7 +31,7 @@ use self::policy_reviews::{Given, NoResult};
 use self::policy_set::PolicySet;
 use crate::code_cache;
 use crate::document::Document;
-use crate::objects::{self, DEFAULT_NAMESPACE, InputObject};
+use crate::objects::{DEFAULT_NAMESPACE, InputObject};
 use crate::out::{self, Format, Page};
 use crate::review::request::Request;
 
@@ -42,12 +43,6 @@ const UNUSABLE: u8 = 2;
 
 /// The exit status of a check without a result.
 const FAILED: u8 = 3;
-
-/// The most objects to check.
-const OBJECTS_MAX: usize = 1_000;
-
-/// The largest file of objects, in bytes.
-const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// After so many reviews of a policy without a result, the command does not ask it any more.
 const FAILURES_MAX: usize = 3;
@@ -122,7 +117,7 @@ fn check_all(arguments: &Arguments) -> anyhow::Result<u8> {
 }
 
 fn check_policies(arguments: &Arguments, policies: &Path) -> anyhow::Result<Status> {
-    let objects = read_objects(&arguments.objects)?;
+    let objects = given_objects::read(&arguments.objects)?;
     let folder = tempfile::tempdir()?;
     let cache = match code_cache::open()? {
         Some(cache) => cache,
@@ -154,31 +149,6 @@ fn check_policies(arguments: &Arguments, policies: &Path) -> anyhow::Result<Stat
     }
     print(arguments.output, &results)?;
     Ok(results.iter().map(|result| result.status).max().unwrap_or(Status::Ok))
-}
-
-/// The objects of files and folders.
-fn read_objects(paths: &[PathBuf]) -> anyhow::Result<Vec<InputObject>> {
-    let mut given = Vec::new();
-    for path in paths {
-        let mut files = vec![path.clone()];
-        if path.is_dir() {
-            files = objects::files_of(path)?;
-            if files.is_empty() {
-                bail!("{}: there is no *.yaml, *.yml or *.json in the folder", path.display());
-            }
-        }
-        for file in files {
-            let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
-            if bytes > FILE_BYTES_MAX {
-                bail!("{}: has more than {} MiB", file.display(), FILE_BYTES_MAX >> 20);
-            }
-            given.extend(objects::read(&file)?);
-        }
-    }
-    if given.len() > OBJECTS_MAX {
-        bail!("{} objects; the command checks at most {OBJECTS_MAX} at once", given.len());
-    }
-    Ok(given)
 }
 
 /// A request, and the policies that review it.

@@ -23,9 +23,10 @@ pub struct Connection<S> {
     crashed: watch::Sender<bool>,
 }
 
-impl<S> Connection<S> {
-    pub(crate) fn new(injector: FaultInjector<S>) -> Self {
-        Self { injector, crashed: watch::Sender::new(false) }
+impl<S: Clone> Connection<S> {
+    /// A connection of a new process, whose requests go through the injector.
+    pub fn through(injector: &FaultInjector<S>) -> Self {
+        Self { injector: injector.clone(), crashed: watch::Sender::new(false) }
     }
 
     /// Ends the process: no request of it reaches the server any more, and none is answered.

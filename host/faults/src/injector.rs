@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use crate::connection::Connection;
 use crate::fault::Fault;
 use crate::plan::FaultPlan;
 use crate::request_info::RequestInfo;
@@ -52,11 +51,6 @@ impl<S: Clone> FaultInjector<S> {
         state.selected = vec![0; plan.faults.len()];
         state.plan = plan;
         state.writes = 0;
-    }
-
-    /// A connection of a new process of the client.
-    pub fn connect(&self) -> Connection<S> {
-        Connection::new(self.clone())
     }
 
     /// The recorded requests since the last call.

@@ -112,7 +112,7 @@ impl RequestInfo {
             }
             [] => return info,
         };
-        info.name = rest.first().copied().unwrap_or_default().to_owned();
+        rest.first().copied().unwrap_or_default().clone_into(&mut info.name);
         info.subresource = rest.get(1..).unwrap_or_default().join("/");
         let is_watch = || {
             let query = request.uri().query().unwrap_or_default();
@@ -151,8 +151,10 @@ impl RequestInfo {
         );
         let is_other = match self.group.as_str() {
             "" => self.resource == "events",
-            "events.k8s.io" | "coordination.k8s.io" => true,
-            "authorization.k8s.io" | "authentication.k8s.io" => true,
+            "events.k8s.io"
+            | "coordination.k8s.io"
+            | "authorization.k8s.io"
+            | "authentication.k8s.io" => true,
             _ => false,
         };
         is_change && !is_other

@@ -61,7 +61,7 @@ fn names(simulator: &Simulator) -> Vec<String> {
 async fn second_write_is_refused_and_changes_nothing() {
     let refusal = Refusal { code: 429, retry_after_seconds: Some(3) };
     let (simulator, injector) = injector(vec![PlannedFault::at_write(2, Fault::Refuse(refusal))]);
-    let connection = injector.connect();
+    let connection = Connection::through(&injector);
     assert_eq!(send(&connection, create("a")).await.unwrap().0, 201);
     let (code, status) = send(&connection, create("b")).await.unwrap();
     assert_eq!((code, &status["reason"]), (429, &json!("TooManyRequests")));
@@ -80,13 +80,13 @@ async fn crash_ends_the_process_before_or_after_the_write() {
     {
         let (simulator, injector) =
             injector(vec![PlannedFault::at_write(1, Fault::Crash { point })]);
-        let connection = injector.connect();
+        let connection = Connection::through(&injector);
         let answer = tokio::time::timeout(Duration::from_mins(1), send(&connection, create("a")));
         assert!(answer.await.is_err(), "the process is not there any more");
         connection.crashed().await;
         let late = tokio::time::timeout(Duration::from_mins(1), send(&connection, create("c")));
         assert!(late.await.is_err(), "nor does it send anything");
-        assert_eq!(send(&injector.connect(), create("b")).await.unwrap().0, 201);
+        assert_eq!(send(&Connection::through(&injector), create("b")).await.unwrap().0, 201);
         assert_eq!(names(&simulator), expected, "{point:?}");
     }
 }
@@ -98,7 +98,7 @@ async fn lost_and_late_requests_are_carried_out() {
         PlannedFault::at_write(2, Fault::DelayRequest { milliseconds: 500 }),
         PlannedFault::at_write(3, Fault::Duplicate {}),
     ]);
-    let connection = injector.connect();
+    let connection = Connection::through(&injector);
     assert!(send(&connection, create("a")).await.is_err());
     assert_eq!(names(&simulator), ["a"]);
     assert!(send(&connection, create("b")).await.is_err());
@@ -123,7 +123,7 @@ async fn other_client_writes_before_or_after() {
         PlannedFault::at_write(2, delete(false)),
         PlannedFault::at_write(3, delete(true)),
     ]);
-    let connection = injector.connect();
+    let connection = Connection::through(&injector);
     let codes = [
         send(&connection, create("a")).await.unwrap().0,
         send(&connection, create("a")).await.unwrap().0,
@@ -185,7 +185,7 @@ async fn watch_is_behind_closed_expired_or_has_a_gap() {
     for (fault, expected, ends) in cases {
         let (simulator, injector) =
             injector(vec![PlannedFault::of_watches("configmaps", Fault::Watch(fault))]);
-        let connection = injector.connect();
+        let connection = Connection::through(&injector);
         let seen = events(&connection, &simulator, second, &["a", "b", "c"]).await;
         assert_eq!(seen, (expected.iter().map(|&one| one.to_owned()).collect(), ends), "{fault}");
     }

@@ -10,6 +10,12 @@ use prometheus::{
     Registry, TextEncoder,
 };
 
+/// The name and the help of a metric.
+const PARTIAL_ANSWERS: (&str, &str) = (
+    "innkeeper_guest_partial_answers_total",
+    "Guest calls with a partial answer, after which the host deletes nothing, by module.",
+);
+
 /// The metrics of one operator.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -114,12 +120,7 @@ impl Metrics {
                 "Guest calls that failed, by module and reason.",
                 &["module", "reason"],
             )?,
-            partial_answers: counter(
-                "innkeeper_guest_partial_answers_total",
-                "Guest calls with a partial answer, after which the host deletes nothing, by \
-                 module.",
-                &["module"],
-            )?,
+            partial_answers: counter(PARTIAL_ANSWERS.0, PARTIAL_ANSWERS.1, &["module"])?,
             writes: counter(
                 "innkeeper_writes_total",
                 "Writes to the API server by module and verb (create, apply, merge, unmerge, \

@@ -11,7 +11,7 @@ use crate::metadata::metadata;
 
 /// Each of our crates with those of ours that it may use. The contract may be used by all.
 /// ARCHITECTURE.md explains the arrow.
-const ARROW: [(&str, &[&str]); 26] = [
+const ARROW: [(&str, &[&str]); 28] = [
     ("innkeeper-contract", &[]),
     ("innkeeper-core", &[]),
     // Neither the sandbox nor a client of the API server: it only reads, answers and derives.
@@ -39,6 +39,20 @@ const ARROW: [(&str, &[&str]); 26] = [
     // None of ours: it must not share their mistakes.
     ("innkeeper-simulator", &[]),
     ("innkeeper-simulator-server", &["innkeeper-simulator"]),
+    // Its tests inject faults between a client and the simulator.
+    ("innkeeper-faults", &["innkeeper-simulator"]),
+    (
+        "innkeeper-check",
+        &[
+            "innkeeper-lab",
+            "innkeeper-simulator",
+            "innkeeper-faults",
+            "innkeeper-cluster",
+            "innkeeper-core",
+            // Its tests read manifests.
+            "innkeeper-sandbox",
+        ],
+    ),
     (
         "innkeeper-lab",
         &[
@@ -66,6 +80,7 @@ const ARROW: [(&str, &[&str]); 26] = [
             "innkeeper-simulator",
             "innkeeper-simulator-server",
             "innkeeper-toolchain",
+            "innkeeper-check",
             "innkeeper-lab",
             "innkeeper-operator",
             "innkeeper-modules",
@@ -125,7 +140,7 @@ const ARROW: [(&str, &[&str]); 26] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 11] = [
+const ASYNC: [&str; 12] = [
     "innkeeper-admission",
     "innkeeper-admission-load",
     "innkeeper-differential-tests",
@@ -133,6 +148,7 @@ const ASYNC: [&str; 11] = [
     "innkeeper-sandbox",
     "innkeeper-cluster",
     "innkeeper-operator",
+    "innkeeper-faults",
     "innkeeper-lab",
     "innkeeper-cli",
     "innkeeper-cluster-tests",

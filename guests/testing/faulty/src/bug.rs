@@ -55,6 +55,4 @@ pub enum Bug {
     FinalizedIfReady,
     /// Is finalized only if it was set up.
     FinalizedIfInitialized,
-    /// Gives up for good at the first object that could not be applied.
-    GivesUp,
 }

@@ -1,7 +1,7 @@
 //! An operator that is correct, unless the parameter `bug` of its Module chooses a bug.
 //!
-//! Each `Shop` becomes a ConfigMap with its settings, a Deployment and a Service. docs/laws.md lists
-//! the bugs, with the published bugs of which they have the shape.
+//! Each `Shop` becomes a ConfigMap with its settings, a Deployment, a Service and a ConfigMap for
+//! each page. docs/laws.md lists the bugs.
 
 mod bug;
 mod reconcile;

@@ -75,10 +75,6 @@ impl Run<'_> {
             return self.deleted();
         }
         self.misbehave();
-        if self.has(Bug::GivesUp) && (shop.status.replicas == 99 || self.is_unapplied()) {
-            let status = ShopStatus { initialized: false, replicas: 99 };
-            return Desired::new().status(&status).partial();
-        }
         let replicas = self.replicas();
         let mut desired = Desired::new();
         desired = if self.has(Bug::SetsUpOnce) && shop.status.initialized {
@@ -122,10 +118,6 @@ impl Run<'_> {
                 std::hint::spin_loop();
             }
         }
-    }
-
-    fn is_unapplied(&self) -> bool {
-        !self.observed.unapplied().is_empty()
     }
 
     fn deleted(&self) -> Outcome {

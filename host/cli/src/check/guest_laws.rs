@@ -1,24 +1,26 @@
 //! Checks the laws of a guest that reconciles.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use innkeeper_check::{Budget, CheckReport, Law, LawResult, Player, Subject, check};
+use innkeeper_check::{
+    Budget, CheckReport, Law, LawResult, Player, Subject, check, smallest_sample,
+};
 use innkeeper_core::counted_len;
 use innkeeper_lab::Guests;
 use innkeeper_sandbox::Interruption;
 use serde_json::{Value, json};
 
 use super::check_result::Status;
-use super::read_objects;
+use super::given_objects;
 use crate::document::Document;
 use crate::out::{self, Format, Page};
 use crate::parameter_kinds::ParameterArguments;
 use crate::{code_cache, component, rbac};
 
 /// How long one failing scenario is made smaller.
-const SHRINK_TIME: Duration = Duration::from_secs(60);
+const SHRINK_TIME: Duration = Duration::from_mins(1);
 
 /// Options of the laws of a guest.
 #[derive(clap::Args)]
@@ -60,7 +62,7 @@ fn law_named(name: &str) -> Result<Law, String> {
 /// # Errors
 /// If the files cannot be used, or the guest does not run.
 pub(super) fn run(
-    file: &PathBuf,
+    file: &Path,
     options: &Options,
     seed: u64,
     format: Format,
@@ -108,7 +110,7 @@ pub(super) fn run(
         samples: Vec::new(),
         history: options.history.clone(),
     };
-    for object in read_objects(&options.samples)? {
+    for object in given_objects::read(&options.samples)? {
         if object.is(&primary) {
             subject.samples.push(object.value);
         } else {
@@ -116,7 +118,7 @@ pub(super) fn run(
         }
     }
     if subject.samples.is_empty() {
-        let sample = subject.smallest_sample();
+        let sample = smallest_sample(&subject);
         subject.samples.push(sample.with_context(|| {
             format!("no {} is given, and none can be made by the schema of its kind: give primaries with --samples", primary.kind)
         })?);
