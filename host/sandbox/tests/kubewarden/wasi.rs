@@ -52,6 +52,34 @@ fn clock_shows_the_time_of_the_call_and_stands_still() {
 }
 
 #[test]
+fn wait_for_a_clock_ends_at_once_and_other_waits_are_not_supported() {
+    // Two subscriptions: one to a descriptor, one to a clock with a number of the guest.
+    let (events, count) = (FREE_AT + 96, FREE_AT + 160);
+    let subscribe = |kind: i32| {
+        format!(
+            "(i64.store (i32.const {FREE_AT}) (i64.const 6))
+             (i32.store8 offset=8 (i32.const {FREE_AT}) (i32.const 1))
+             (i64.store offset=48 (i32.const {FREE_AT}) (i64.const 7))
+             (i32.store8 offset=56 (i32.const {FREE_AT}) (i32.const {kind}))"
+        )
+    };
+    let poll = format!(
+        "call $wasi (i32.const {FREE_AT}) (i32.const {events}) (i32.const 2) (i32.const {count})"
+    );
+    let code = [
+        subscribe(0),
+        expect_number(&poll, 0, "i32"),
+        expect_number(&format!("i32.load (i32.const {count})"), 1, "i32"),
+        expect_number(&format!("i64.load (i32.const {events})"), 7, "i64"),
+        expect_number(&format!("i32.load offset=8 (i32.const {events})"), 0, "i32"),
+        subscribe(2),
+        expect_number(&poll, 52, "i32"),
+    ];
+    let policy = importing("poll_oneoff", "(param i32 i32 i32 i32) (result i32)");
+    assert!(policy.before_accepting(&code.concat()).verdict().allowed);
+}
+
+#[test]
 fn random_numbers_are_the_same_in_every_call_and_not_zero() {
     let code = format!(
         "(drop (call $wasi (i32.const {FREE_AT}) (i32.const 12)))
