@@ -148,7 +148,8 @@ fn clock_time(
     _precision: i64,
     address: i32,
 ) -> Result<i32> {
-    let now_ns = caller.data_mut().time_ms().saturating_mul(1_000_000);
+    // There is no time while a policy is loaded, and Go's runtime does not start at zero.
+    let now_ns = caller.data_mut().time_ms().saturating_mul(1_000_000).max(1);
     memory::write(&mut caller, address, &now_ns.to_le_bytes())?;
     Ok(SUCCESS)
 }
