@@ -77,9 +77,9 @@ fn answers_are_objects_and_lists_of_kubernetes() {
     ]]
     .assert_eq(&bytes("list_resources_by_namespace", &payload, &list));
     let fields = json!({"api_version": "v1", "kind": "ConfigMap",
-        "field_selector": "metadata.name!=cm", "field_masks": ["metadata.name"]});
+        "field_selector": "metadata.name!=cm", "field_masks": ["data.b"]});
     expect![[
-        r#"{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}]}"#
+        r#"{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"apiVersion":"v1","data":{},"kind":"ConfigMap","metadata":{"name":"other","namespace":"ns"}}]}"#
     ]]
     .assert_eq(&bytes("list_resources_all", &fields, &list));
 }
