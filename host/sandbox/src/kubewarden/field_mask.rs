@@ -8,8 +8,8 @@ use serde_json::Value;
 /// many frames deep as it has levels.
 const DEPTH_MAX: usize = 128;
 
-/// Members of objects, by paths such as `spec.containers.image`, which go through lists. Objects keep
-/// `apiVersion`, `kind` and the whole `metadata`, as Kubewarden has it.
+/// Members of objects, by paths such as `spec.containers.image`, which go through lists. Objects
+/// keep `apiVersion`, `kind` and the whole `metadata`, as Kubewarden has it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldMask(BTreeMap<String, FieldMask>);
 

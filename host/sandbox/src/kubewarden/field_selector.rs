@@ -32,8 +32,8 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Reads a selector for objects of a kind. Those of Kubernetes have a few fields; of other kinds
-    /// their API server decides, so any field counts.
+    /// Reads a selector for objects of a kind. Those of Kubernetes have a few fields; of other
+    /// kinds their API server decides, so any field counts.
     ///
     /// # Errors
     /// The reason why it is not offered.
