@@ -16,7 +16,7 @@ use crate::progress::say;
 pub(crate) use packages::{Dependency, Metadata, Package};
 
 /// The workspaces, as folders of the repository.
-const WORKSPACES: [&str; 3] = [".", "guests", "tests/fuzz/libfuzzer"];
+const WORKSPACES: [&str; 4] = [".", "guests", "guests/kubewarden", "tests/fuzz/libfuzzer"];
 
 /// Checks the dependencies of all workspaces.
 ///
@@ -30,8 +30,8 @@ pub(crate) fn run() -> Result<()> {
     let mut packages = BTreeSet::new();
     for workspace in WORKSPACES {
         let metadata: Metadata = metadata(&root().join(workspace), &[])?;
+        problems.extend(policy.check(&metadata));
         for package in &metadata.packages {
-            problems.extend(policy.check(package));
             if package.source.is_some() {
                 packages.insert((package.name.clone(), package.version.clone()));
             }
@@ -58,8 +58,7 @@ mod tests {
             let folder = crate::command::root().join(workspace);
             let metadata: super::Metadata = super::metadata(&folder, &[]).unwrap();
             assert!(metadata.packages.len() > 20);
-            let problems: Vec<_> =
-                metadata.packages.iter().flat_map(|one| policy.check(one)).collect();
+            let problems = policy.check(&metadata);
             assert!(problems.is_empty(), "\n{}", problems.join("\n"));
         }
     }

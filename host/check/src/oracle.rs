@@ -269,14 +269,14 @@ fn last_specs(scenario: &Scenario) -> Scenario {
         });
         steps.push(Step::Replace(object.clone()));
     }
-    Scenario { seed: scenario.seed, steps, faults: FaultPlan::default() }
+    Scenario::new(scenario.seed, steps)
 }
 
 /// The steps of a scenario before the first change by another client.
 fn before_other_client(scenario: &Scenario) -> Scenario {
     let is_other = |step: &&Step| matches!(step, Step::Merge(_) | Step::Delete(_));
     let steps = scenario.steps.iter().take_while(|step| !is_other(step)).cloned().collect();
-    Scenario { seed: scenario.seed, steps, faults: FaultPlan::default() }
+    Scenario::new(scenario.seed, steps)
 }
 
 /// The objects of the first state that are others at the end.

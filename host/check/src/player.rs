@@ -96,7 +96,7 @@ impl Player {
         let mut stage = Stage::start(self, scenario.seed, module).await?;
         stage.injector.take_recorded();
         stage.injector.set_plan(scenario.faults.clone());
-        if !scenario.faults.faults.is_empty() {
+        if scenario.is_patient {
             stage.quiet = QUIET_UNDER_FAULTS;
         }
         let (mut states, mut refused_steps) = (Vec::new(), Vec::new());

@@ -16,6 +16,10 @@ pub struct Scenario {
     pub steps: Vec<Step>,
     /// The faults. Writes are counted from the first step.
     pub faults: FaultPlan,
+    /// Whether it takes longer without a write until the cluster counts as quiet: a fault may keep
+    /// an event or an answer back.
+    #[serde(default)]
+    pub is_patient: bool,
 }
 
 /// A step.
@@ -44,13 +48,13 @@ pub enum Step {
 impl Scenario {
     /// A scenario without faults.
     pub fn new(seed: u64, steps: Vec<Step>) -> Self {
-        Self { seed, steps, faults: FaultPlan::default() }
+        Self { seed, steps, faults: FaultPlan::default(), is_patient: false }
     }
 
-    /// The same with other faults.
+    /// The same with other faults, or without, in the same time.
     #[must_use]
     pub fn with_faults(&self, faults: FaultPlan) -> Self {
-        Self { faults, ..self.clone() }
+        Self { faults, is_patient: true, ..self.clone() }
     }
 }
 

@@ -7,6 +7,7 @@
 mod support;
 
 use expect_test::expect;
+use innkeeper_core::review_scope::NEVER_REVIEWED_GROUPS;
 use innkeeper_tiny_guests::kubewarden::{Kubewarden, METADATA};
 use serde_json::{Value, json};
 
@@ -145,7 +146,8 @@ fn policy_built_with_the_sdk_reads_other_objects() {
     // A read that fails is no verdict.
     let (status, printed) = review(&guest, &objects(&[ingress("missing", "x", "b")]), "{}");
     assert_eq!(status, 3, "{printed}");
-    assert!(printed.contains("v1 Namespace /missing cannot be read"), "{printed}");
+    let error = "Cannot find v1/Namespace named 'missing' inside of namespace 'None'";
+    assert!(printed.contains(error), "{printed}");
 }
 
 #[test]
@@ -161,6 +163,19 @@ fn policy_that_calls_what_is_not_offered_fails_with_the_name_of_the_call() {
         assert_eq!(status, 3, "{ask}: {printed}");
         assert!(printed.contains(&format!("host call {call} is not offered")), "{printed}");
     }
+}
+
+#[test]
+fn rules_leave_out_every_group_that_no_manifest_may_have() {
+    let mut metadata: Value = serde_json::from_str(METADATA).unwrap();
+    let groups = NEVER_REVIEWED_GROUPS.iter().chain(&["apps"]).collect::<Vec<_>>();
+    metadata["rules"][0]["apiGroups"] = json!(groups);
+    metadata["rules"][0]["resources"] = json!(["deployments"]);
+    let files = Files::new();
+    let policy = Kubewarden::default().metadata(metadata.to_string()).module();
+    let printed = done(&["inspect", &files.write("policy.wasm", policy)]);
+    let rules = "  rules       CREATE, UPDATE of deployments in apps (v1)";
+    assert!(printed.lines().any(|line| line == rules), "{printed}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! All packages of a workspace, as `cargo metadata` gives them.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 /// What cargo says of a workspace and all that it depends on.
@@ -7,6 +9,21 @@ use serde::Deserialize;
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
     pub(crate) resolve: Resolve,
+}
+
+impl Metadata {
+    /// The names of the packages that depend on this one directly, also in their tests or builds.
+    pub(super) fn users(&self, package: &Package) -> BTreeSet<&str> {
+        let users = self
+            .resolve
+            .nodes
+            .iter()
+            .filter(|node| node.deps.iter().any(|dependency| dependency.pkg == package.id));
+        users
+            .flat_map(|node| self.packages.iter().filter(|one| one.id == node.id))
+            .map(|one| one.name.as_str())
+            .collect()
+    }
 }
 
 /// A package.

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use spdx::{Expression, Licensee, ParseMode};
 
-use super::Package;
+use super::{Metadata, Package};
 
 /// The registry of Rust's packages, as lock files name it. Joined here, so that this file keeps the
 /// rule of `cargo xtask tidy`.
@@ -19,7 +19,7 @@ pub(super) struct Policy {
     allowed: Vec<Licensee>,
     /// Further licences of single packages.
     exceptions: BTreeMap<String, Vec<Licensee>>,
-    denied: Vec<String>,
+    denied: Vec<Banned>,
     wildcards: bool,
     registries: bool,
     git: bool,
@@ -70,6 +70,9 @@ struct Bans {
 struct Banned {
     #[serde(rename = "crate")]
     name: String,
+    /// The only packages that may depend on it.
+    #[serde(default)]
+    wrappers: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -101,7 +104,7 @@ impl Policy {
             exceptions: exceptions
                 .map(|one| Ok((one.name.clone(), licensees(&one.allow)?)))
                 .collect::<Result<_>>()?,
-            denied: file.bans.deny.into_iter().map(|one| one.name).collect(),
+            denied: file.bans.deny,
             wildcards: file.bans.wildcards != Level::Deny,
             registries: file.sources.unknown_registry != Level::Deny,
             git: file.sources.unknown_git != Level::Deny,
@@ -114,13 +117,35 @@ impl Policy {
         &self.ignored
     }
 
-    /// What is not allowed of a package, one line each.
-    pub(super) fn check(&self, package: &Package) -> Vec<String> {
+    /// What is not allowed of the packages of a workspace, one line each.
+    pub(super) fn check(&self, metadata: &Metadata) -> Vec<String> {
+        let packages = metadata.packages.iter();
+        packages
+            .flat_map(|one| {
+                self.check_ban(one, metadata).into_iter().chain(self.check_package(one))
+            })
+            .collect()
+    }
+
+    /// Why the package may not be in this workspace, if it is banned.
+    fn check_ban(&self, package: &Package, metadata: &Metadata) -> Option<String> {
+        let ban = self.denied.iter().find(|ban| ban.name == package.name)?;
+        let problem = format!("{} {}: it is under bans.deny", package.name, package.version);
+        if ban.wrappers.is_empty() {
+            return Some(problem);
+        }
+        let mut others = metadata.users(package);
+        others.retain(|user| !ban.wrappers.iter().any(|wrapper| wrapper == user));
+        let others: Vec<&str> = others.into_iter().collect();
+        (!others.is_empty()).then(|| {
+            let wrappers = ban.wrappers.join(", ");
+            format!("{problem}, except below {wrappers}, and {} uses it", others.join(", "))
+        })
+    }
+
+    fn check_package(&self, package: &Package) -> Vec<String> {
         let name = format!("{} {}", package.name, package.version);
         let mut problems = Vec::new();
-        if self.denied.contains(&package.name) {
-            problems.push(format!("{name}: it is under bans.deny"));
-        }
         let Some(source) = &package.source else {
             // Ours: cargo xtask tidy looks at its licence.
             for one in package.dependencies.iter().filter(|one| one.path.is_none()) {
@@ -160,6 +185,8 @@ fn licensees(names: &[String]) -> Result<Vec<Licensee>> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const FILE: &str = r#"
@@ -170,7 +197,10 @@ allow = ["MIT", "Apache-2.0 WITH LLVM-exception"]
 exceptions = [{ crate = "data", allow = ["CDLA-Permissive-2.0"] }]
 [bans]
 wildcards = "deny"
-deny = [{ crate = "openssl" }]
+deny = [
+  { crate = "openssl" },
+  { crate = "serde_yaml", wrappers = ["sdk"], reason = "the SDK reads settings with it" },
+]
 [sources]
 unknown-registry = "deny"
 unknown-git = "deny"
@@ -190,7 +220,17 @@ unknown-git = "deny"
     }
 
     fn problems(name: &str, license: Option<&str>) -> Vec<String> {
-        Policy::read(FILE).unwrap().check(&package(name, license, Some(registry())))
+        check(vec![package(name, license, Some(registry()))], &[])
+    }
+
+    /// The problems of packages; `uses` are names of packages, each with one that it depends on.
+    fn check(packages: Vec<Package>, uses: &[(&str, &str)]) -> Vec<String> {
+        let nodes = uses.iter().map(|(user, used)| {
+            json!({"id": user, "deps": [{"pkg": used, "dep_kinds": [{"kind": null}]}]})
+        });
+        let resolve = json!({"nodes": nodes.collect::<Vec<_>>()});
+        let resolve = serde_json::from_value(resolve).unwrap();
+        Policy::read(FILE).unwrap().check(&Metadata { packages, resolve })
     }
 
     #[test]
@@ -216,11 +256,23 @@ unknown-git = "deny"
     #[test]
     fn bans_and_foreign_sources_are_found() {
         assert_eq!(problems("openssl", Some("MIT")), ["openssl 1.0.0: it is under bans.deny"]);
-        let policy = Policy::read(FILE).unwrap();
         for source in ["git+https://example.com/a?rev=1#1", "registry+https://example.com/index"] {
-            let found = policy.check(&package("a", Some("MIT"), Some(source.to_owned())));
+            let found = check(vec![package("a", Some("MIT"), Some(source.to_owned()))], &[]);
             assert_eq!(found, [format!("a 1.0.0: comes from {source}")]);
         }
+    }
+
+    #[test]
+    fn ban_with_wrappers_lets_only_these_depend_on_the_package() {
+        let packages = || {
+            let packages = ["serde_yaml", "sdk", "other"].into_iter();
+            packages.map(|name| package(name, Some("MIT"), Some(registry()))).collect()
+        };
+        assert_eq!(check(packages(), &[("sdk", "serde_yaml"), ("other", "sdk")]), [""; 0]);
+        assert_eq!(
+            check(packages(), &[("sdk", "serde_yaml"), ("other", "serde_yaml")]),
+            ["serde_yaml 1.0.0: it is under bans.deny, except below sdk, and other uses it"]
+        );
     }
 
     #[test]
@@ -232,8 +284,7 @@ unknown-git = "deny"
             path: path.map(str::to_owned),
         };
         ours.dependencies = vec![required(Some("x")), required(None)];
-        let policy = Policy::read(FILE).unwrap();
-        assert_eq!(policy.check(&ours), ["ours 1.0.0: asks for any version of x"]);
+        assert_eq!(check(vec![ours], &[]), ["ours 1.0.0: asks for any version of x"]);
     }
 
     #[test]

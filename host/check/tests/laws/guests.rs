@@ -7,7 +7,10 @@ use serde_json::Value;
 use crate::given::{SEED, budget, documents, player, subject};
 
 /// The cases of each law.
-const CASES: usize = 8;
+const CASES: usize = 6;
+
+/// What the last run of a playbook did, in the status of the guests that replace one.
+const LAST_RUN: &str = ".status.lastRun";
 
 fn assert_lawful(guest: &str, files: &[&str], skipped: &[Law], history: &[&str]) {
     println!("seed {SEED}");
@@ -39,20 +42,20 @@ fn maintpage_breaks_no_law() {
 
 #[test]
 fn imo_breaks_no_law() {
-    assert_lawful("imo", &["imo/samples/imo.yaml"], &[], &[]);
+    assert_lawful("imo", &["imo/samples/imo.yaml"], &[], &[LAST_RUN]);
 }
 
 /// A Kuri runs a Job once: what a Job did with an earlier spec stays.
 #[test]
 fn kuri_breaks_no_law_but_those_about_earlier_specs() {
     let skipped = [Law::PathIndependence, Law::Rollback];
-    assert_lawful("kuri", &["kuri/samples/kuri.yaml"], &skipped, &[]);
+    assert_lawful("kuri", &["kuri/samples/kuri.yaml"], &skipped, &[LAST_RUN]);
 }
 
 /// Its status has the counts of the last run, as that of the original.
 #[test]
 fn kabocha_breaks_no_law() {
     let files = ["kabocha/samples/kabocha.yaml", "imo/crd.json", "kuri/crd.json"];
-    let history = [".status.lastRun", r#".status.conditions[type="Running"].ansibleResult"#];
+    let history = [LAST_RUN, r#".status.conditions[type="Running"].ansibleResult"#];
     assert_lawful("kabocha", &files, &[], &history);
 }

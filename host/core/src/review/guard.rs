@@ -4,6 +4,7 @@
 //! not ask again whether anybody may make the change. The rules here hold for every policy; the
 //! rights of its account bound it further.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::exclusion::MIRROR_ANNOTATION;
@@ -78,6 +79,7 @@ pub fn check_change(
         return Err(InvalidVerdict::NoObject);
     }
     let after = without_added_empties(before, with_annotations(before, after));
+    let after = with_kept_times(before, after);
     if *before == after {
         return Ok(after);
     }
@@ -133,6 +135,39 @@ fn without_added_empties(before: &Value, mut after: Value) -> Value {
         });
     }
     after
+}
+
+/// Gives times that the API server keeps the text that they had: some SDKs write the same moment in
+/// another form, such as with milliseconds.
+fn with_kept_times(before: &Value, mut after: Value) -> Value {
+    for pointer in ["/metadata/creationTimestamp", "/metadata/deletionTimestamp", "/status"] {
+        if let (Some(before), Some(after)) = (before.pointer(pointer), after.pointer_mut(pointer)) {
+            keep_times(before, after);
+        }
+    }
+    after
+}
+
+fn keep_times(before: &Value, after: &mut Value) {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            for (name, after) in after {
+                if let Some(before) = before.get(name) {
+                    keep_times(before, after);
+                }
+            }
+        }
+        (Value::Array(before), Value::Array(after)) => {
+            before.iter().zip(after).for_each(|(before, after)| keep_times(before, after));
+        }
+        (Value::String(before), Value::String(after)) => {
+            let moment = |text: &str| text.parse::<Timestamp>().ok();
+            if before != after && moment(before).is_some_and(|one| moment(after) == Some(one)) {
+                after.clone_from(before);
+            }
+        }
+        _ => {}
+    }
 }
 
 fn check_size(before: &Value, after: &Value) -> Result<(), InvalidVerdict> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 /// many frames deep as it has levels.
 const DEPTH_MAX: usize = 128;
 
-/// Members of objects, by paths such as `spec.containers.image`, which go through lists. Clones of
-/// the object keep `apiVersion` and `kind`.
+/// Members of objects, by paths such as `spec.containers.image`, which go through lists. Objects
+/// keep `apiVersion`, `kind` and the whole `metadata`, as Kubewarden has it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldMask(BTreeMap<String, FieldMask>);
 
@@ -17,7 +17,9 @@ impl FieldMask {
     /// The mask of these paths; `None` if there is none, which means whole objects.
     pub(crate) fn of(paths: &BTreeSet<String>) -> Option<Self> {
         let mut mask = Self::default();
-        for path in paths.iter().map(String::as_str).chain(["apiVersion", "kind"]) {
+        let of_data = |path: &&str| path.split('.').next() != Some("metadata");
+        let of_data = paths.iter().map(String::as_str).filter(of_data);
+        for path in of_data.chain(["apiVersion", "kind", "metadata"]) {
             let mut node = &mut mask;
             for part in path.split('.').take(DEPTH_MAX) {
                 node = node.0.entry(part.to_owned()).or_default();
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mask_keeps_its_members_in_every_item_of_a_list() {
+    fn mask_keeps_metadata_and_its_members_in_every_item_of_a_list() {
         let paths = ["metadata.name", "spec.containers.image"].map(str::to_owned);
         let mask = FieldMask::of(&paths.into()).unwrap();
         let mut pod = json!({
@@ -62,7 +64,7 @@ mod tests {
         });
         mask.apply(&mut pod);
         let kept = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {}},
             "spec": {"containers": [{"image": "x"}, {}]},
         });
         assert_eq!(pod, kept);

@@ -17,6 +17,14 @@ use crate::error::text;
 use crate::host::{Level, ReadError, ResourceKind};
 use crate::state::State;
 
+/// The calls that [`answer`] offers, as the metadata names them.
+pub(crate) const OFFERED: [&str; 4] = [
+    "kubernetes/get_resource",
+    "kubernetes/list_resources_all",
+    "kubernetes/list_resources_by_namespace",
+    "tracing/log",
+];
+
 /// The longest name of a call in a message, in bytes.
 const NAME_BYTES_MAX: usize = 200;
 
@@ -106,12 +114,15 @@ fn get(state: &mut State, payload: &[u8]) -> wasmtime::Result<Result<Vec<u8>, St
         Ok(read) => read,
         Err(error) => return Ok(Err(error)),
     };
-    let (name, namespace) = (read.name.unwrap_or_default(), read.namespace.unwrap_or_default());
+    let name = read.name.unwrap_or_default();
+    let namespace = read.namespace.as_deref().unwrap_or_default();
     let kind = ResourceKind { api_version: read.api_version, kind: read.kind };
-    let what = format!("{} {} {namespace}/{name}", kind.api_version, kind.kind);
-    let found = match state.get_object(&kind, &namespace, &name)? {
+    let found = match state.get_object(&kind, namespace, &name)? {
         Ok(found) => found,
-        Err(error) => return Ok(Err(unread(&what, &error))),
+        Err(ReadError::NotFound) => {
+            return Ok(Err(not_found(&kind, read.namespace.as_deref(), &name)));
+        }
+        Err(error) => return Ok(Err(unread(&kind, &format!("{namespace}/{name}"), &error))),
     };
     Ok(object(&found, &read.field_masks.unwrap_or_default()).map_err(|error| error.to_string()))
 }
@@ -135,7 +146,8 @@ fn list(
         Err(error) => return Ok(Err(error)),
     };
     let namespace = read.namespace.filter(|_| in_namespace).unwrap_or_default();
-    let fields = FieldSelector::read(read.field_selector.as_deref().unwrap_or_default());
+    let kind = ResourceKind { api_version: read.api_version, kind: read.kind };
+    let fields = FieldSelector::read(read.field_selector.as_deref().unwrap_or_default(), &kind);
     let fields = match fields {
         // An empty namespace would mean all of them.
         Ok(_) if in_namespace && namespace.is_empty() => {
@@ -148,14 +160,10 @@ fn list(
             return Ok(Err(error));
         }
     };
-    let kind = ResourceKind { api_version: read.api_version, kind: read.kind };
     let labels = read.label_selector.unwrap_or_default();
     let found = match state.list_objects(&kind, &namespace, &labels)? {
         Ok(found) => found,
-        Err(error) => {
-            let what = format!("{} {} in {namespace:?}", kind.api_version, kind.kind);
-            return Ok(Err(unread(&what, &error)));
-        }
+        Err(error) => return Ok(Err(unread(&kind, &format!("in {namespace:?}"), &error))),
     };
     let mask = FieldMask::of(&read.field_masks.unwrap_or_default());
     let listed = objects(&found, &kind, fields.as_ref(), mask.as_ref());
@@ -197,10 +205,21 @@ fn list_of<T>(kind: &ResourceKind, items: Vec<T>) -> List<'_, T> {
     }
 }
 
-fn unread(what: &str, error: &ReadError) -> String {
+/// The error for an object that does not exist, in the words of Kubewarden: its policies look for
+/// them to tell a missing object from a failed read.
+fn not_found(kind: &ResourceKind, namespace: Option<&str>, name: &str) -> String {
+    let ResourceKind { api_version, kind } = kind;
+    text(format!(
+        "Cannot find {api_version}/{kind} named '{name}' inside of namespace '{namespace:?}'"
+    ))
+}
+
+fn unread(kind: &ResourceKind, what: &str, error: &ReadError) -> String {
+    let ResourceKind { api_version, kind } = kind;
     let why = match error {
         ReadError::NotFound => "there is no such object".to_owned(),
-        ReadError::NotServed => "the API server does not serve the kind".to_owned(),
+        // In the words of Kubewarden, as above.
+        ReadError::NotServed => return text(format!("Cannot find resource {api_version}/{kind}")),
         ReadError::Forbidden(why) => format!("the policy may not: {why}"),
         ReadError::Undeclared => {
             "contextAwareResources of its metadata does not name the kind".to_owned()
@@ -208,7 +227,7 @@ fn unread(what: &str, error: &ReadError) -> String {
         ReadError::Invalid(why) => why.clone(),
         ReadError::TooLarge => "the answer is too large".to_owned(),
     };
-    text(format!("{what} cannot be read: {why}"))
+    text(format!("{api_version} {kind} {what} cannot be read: {why}"))
 }
 
 /// Writes an event of the SDKs' loggers to the guest's log: its message, and its other members.

@@ -7,9 +7,18 @@ use innkeeper_contract::{
 };
 use serde_json::json;
 
-use super::kinds;
 use super::metadata::{KubewardenMetadata, Rule};
+use super::{host_calls, kinds};
 use crate::error::{LoadError, text};
+
+/// API groups whose requests the host sends to no policy, and so accepts in no rule.
+const NEVER_REVIEWED_GROUPS: [&str; 5] = [
+    "admissionregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "coordination.k8s.io",
+    "innkeeper.dev",
+];
 
 /// The longest name of a guest, in bytes.
 const NAME_BYTES_MAX: usize = 253;
@@ -20,17 +29,23 @@ pub(crate) struct Described {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Makes the manifest of a policy.
+/// Makes the manifest of a policy. Leaves out of its rules what the host sends to no policy.
 ///
 /// # Errors
-/// [`LoadError::InvalidMetadata`] for an operation that Kubernetes does not know, and for a policy
-/// without a name.
+/// [`LoadError::InvalidMetadata`] for an operation that Kubernetes does not know, for a policy
+/// without a name, and if the host would send the policy no request.
 pub(crate) fn manifest(metadata: &KubewardenMetadata) -> Result<Described, LoadError> {
     let mut warnings = Vec::new();
-    let rules = metadata.rules.iter().map(|one| rule(one, &mut warnings));
+    let mut rules = Vec::new();
+    for one in &metadata.rules {
+        rules.extend(rule(one, &mut warnings)?);
+    }
+    if rules.is_empty() && !warnings.is_empty() {
+        return Err(LoadError::InvalidMetadata { what: warnings.join("; ") });
+    }
     let policy = PolicyManifest {
         kind: if metadata.mutating { PolicyKind::Mutate } else { PolicyKind::Validate },
-        rules: rules.collect::<Result<_, _>>()?,
+        rules,
         match_conditions: Vec::new(),
         reinvocation: false,
         side_effects: SideEffects::None,
@@ -40,6 +55,14 @@ pub(crate) fn manifest(metadata: &KubewardenMetadata) -> Result<Described, LoadE
         .iter()
         .map(|one| kinds::kind(&one.api_version, &one.kind))
         .collect();
+    let refused = metadata.host_capabilities.iter().map(String::as_str);
+    let refused: Vec<&str> = refused.filter(|call| !host_calls::OFFERED.contains(call)).collect();
+    if !refused.is_empty() {
+        warnings.push(text(format!(
+            "the policy makes host calls that are not offered: {}",
+            refused.join(", ")
+        )));
+    }
     let version = metadata.annotation("version").unwrap_or_default().trim();
     let manifest = Manifest {
         name: name(metadata)?,
@@ -79,20 +102,21 @@ fn name(metadata: &KubewardenMetadata) -> Result<String, LoadError> {
     Ok(words.join("-"))
 }
 
-fn rule(rule: &Rule, warnings: &mut Vec<String>) -> Result<PolicyRule, LoadError> {
+/// The rule without what the host sends to no policy; `None` if nothing is left.
+fn rule(rule: &Rule, warnings: &mut Vec<String>) -> Result<Option<PolicyRule>, LoadError> {
     let mut operations = Vec::new();
     for operation in &rule.operations {
         match operation.as_str() {
             "CREATE" => operations.push(Operation::Create),
             "UPDATE" => operations.push(Operation::Update),
             "DELETE" => operations.push(Operation::Delete),
-            "CONNECT" => operations.push(Operation::Connect),
+            "CONNECT" => warn(warnings, "policies do not review CONNECT: its rules leave it out"),
             "*" if rule.operations.len() == 1 => {
-                let warning = "the operation * of a rule stands for CREATE, UPDATE and DELETE: \
-                               policies do not review CONNECT";
-                if !warnings.iter().any(|one| one == warning) {
-                    warnings.push(warning.to_owned());
-                }
+                warn(
+                    warnings,
+                    "the operation * of a rule stands for CREATE, UPDATE and DELETE: policies do \
+                     not review CONNECT",
+                );
                 operations = vec![Operation::Create, Operation::Update, Operation::Delete];
             }
             other => {
@@ -101,11 +125,32 @@ fn rule(rule: &Rule, warnings: &mut Vec<String>) -> Result<PolicyRule, LoadError
             }
         }
     }
-    Ok(PolicyRule {
-        groups: rule.api_groups.clone(),
+    let mut groups = rule.api_groups.clone();
+    groups.retain(|group| {
+        let is_reviewed = !NEVER_REVIEWED_GROUPS.contains(&group.as_str());
+        if !is_reviewed {
+            let warning =
+                format!("requests of {group} are never sent to policies: its rules leave it out");
+            warn(warnings, &warning);
+        }
+        is_reviewed
+    });
+    // Lists that the metadata itself has empty are for the check of the manifest.
+    let is_left = |now: usize, before: usize| now > 0 || before == 0;
+    let is_left = is_left(operations.len(), rule.operations.len())
+        && is_left(groups.len(), rule.api_groups.len());
+    Ok(is_left.then(|| PolicyRule {
+        groups,
         versions: rule.api_versions.clone(),
         resources: rule.resources.clone(),
         operations,
         scope: RuleScope::All,
-    })
+    }))
+}
+
+/// Adds a warning, once.
+fn warn(warnings: &mut Vec<String>, warning: &str) {
+    if !warnings.iter().any(|one| one == warning) {
+        warnings.push(warning.to_owned());
+    }
 }

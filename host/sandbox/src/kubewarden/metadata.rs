@@ -37,6 +37,9 @@ pub struct KubewardenMetadata {
     /// What the policy reads from the cluster.
     #[serde(default, deserialize_with = "or_default")]
     pub context_aware_resources: Vec<ContextAwareResource>,
+    /// The host calls that the policy makes, as `kubernetes/get_resource`. Older metadata has none.
+    #[serde(default, deserialize_with = "or_default")]
+    pub host_capabilities: Vec<String>,
     pub(crate) rules: Vec<Rule>,
     #[serde(default = "execution_mode")]
     execution_mode: String,
@@ -147,6 +150,7 @@ impl KubewardenMetadata {
             ("annotations", self.annotations.len()),
             ("rules", self.rules.len()),
             ("contextAwareResources", self.context_aware_resources.len()),
+            ("hostCapabilities", self.host_capabilities.len()),
         ] {
             if count > ITEMS_MAX {
                 return Err(invalid(format!("its {member} are {count}, the limit is {ITEMS_MAX}")));

@@ -33,6 +33,14 @@ const RANDOM_BYTES_MAX: i32 = 64 << 10;
 const FDSTAT_BYTES: usize = 24;
 const CHARACTER_DEVICE: u8 = 2;
 
+/// The most subscriptions of one `poll_oneoff` that are looked at.
+const POLL_MAX: i32 = 64;
+
+/// Sizes of a subscription and of an event of `poll_oneoff`, and the type of both for a clock.
+const SUBSCRIPTION_BYTES: u32 = 48;
+const EVENT_BYTES: usize = 32;
+const CLOCK: u8 = 0;
+
 /// The functions that only answer with an error number: their parameters (`i` for 32 bits, `I` for
 /// 64), and the number.
 const STUBS: &[(&str, &str, i32)] = &[
@@ -68,7 +76,6 @@ const STUBS: &[(&str, &str, i32)] = &[
     ("path_rename", "iiiiii", BAD_DESCRIPTOR),
     ("path_symlink", "iiiii", BAD_DESCRIPTOR),
     ("path_unlink_file", "iii", BAD_DESCRIPTOR),
-    ("poll_oneoff", "iiii", NOT_SUPPORTED),
     ("proc_raise", "i", NOT_SUPPORTED),
     ("sock_accept", "iii", BAD_DESCRIPTOR),
     ("sock_recv", "iiiiii", BAD_DESCRIPTOR),
@@ -77,7 +84,7 @@ const STUBS: &[(&str, &str, i32)] = &[
 ];
 
 /// The names of the other functions that [`add`] defines.
-const FUNCTIONS: [&str; 8] = [
+const FUNCTIONS: [&str; 9] = [
     "args_sizes_get",
     "environ_sizes_get",
     "clock_res_get",
@@ -86,6 +93,7 @@ const FUNCTIONS: [&str; 8] = [
     "fd_write",
     "proc_exit",
     "random_get",
+    "poll_oneoff",
 ];
 
 /// Whether there is a function of this name.
@@ -115,7 +123,8 @@ pub(crate) fn add(linker: &mut Linker<State>) -> Result<()> {
         .func_wrap(MODULE, "fd_fdstat_get", descriptor_state)?
         .func_wrap(MODULE, "fd_write", write)?
         .func_wrap(MODULE, "proc_exit", exit)?
-        .func_wrap(MODULE, "random_get", random)?;
+        .func_wrap(MODULE, "random_get", random)?
+        .func_wrap(MODULE, "poll_oneoff", poll)?;
     Ok(())
 }
 
@@ -139,8 +148,38 @@ fn clock_time(
     _precision: i64,
     address: i32,
 ) -> Result<i32> {
-    let now_ns = caller.data_mut().time_ms().saturating_mul(1_000_000);
+    // There is no time while a policy is loaded, and Go's runtime does not start at zero.
+    let now_ns = caller.data_mut().time_ms().saturating_mul(1_000_000).max(1);
     memory::write(&mut caller, address, &now_ns.to_le_bytes())?;
+    Ok(SUCCESS)
+}
+
+/// Ends every wait for a clock at once: the clock stands still, so the wait would have no end.
+fn poll(
+    mut caller: Caller<'_, State>,
+    subscriptions: i32,
+    events: i32,
+    count: i32,
+    events_count: i32,
+) -> Result<i32> {
+    let mut found = Vec::new();
+    for subscription in 0..count.clamp(0, POLL_MAX).cast_unsigned() {
+        let offset = subscription.wrapping_mul(SUBSCRIPTION_BYTES);
+        let at = subscriptions.cast_unsigned().wrapping_add(offset);
+        // What the guest gives with it, and the type.
+        let head = memory::read_at(&mut caller, at, 9)?;
+        if head[8] == CLOCK {
+            let mut event = [0; EVENT_BYTES];
+            event[..8].copy_from_slice(&head[..8]);
+            found.extend(event);
+        }
+    }
+    if found.is_empty() {
+        return Ok(NOT_SUPPORTED);
+    }
+    memory::write(&mut caller, events, &found)?;
+    let count = u32::try_from(found.len() / EVENT_BYTES).unwrap_or(u32::MAX);
+    memory::write_u32(&mut caller, events_count, count)?;
     Ok(SUCCESS)
 }
 

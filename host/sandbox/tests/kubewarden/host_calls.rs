@@ -33,7 +33,12 @@ fn object_of_the_policy_s_own_view_is_answered() {
     // The object is no verdict.
     assert!(answered.contains("missing field `accepted`"), "{answered}");
     for (error, text) in [
-        (ReadError::NotFound, "v1 ConfigMap ns/cm cannot be read: there is no such object"),
+        // Policies of Kubewarden look for the words of its own policy server.
+        (
+            ReadError::NotFound,
+            r#"Cannot find v1/ConfigMap named 'cm' inside of namespace 'Some("ns")'"#,
+        ),
+        (ReadError::NotServed, "Cannot find resource v1/ConfigMap"),
         (
             ReadError::Forbidden("get configmaps".to_owned()),
             "v1 ConfigMap ns/cm cannot be read: the policy may not: get configmaps",
@@ -72,9 +77,9 @@ fn answers_are_objects_and_lists_of_kubernetes() {
     ]]
     .assert_eq(&bytes("list_resources_by_namespace", &payload, &list));
     let fields = json!({"api_version": "v1", "kind": "ConfigMap",
-        "field_selector": "metadata.name!=cm", "field_masks": ["metadata.name"]});
+        "field_selector": "metadata.name!=cm", "field_masks": ["data.b"]});
     expect![[
-        r#"{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}]}"#
+        r#"{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"apiVersion":"v1","data":{},"kind":"ConfigMap","metadata":{"name":"other","namespace":"ns"}}]}"#
     ]]
     .assert_eq(&bytes("list_resources_all", &fields, &list));
 }

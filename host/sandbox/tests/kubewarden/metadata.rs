@@ -1,6 +1,7 @@
 //! The metadata of policies.
 
 use expect_test::expect;
+use innkeeper_contract::Operation;
 use innkeeper_sandbox::{Interruption, Limits, LoadError};
 use serde_json::{Value, json};
 
@@ -81,6 +82,51 @@ fn every_operation_is_every_reviewed_one_with_a_warning() {
     assert_eq!(operations, ["CREATE", "UPDATE", "DELETE"]);
     let [warning] = guest.describe_warnings() else { panic!("{:?}", guest.describe_warnings()) };
     assert!(warning.contains("do not review CONNECT"), "{warning}");
+}
+
+#[test]
+fn rules_leave_out_what_is_never_sent_to_policies_with_a_warning() {
+    let rule = |groups: &[&str], operations: &[&str]| {
+        json!({"apiGroups": groups, "apiVersions": ["v1"], "resources": ["*"],
+            "operations": operations})
+    };
+    let rules = json!([
+        rule(&["", "coordination.k8s.io"], &["CREATE", "CONNECT"]),
+        rule(&["admissionregistration.k8s.io"], &["CREATE"]),
+        rule(&["apps"], &["CONNECT"]),
+    ]);
+    let guest = with("rules", rules).load().unwrap();
+    let [rule_left] = &*guest.manifest().policy.as_ref().unwrap().rules else { panic!() };
+    assert_eq!(rule_left.groups, [""]);
+    assert_eq!(rule_left.operations, [Operation::Create]);
+    let never =
+        |group| format!("requests of {group} are never sent to policies: its rules leave it out");
+    let warnings = [
+        "policies do not review CONNECT: its rules leave it out".to_owned(),
+        never("coordination.k8s.io"),
+        never("admissionregistration.k8s.io"),
+    ];
+    assert_eq!(guest.describe_warnings(), warnings);
+    let rules = json!([rule(&["admissionregistration.k8s.io"], &["CREATE"])]);
+    let error = with("rules", rules).load().unwrap_err();
+    assert_eq!(error.reason(), "InvalidMetadata");
+    assert!(error.to_string().contains(&never("admissionregistration.k8s.io")), "{error}");
+}
+
+#[test]
+fn host_calls_that_are_not_offered_are_warned_of() {
+    let offered = ["kubernetes/get_resource", "kubernetes/list_resources_by_namespace"];
+    for capabilities in [json!(null), json!([]), json!(offered)] {
+        let guest = with("hostCapabilities", capabilities).load().unwrap();
+        assert_eq!(guest.describe_warnings(), [""; 0]);
+    }
+    let capabilities = json!([offered[0], "kubernetes/can_i", "oci/v2/verify"]);
+    let guest = with("hostCapabilities", capabilities).load().unwrap();
+    let warning =
+        "the policy makes host calls that are not offered: kubernetes/can_i, oci/v2/verify";
+    assert_eq!(guest.describe_warnings(), [warning]);
+    let error = with("hostCapabilities", json!(vec!["a"; 257])).load().unwrap_err().to_string();
+    assert!(error.contains("its hostCapabilities are 257, the limit is 256"), "{error}");
 }
 
 #[test]

@@ -49,6 +49,39 @@ fn clock_shows_the_time_of_the_call_and_stands_still() {
     let mut cluster = Cluster { now_ms: 42, ..Cluster::default() };
     policy.review(&mut cluster).unwrap();
     assert_eq!(cluster.asked, ["now"]);
+    // Go's runtime does not start at zero, the time while a policy is loaded.
+    let is_zero = format!("(i64.eqz (i64.load (i32.const {FREE_AT})))");
+    let policy = importing("clock_time_get", "(param i32 i64 i32) (result i32)")
+        .before_accepting(&format!("{now} (if {is_zero} (then unreachable))"));
+    policy.review(&mut Cluster { now_ms: 0, ..Cluster::default() }).unwrap();
+}
+
+#[test]
+fn wait_for_a_clock_ends_at_once_and_other_waits_are_not_supported() {
+    // Two subscriptions: one to a descriptor, one to a clock with a number of the guest.
+    let (events, count) = (FREE_AT + 96, FREE_AT + 160);
+    let subscribe = |kind: i32| {
+        format!(
+            "(i64.store (i32.const {FREE_AT}) (i64.const 6))
+             (i32.store8 offset=8 (i32.const {FREE_AT}) (i32.const 1))
+             (i64.store offset=48 (i32.const {FREE_AT}) (i64.const 7))
+             (i32.store8 offset=56 (i32.const {FREE_AT}) (i32.const {kind}))"
+        )
+    };
+    let poll = format!(
+        "call $wasi (i32.const {FREE_AT}) (i32.const {events}) (i32.const 2) (i32.const {count})"
+    );
+    let code = [
+        subscribe(0),
+        expect_number(&poll, 0, "i32"),
+        expect_number(&format!("i32.load (i32.const {count})"), 1, "i32"),
+        expect_number(&format!("i64.load (i32.const {events})"), 7, "i64"),
+        expect_number(&format!("i32.load offset=8 (i32.const {events})"), 0, "i32"),
+        subscribe(2),
+        expect_number(&poll, 52, "i32"),
+    ];
+    let policy = importing("poll_oneoff", "(param i32 i32 i32 i32) (result i32)");
+    assert!(policy.before_accepting(&code.concat()).verdict().allowed);
 }
 
 #[test]

@@ -100,6 +100,31 @@ fn identity_of_the_object_does_not_change() {
 }
 
 #[test]
+fn kept_time_in_another_form_is_no_change() {
+    let (mut before, context) = (pod(), context("", "pods"));
+    let second = "2026-01-11T12:25:50Z";
+    before["metadata"]["creationTimestamp"] = json!(second);
+    before["status"]["conditions"] = json!([{"type": "Ready", "lastProbeTime": second}]);
+    before["spec"]["at"] = json!(second);
+    for (text, is_same) in [
+        ("2026-01-11T12:25:50.000Z", true),
+        ("2026-01-11T13:25:50+01:00", true),
+        ("2026-01-11T12:25:50.001Z", false),
+        ("now", false),
+    ] {
+        for pointer in ["/metadata/creationTimestamp", "/status/conditions/0/lastProbeTime"] {
+            let changed = change(&before, pointer, &json!(text), &context);
+            assert_eq!(changed.is_ok_and(|after| after == before), is_same, "{pointer} {text}");
+        }
+        // Elsewhere it is a change like others.
+        assert_eq!(
+            change(&before, "/spec/at", &json!(text), &context).unwrap()["spec"]["at"],
+            text
+        );
+    }
+}
+
+#[test]
 fn names_of_the_host_and_mirror_annotations_do_not_change() {
     let (pod, context) = (pod(), context("", "pods"));
     for (pointer, value, field) in [
