@@ -41,11 +41,20 @@ fn samples() -> Vec<Value> {
 }
 
 #[test]
-fn each_known_bug_breaks_its_law() {
+fn each_known_bug_of_the_first_half_breaks_its_law() {
+    assert_found(&BUGS[..BUGS.len() / 2]);
+}
+
+#[test]
+fn each_known_bug_of_the_second_half_breaks_its_law() {
+    assert_found(&BUGS[BUGS.len() / 2..]);
+}
+
+fn assert_found(bugs: &[(&str, Law)]) {
     println!("seed {SEED}");
     let guests = Guests::new().unwrap();
     let mut missed = Vec::new();
-    for (bug, law) in BUGS {
+    for &(bug, law) in bugs {
         let subject = subject("faulty", &json!({ "bug": bug }), samples());
         let report = check(&player(&guests, subject), &budget(&[law], CASES_MAX), |_, _, _| {});
         let report = report.unwrap();

@@ -54,7 +54,8 @@ impl FieldSelector {
             let is_equal = match found {
                 Some(Value::String(found)) => *found == term.value,
                 Some(found @ (Value::Bool(_) | Value::Number(_))) => {
-                    found.to_string() == term.value
+                    let text = found.to_string();
+                    text == term.value
                 }
                 _ => term.value.is_empty(),
             };
