@@ -13,16 +13,19 @@
     reason = "a property fails by a panic"
 )]
 
+pub mod admission;
 pub mod cel;
 pub mod chunks;
 pub mod definition;
 pub mod desired;
 pub mod failure;
+pub mod faults;
 pub mod kubeconfig;
 pub mod manifest;
 pub mod mutate;
 pub mod quantity;
 pub mod selector;
+pub mod verdict;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,7 +56,7 @@ pub fn cpu_time() -> Duration {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "manifest", fuzz_entry: manifest::fuzz_entry, cases: 4_000 },
     Target { name: "desired", fuzz_entry: desired::fuzz_entry, cases: 4_000 },
     Target { name: "failure", fuzz_entry: failure::fuzz_entry, cases: 8_000 },
@@ -63,4 +66,7 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "chunks", fuzz_entry: chunks::fuzz_entry, cases: 100 },
     Target { name: "cel", fuzz_entry: cel::fuzz_entry, cases: 100 },
     Target { name: "kubeconfig", fuzz_entry: kubeconfig::fuzz_entry, cases: 2_000 },
+    Target { name: "admission", fuzz_entry: admission::fuzz_entry, cases: 4_000 },
+    Target { name: "verdict", fuzz_entry: verdict::fuzz_entry, cases: 4_000 },
+    Target { name: "faults", fuzz_entry: faults::fuzz_entry, cases: 8_000 },
 ];

@@ -75,6 +75,9 @@ targets! {
     rules_in_cel_keep_their_properties: "cel",
     chunks_keep_their_properties: "chunks",
     kubeconfigs_keep_their_properties: "kubeconfig",
+    admission_requests_keep_their_properties: "admission",
+    verdicts_keep_their_properties: "verdict",
+    fault_plans_keep_their_properties: "faults",
 }
 
 #[test]

@@ -125,7 +125,14 @@ const ARROW: [(&str, &[&str]); 28] = [
     ),
     (
         "innkeeper-fuzz-tests",
-        &["innkeeper-core", "innkeeper-cluster", "innkeeper-modules", "innkeeper-simulator"],
+        &[
+            "innkeeper-admission",
+            "innkeeper-core",
+            "innkeeper-cluster",
+            "innkeeper-faults",
+            "innkeeper-modules",
+            "innkeeper-simulator",
+        ],
     ),
     // Small, so that it answers soon on a fresh machine.
     (
