@@ -47,12 +47,20 @@ pub struct Arguments {
     /// Let the host allocate memory as glibc does by default, not as deploy/host says.
     #[arg(long)]
     pub default_malloc: bool,
-    /// Leave out the context-aware policy.
-    #[arg(long)]
-    pub no_context: bool,
-    /// Leave out the policies that read nothing.
-    #[arg(long)]
-    pub only_context: bool,
+    /// Make only this measurement.
+    #[arg(long, value_enum)]
+    pub only: Option<Measurement>,
+}
+
+/// A measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Measurement {
+    /// Policies that read nothing but the request, with many connections.
+    Many,
+    /// A policy that lists all RoleBindings in each review.
+    Context,
+    /// The audit of all RoleBindings.
+    Audit,
 }
 
 /// A host with active policies.
@@ -60,6 +68,7 @@ struct Stage {
     host: Host,
     pid: u32,
     bundle: String,
+    api: Api,
     _cluster: Program,
     _folder: TempDir,
 }
@@ -87,7 +96,7 @@ impl Stage {
         let host = start().await?;
         let bundle = setup::until_active(&api, policies).await?;
         let pid = host.program.pid()?;
-        Ok(Self { host, pid, bundle, _cluster: cluster, _folder: folder })
+        Ok(Self { host, pid, bundle, api, _cluster: cluster, _folder: folder })
     }
 
     async fn pool(&self, connections: usize) -> Result<Arc<Pool>> {
@@ -100,11 +109,15 @@ impl Stage {
 /// # Errors
 /// If the program does not do what it should, or a request is not allowed.
 pub async fn run(arguments: &Arguments) -> Result<()> {
-    if !arguments.only_context {
+    let includes = |one| arguments.only.is_none_or(|only| only == one);
+    if includes(Measurement::Many) {
         many_policies(arguments).await?;
     }
-    if !arguments.no_context {
+    if includes(Measurement::Context) {
         context_aware(arguments).await?;
+    }
+    if includes(Measurement::Audit) {
+        audit(arguments).await?;
     }
     Ok(())
 }
@@ -206,6 +219,31 @@ async fn context_aware(arguments: &Arguments) -> Result<()> {
     }
     say(&figures.table());
     say(&format!("host at the end: {}", memory(&Usage::of(stage.pid)?)));
+    Ok(())
+}
+
+/// The audit of all RoleBindings by a policy that reads nothing.
+async fn audit(arguments: &Arguments) -> Result<()> {
+    let count = arguments.bindings;
+    let fill = async |api: &Api| setup::put_bindings(api, count).await;
+    let stage = Stage::new(arguments, &[], fill).await?;
+    let idle = Usage::of(stage.pid)?;
+    reset_peak(stage.pid)?;
+    let policy = Policy::of_bindings();
+    let put = Instant::now();
+    setup::put_policies(&stage.api, std::slice::from_ref(&policy)).await?;
+    let reviewed = setup::until_audited(&stage.api, &policy, count).await?;
+    let after = Usage::of(stage.pid)?;
+    say(&format!(
+        "\n1 policy that audits {count} RoleBindings: {reviewed}\n\
+         {:.0} s from the Module to the last review, {:.1} s of CPU; host idle before: {}; \
+         afterwards: {}, peak {:.1} MiB",
+        put.elapsed().as_secs_f64(),
+        after.cpu_s - idle.cpu_s,
+        memory(&idle),
+        memory(&after),
+        after.peak_mib,
+    ));
     Ok(())
 }
 

@@ -17,6 +17,8 @@ const MODULES: &str = "innkeeper-modules";
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// How long a Module may take until its policy reviews: the host compiles it.
 const ACTIVE: Duration = Duration::from_mins(5);
+/// How long the host may take to review all existing objects: it reviews at most 100 a second.
+const AUDITED: Duration = Duration::from_mins(10);
 /// How many namespaces have the RoleBindings.
 const NAMESPACES: usize = 100;
 
@@ -28,6 +30,8 @@ pub struct Policy {
     /// The name of its component.
     component: &'static str,
     parameters: Value,
+    /// `spec.policy` of its Module.
+    spec: Value,
 }
 
 impl Policy {
@@ -38,6 +42,7 @@ impl Policy {
             component: "required-labels",
             parameters: json!({"labels": [{"name": "team"},
                 {"name": "tier", "values": ["back", "front", format!("tier-{number}")]}]}),
+            spec: json!({}),
         };
         (0..count).map(of).collect()
     }
@@ -45,7 +50,16 @@ impl Policy {
     /// A policy that reads all RoleBindings in each review.
     pub fn context_aware() -> Self {
         let parameters = json!({"maxNamespaces": NAMESPACES + 1});
-        Self { name: "binding-limit".to_owned(), component: "binding-limit", parameters }
+        let (name, component) = ("binding-limit".to_owned(), "binding-limit");
+        Self { name, component, parameters, spec: json!({}) }
+    }
+
+    /// A policy that reads nothing, about RoleBindings.
+    pub fn of_bindings() -> Self {
+        let spec = json!({"rules": [{"groups": [RBAC], "versions": ["v1"],
+            "resources": ["rolebindings"], "operations": ["CREATE", "UPDATE"]}]});
+        let parameters = json!({"labels": [{"name": "team"}]});
+        Self { name: "labels".to_owned(), component: "required-labels", parameters, spec }
     }
 
     /// The path of the admission server for it.
@@ -96,7 +110,8 @@ pub async fn put_policies(api: &Api, policies: &[Policy]) -> Result<()> {
                 "metadata": {"name": name, "namespace": MODULES}}),
             json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
                 "metadata": {"name": name}, "spec": {"source": {"configMap": {"name": name}},
-                    "serviceAccountName": name, "parameters": policy.parameters, "policy": {}}}),
+                    "serviceAccountName": name, "parameters": policy.parameters,
+                    "policy": policy.spec}}),
         ] {
             api.apply(&object).await.with_context(|| format!("policy {name}"))?;
         }
@@ -134,6 +149,23 @@ pub async fn until_active(api: &Api, policies: &[Policy]) -> Result<String> {
     }
     let pem = base64::engine::general_purpose::STANDARD.decode(bundle)?;
     Ok(String::from_utf8(pem)?)
+}
+
+/// Waits until the host has reviewed as many existing objects with a policy. Gives the counts.
+///
+/// # Errors
+/// If that takes too long; with the counts.
+pub async fn until_audited(api: &Api, policy: &Policy, count: usize) -> Result<String> {
+    let path = format!("/apis/innkeeper.dev/v1alpha1/modules/{}", policy.name);
+    eventually("the audit ends", AUDITED, async || {
+        let module = api.read(&path).await?.unwrap_or_default();
+        let audit = &module["status"]["policy"]["audit"];
+        let number = |name: &str| audit[name].as_u64().unwrap_or_default();
+        let reviewed = number("passed") + number("denied") + number("failed");
+        let is_done = usize::try_from(reviewed)? >= count && audit["completed"].is_string();
+        Ok(if is_done { Ok(audit.to_string()) } else { Err(module["status"].to_string()) })
+    })
+    .await
 }
 
 /// Makes RoleBindings like those of a cluster with many teams, in 100 namespaces.

@@ -15,8 +15,7 @@ async fn bench_of_admission_runs_with_a_few_requests() {
         seconds: 1.0,
         rounds: 1,
         default_malloc: false,
-        no_context: false,
-        only_context: false,
+        only: None,
     };
     run(&arguments).await.unwrap();
 }
