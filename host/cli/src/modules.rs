@@ -4,6 +4,7 @@
 //! of the source.
 
 mod digits;
+mod policy_lines;
 mod requests;
 mod rollback;
 mod snapshot;
@@ -166,6 +167,9 @@ fn describe(module: &Module) -> Page {
         _ => "<none>".to_owned(),
     };
     page.line(format_args!("Active:     {active}"));
+    if let Some(policy) = &status.policy {
+        policy_lines::add(&mut page, policy);
+    }
     if let Some(preview) = PreviewedChanges::of_active(&status, None) {
         preview.add_to(&mut page, true);
     }

@@ -152,6 +152,7 @@ fn held_settings_of_a_policy_are_shown_and_approved_by_their_own_digest() {
     expect![[r#"
         Name:       web
         Active:     <none>
+        Policy:     Validate, Warn
         Settings:   Held WouldDeny: it would deny 2
           digest dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd
           reviews of 40 of 40 existing objects and 3 recent requests: 2 newly denied, 0 newly allowed, 0 changed differently, 0 newly failing
@@ -165,6 +166,24 @@ fn held_settings_of_a_policy_are_shown_and_approved_by_their_own_digest() {
     both["heldCRDChange"] = json!("e".repeat(64));
     let error = held_change(&module(&both)).unwrap_err().to_string();
     assert!(error.contains(&digest) && error.contains(&"e".repeat(64)), "{error}");
+}
+
+#[test]
+fn policy_is_shown_with_its_mode_and_what_the_audit_has_found() {
+    let policy = json!({"kind": "Validate", "mode": "Enforce", "failurePolicy": "Fail",
+        "replicas": "2/2", "webhooks": "validatingwebhookconfigurations/innkeeper-policy-web",
+        "audit": {"passed": 40, "denied": 2, "warned": 0, "failed": 1, "problem": "no right",
+            "completed": "2026-01-01T00:00:00Z"}});
+    expect![[r#"
+        Name:       web
+        Active:     <none>
+        Policy:     Validate, Enforce, failurePolicy Fail, on 2/2 replicas
+          validatingwebhookconfigurations/innkeeper-policy-web
+        Audit:      40 passed, 2 denied, 0 warned, 1 failed; completed 2026-01-01T00:00:00Z
+          no right
+        Conditions:
+    "#]]
+    .assert_eq(describe(&module(&json!({ "policy": policy }))).text());
 }
 
 #[test]
@@ -193,12 +212,14 @@ fn status_is_shown_as_text_when_it_has_commands_for_terminals() {
             "primaries": 1, "previewed": 1, "examples": [
             {"action": text, "object": text, "fields": [text]}]},
         "rejected": [{"digest": text, "reason": text, "message": text, "version": text}],
+        "policy": {"kind": text, "mode": text, "failurePolicy": text, "replicas": text,
+            "webhooks": text, "audit": {"completed": text, "problem": text}},
         "conditions": [{"type": text, "status": text, "reason": text, "message": text,
             "lastTransitionTime": "2026-01-01T00:00:00Z"}],
     }));
     let page = describe(&hostile);
     let lines: Vec<&str> = page.text().lines().collect();
-    assert_eq!(lines.len(), 10, "{lines:#?}");
+    assert_eq!(lines.len(), 14, "{lines:#?}");
     assert_eq!(lines.iter().filter(|line| line.starts_with("Name:")).count(), 1);
     assert!(page.text().chars().all(|c| c == '\n' || foreign::is_visible(c)), "{lines:#?}");
 }
