@@ -227,6 +227,12 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
         return PushOutcome::InProgress(candidate.state);
     }
     if status.digest.as_deref() == Some(&pushed.digest) {
+        // A policy is of use when a replica reviews with it.
+        let serving = condition("Serving").filter(|_| status.policy.is_some());
+        if let Some(serving) = serving.filter(|serving| serving.status == "False") {
+            let state = format!("{}: {}", serving.reason, serving.message);
+            return PushOutcome::InProgress(state);
+        }
         let preview = PreviewedChanges::of_active(status, Some(&pushed.digest));
         return PushOutcome::Active(preview.map(Box::new));
     }
@@ -314,6 +320,17 @@ mod tests {
         assert_eq!(
             outcome(json!({"observedGeneration": 3, "digest": mine})),
             PushOutcome::Active(None)
+        );
+        let policy = json!({"kind": "Validate", "mode": "Enforce"});
+        let serves = |is: &str| {
+            outcome(json!({"observedGeneration": 3, "digest": mine, "policy": policy,
+                "conditions": [condition("Serving", is, "NoReplica")]}))
+        };
+        assert_eq!(serves("True"), PushOutcome::Active(None));
+        assert_eq!(
+            serves("False"),
+            PushOutcome::InProgress("NoReplica: so it is".into()),
+            "no replica reviews with the policy yet"
         );
         let of = |digest: &str, state: &str| {
             outcome(json!({"observedGeneration": 3, "digest": other, "conditions": held,
