@@ -1,10 +1,10 @@
 //! The cases of each law: scenarios made from the samples, with each fault at each write.
 
-use innkeeper_faults::{
-    CrashPoint, Fault, FaultPlan, PlannedFault, Refusal, RequestSelector, Verb, WatchFault,
-};
+use innkeeper_contract::Kind;
+use innkeeper_faults::{CrashPoint, Fault, FaultPlan, PlannedFault, RequestSelector};
 use serde_json::{Value, json};
 
+use crate::fault_lists::{crashes, failures, late, watch_faults};
 use crate::law::{Case, Expectation, Law};
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Step};
@@ -205,32 +205,13 @@ impl Material<'_> {
 
     /// Each kind's watch late in each way, alone and with all others.
     fn late_watches(&self, law: Law) -> Vec<Case> {
-        let late = |selector: RequestSelector, count, fault| PlannedFault {
-            requests: selector,
-            from: 1,
-            count,
-            fault: Fault::Watch(fault),
-        };
-        let of = |resource: &str| RequestSelector {
-            verbs: vec![Verb::Watch],
-            resource: resource.to_owned(),
-            ..RequestSelector::default()
-        };
-        let kinds = self.subject.kinds();
-        let mut resources: Vec<String> = kinds
-            .iter()
-            .map(|kind| match kind.group() {
-                "" => kind.plural.clone(),
-                group => format!("{group}/{}", kind.plural),
-            })
-            .collect();
-        resources.push(String::new());
+        let resources = self.watched();
         let mut cases = Vec::new();
         for (life, _) in self.lives {
             // Watches begin again within a minute, so all faults have their time.
             for resource in &resources {
                 for (fault, count) in watch_faults() {
-                    let faults = vec![late(of(resource), count, fault)];
+                    let faults = vec![late(resource, count, fault)];
                     let scenario = Scenario {
                         steps: [Step::Pass(60)].into_iter().chain(life.steps.clone()).collect(),
                         ..life.with_faults(FaultPlan { faults })
@@ -240,6 +221,16 @@ impl Material<'_> {
             }
         }
         cases
+    }
+
+    /// The resources that the host watches for the guest, and the empty text for all.
+    pub(crate) fn watched(&self) -> Vec<String> {
+        let kinds = self.subject.kinds().into_iter();
+        let resource = |kind: &Kind| match kind.group() {
+            "" => kind.plural.clone(),
+            group => format!("{group}/{}", kind.plural),
+        };
+        kinds.map(resource).chain([String::new()]).collect()
     }
 
     /// Each object of each life deleted or changed by another client.
@@ -334,42 +325,6 @@ fn back_to(first: Step) -> Step {
         Step::Apply(object) => Step::Replace(object),
         other => other,
     }
-}
-
-fn crashes() -> Vec<Fault> {
-    [CrashPoint::BeforeRequest, CrashPoint::BeforeAnswer]
-        .map(|point| Fault::Crash { point })
-        .to_vec()
-}
-
-fn failures() -> Vec<Fault> {
-    let refuse = |code, retry_after_seconds| Fault::Refuse(Refusal { code, retry_after_seconds });
-    vec![
-        Fault::LoseAnswer {},
-        refuse(409, None),
-        refuse(422, None),
-        refuse(403, None),
-        refuse(429, Some(2)),
-        refuse(500, None),
-        refuse(503, None),
-        Fault::Duplicate {},
-        Fault::Hang {},
-        Fault::DelayAnswer { milliseconds: 20_000 },
-        Fault::DelayRequest { milliseconds: 3_000 },
-    ]
-}
-
-/// Faults of watches, and how many watches each affects.
-fn watch_faults() -> [(WatchFault, u32); 7] {
-    [
-        (WatchFault::Lag { events: 1, milliseconds: 10_000 }, 0),
-        (WatchFault::Lag { events: 2, milliseconds: 10_000 }, 0),
-        (WatchFault::Freeze { milliseconds: 30_000 }, 3),
-        (WatchFault::Close { after_events: 1 }, 20),
-        (WatchFault::Expire { after_events: 1 }, 20),
-        (WatchFault::Gap { events: 2, milliseconds: 10_000 }, 5),
-        (WatchFault::Gap { events: 5, milliseconds: 30_000 }, 5),
-    ]
 }
 
 /// Patches that give applied fields of an object other values: each label removed, and each number

@@ -31,9 +31,9 @@ pub struct Budget {
 pub struct LawResult {
     /// The law.
     pub law: Law,
-    /// How many cases there are.
+    /// How many cases the law has without random ones.
     pub cases: usize,
-    /// How many of them were checked.
+    /// How many cases were checked, random ones included.
     pub checked: usize,
     /// The smallest scenario that breaks the law, if one does.
     pub broken: Option<Trace>,
@@ -77,7 +77,9 @@ pub fn check(
         let end = Instant::now() + budget.time.saturating_sub(start.elapsed()) / laws_left;
         let all = material.cases(*law);
         let mut result = LawResult { law: *law, cases: all.len(), checked: 0, broken: None };
-        for case in spread(all).take(budget.cases_max) {
+        let mut random = fastrand::Rng::with_seed(budget.seed);
+        let more = std::iter::from_fn(|| material.random_case(*law, &mut random));
+        for case in spread(all).chain(more).take(budget.cases_max) {
             if result.checked > 0 && Instant::now() >= end {
                 break;
             }

@@ -12,10 +12,12 @@
 mod cases;
 mod check;
 mod cluster_state;
+mod fault_lists;
 mod law;
 mod oracle;
 mod outcome;
 mod player;
+mod random_cases;
 mod scenario;
 mod shrink;
 mod subject;

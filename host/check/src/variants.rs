@@ -24,6 +24,9 @@ const DEPTH_MAX: usize = 6;
 /// The most variants of one sample.
 const VARIANTS_MAX: usize = 400;
 
+/// The most properties that a random variant changes.
+const CHANGES_MAX: usize = 4;
+
 /// A property that has no properties of its own.
 struct Leaf<'s> {
     path: Vec<String>,
@@ -73,6 +76,25 @@ pub(crate) fn of(subject: &Subject) -> (Vec<Value>, Coverage) {
     let unchanged = leaves.iter().enumerate().filter(|(index, _)| !changed.contains(index));
     coverage.unchanged = unchanged.map(|(_, leaf)| leaf.path.join(".")).collect();
     (variants, coverage)
+}
+
+/// A sample with one to four random properties changed.
+pub(crate) fn random(subject: &Subject, random: &mut fastrand::Rng) -> Option<Value> {
+    let schema = schema_of(subject)?;
+    let mut leaves = Vec::new();
+    walk(&schema["properties"]["spec"], vec!["spec".to_owned()], true, &mut leaves);
+    let mut variant = random.choice(&subject.samples)?.clone();
+    for _ in 0..random.usize(1..=CHANGES_MAX) {
+        let leaf = random.choice(&leaves)?;
+        let mut values = values(leaf.schema, get(&variant, &leaf.path));
+        if !leaf.is_required && random.u8(..) < 64 {
+            unset(&mut variant, &leaf.path);
+        } else if !values.is_empty() {
+            let value = values.swap_remove(random.usize(..values.len()));
+            set(&mut variant, &leaf.path, value);
+        }
+    }
+    Some(variant)
 }
 
 /// A primary with the properties that the schema of its kind requires; `None` if the manifest and

@@ -169,7 +169,10 @@ fn row(result: &LawResult) -> [String; 4] {
         (None, 0) => "none",
         (None, _) => "ok",
     };
-    let checked = format!("{} of {}", result.checked, result.cases);
+    let checked = match result.checked.checked_sub(result.cases) {
+        Some(random @ 1..) => format!("{} and {random} random", result.cases),
+        _ => format!("{} of {}", result.checked, result.cases),
+    };
     [word.into(), result.law.name().into(), checked, result.law.sentence().into()]
 }
 

@@ -23,8 +23,18 @@ pub struct StatusRefusal {
     pub is_failure: bool,
 }
 
-/// Publishes the Events, and writes the status if it differs from the live one. Gives whether it
-/// was written.
+/// What became of a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusWrite {
+    /// The live primary has the status, or needs none.
+    UpToDate,
+    /// The host has written the status.
+    Written,
+    /// The API server has another version of the primary, or none.
+    Conflict,
+}
+
+/// Publishes the Events, and writes the status if it differs from the live one.
 ///
 /// # Errors
 /// The refusal, if the API server does not take the status.
@@ -33,12 +43,12 @@ pub async fn report(
     primary: &Object,
     status_input: &StatusInput,
     state: &mut PrimaryState,
-) -> Result<bool, StatusRefusal> {
+) -> Result<StatusWrite, StatusRefusal> {
     events::publish(context, primary, status_input, state).await;
     let (active, shared) = (context.active, context.shared);
     // The status of a decorated primary belongs to its own controller.
     if active.decorates {
-        return Ok(false);
+        return Ok(StatusWrite::UpToDate);
     }
     let manage = active.settings().manage_status;
     let schema = shared.status_schema(&active.primary);
@@ -52,7 +62,7 @@ pub async fn report(
         {
             return Err(StatusRefusal { problem: no_subresource(object_ref), is_failure: true });
         }
-        StatusSchema::Absent => return Ok(false),
+        StatusSchema::Absent => return Ok(StatusWrite::UpToDate),
         StatusSchema::Whole => None,
         StatusSchema::Pruned(schema) => Some(schema),
     };
@@ -66,7 +76,7 @@ pub async fn report(
         run_result,
         now: shared.env.now(),
     }) else {
-        return Ok(false);
+        return Ok(StatusWrite::UpToDate);
     };
     let mut body = object_ref.body();
     body["metadata"]["resourceVersion"] = (&*primary.resource_version).into();
@@ -91,7 +101,7 @@ fn visible_conditions(
     conditions.into_iter().map(conditions::visible).collect()
 }
 
-/// Applies the status. Gives whether it was written.
+/// Applies the status.
 ///
 /// # Errors
 /// The refusal, if the API server does not take the status.
@@ -100,7 +110,7 @@ async fn write(
     status_input: &StatusInput,
     object_ref: ObjectRef,
     body: &Value,
-) -> Result<bool, StatusRefusal> {
+) -> Result<StatusWrite, StatusRefusal> {
     let active = context.active;
     let client = &active.client;
     let _in_flight = context.begin_write(&object_ref);
@@ -111,12 +121,11 @@ async fn write(
         Ok(applied) => {
             context.count_write("status");
             context.record_write(&object_ref, applied.object);
-            Ok(true)
+            Ok(StatusWrite::Written)
         }
-        // The primary has changed or is gone: that change wakes the request.
         Err(
             ApiError::Conflict { .. } | ApiError::NotFound { .. } | ApiError::ObjectDeleted { .. },
-        ) => Ok(false),
+        ) => Ok(StatusWrite::Conflict),
         Err(error) => {
             let message = status_input.granted.mask(&error.to_string());
             tracing::warn!(module = %active.name(), primary = %context.request.key, "the status cannot be written: {message}");

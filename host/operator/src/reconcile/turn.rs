@@ -13,11 +13,14 @@ use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Retry};
-use crate::reconcile::report::{self, StatusRefusal};
+use crate::reconcile::report::{self, StatusRefusal, StatusWrite};
 use crate::reconcile::round::{Next, RoundReport};
 use crate::reconcile::stats::{ObjectChange, ReconcileStats};
 use crate::reconcile::unfinished::{Unfinished, UnfinishedRound};
 use crate::reconcile::update_condition;
+
+/// When a status is written again after a conflict, unless the primary changes before.
+const CONFLICT_RETRY: Duration = Duration::from_secs(5);
 
 /// The most rounds of a reconcile; one that needs more does not converge.
 pub const ROUNDS_MAX: u32 = 10;
@@ -160,13 +163,19 @@ impl Turn {
         let mut problems = input.problems.0.iter();
         let of_guest = || problems.find_map(|problem| Failing::of_guest(problem, &input.granted));
         report.failing = report.failing.or_else(of_guest);
-        if let Err(StatusRefusal { problem, is_failure }) =
-            write(context, &report, state, counts).await
-        {
-            if is_failure {
-                report.failing.get_or_insert(Failing::of(&problem));
+        match write(context, &report, state, counts).await {
+            Ok(StatusWrite::UpToDate | StatusWrite::Written) => {}
+            // A change of the primary wakes the request before. A conflict for another reason,
+            // such as one of a webhook, changes nothing that would.
+            Ok(StatusWrite::Conflict) => {
+                report.requeue = report.requeue.into_iter().chain([CONFLICT_RETRY]).min();
             }
-            report.status_input.problems.push(problem);
+            Err(StatusRefusal { problem, is_failure }) => {
+                if is_failure {
+                    report.failing.get_or_insert(Failing::of(&problem));
+                }
+                report.status_input.problems.push(problem);
+            }
         }
         let problems = &report.status_input.problems;
         // A teardown reports why a primary keeps its finalizer, whether or not the guest failed.
@@ -194,12 +203,13 @@ async fn write(
     report: &RoundReport,
     state: &mut PrimaryState,
     counts: &mut ReconcileStats,
-) -> Result<(), StatusRefusal> {
-    if !context.active.settings().paused {
-        counts.status =
-            report::report(context, &report.primary, &report.status_input, state).await?;
+) -> Result<StatusWrite, StatusRefusal> {
+    if context.active.settings().paused {
+        return Ok(StatusWrite::UpToDate);
     }
-    Ok(())
+    let written = report::report(context, &report.primary, &report.status_input, state).await?;
+    counts.status = written == StatusWrite::Written;
+    Ok(written)
 }
 
 fn rate_limited() -> Problem {

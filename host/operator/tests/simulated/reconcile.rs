@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::support::{
     GROUP, Reply, Script, Setup, Stage, block_on, complete, config_map, count, definition, desired,
+    refusal,
 };
 
 /// Who may do everything with a kind.
@@ -56,6 +57,31 @@ fn reconcile_sends_three_requests_for_a_new_primary_two_for_a_change_and_none_af
         // When ten minutes pass, then nothing is written.
         stage.pass(600).await;
         assert_eq!(stage.writes(), [""; 0]);
+    });
+}
+
+#[test]
+fn status_is_written_again_after_a_conflict_although_the_primary_has_not_changed() {
+    block_on(async {
+        // Given an API server that refuses one status for a reason of its own.
+        let stage = Stage::start(Script::new()).await;
+        let mut is_refused = false;
+        stage.proxy().intercept(move |sent| {
+            if is_refused || !sent.path.ends_with("/scripts/one/status") {
+                return Reply::Forward;
+            }
+            is_refused = true;
+            refusal(409, "Conflict", "a webhook is busy")
+        });
+
+        // When a primary is created.
+        stage.create("one", &complete(&desired(&[config_map("a", "1")]))).await;
+
+        // Then the host writes the status later.
+        stage.until_primary("one", "Synced", "True", "Applied").await;
+        stage.settle().await;
+        let expected = [("apply configmaps/a", 1), ("apply scripts/one/status", 2)];
+        assert_eq!(count(&stage.writes()), expected.into());
     });
 }
 

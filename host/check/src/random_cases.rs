@@ -1,0 +1,94 @@
+//! Random cases of the laws, for the time that is left after the listed ones.
+
+use innkeeper_faults::{FaultPlan, PlannedFault};
+use serde_json::Value;
+
+use crate::cases::{Material, life, reference};
+use crate::fault_lists::{crashes, failures, late, watch_faults};
+use crate::law::{Case, Expectation, Law};
+use crate::scenario::{Scenario, Step};
+use crate::variants;
+
+/// The most changes of the spec in a random case.
+const CHANGES_MAX: usize = 4;
+
+/// The most faults of a random case.
+const FAULTS_MAX: usize = 4;
+
+impl Material<'_> {
+    /// A random case of a law: several faults, or several changes of the spec. `None` for a law
+    /// whose listed cases are all that there are.
+    pub(crate) fn random_case(&self, law: Law, random: &mut fastrand::Rng) -> Option<Case> {
+        let seed = random.u64(..);
+        let case = |scenario, expectation| Some(Case { law, scenario, expectation });
+        match law {
+            Law::Totality => {
+                let variant = variants::random(self.subject, random)?;
+                case(Scenario::new(seed, vec![Step::Apply(variant)]), Expectation::AllAccepted)
+            }
+            Law::Convergence | Law::Determinism => {
+                let variant = variants::random(self.subject, random)?;
+                case(life(seed, &variant), Expectation::AsWithAnotherSeed)
+            }
+            Law::PathIndependence | Law::Rollback => {
+                let first = random.choice(&self.subject.samples)?;
+                let mut steps = vec![Step::Apply(first.clone())];
+                for _ in 0..random.usize(1..=CHANGES_MAX) {
+                    steps.push(pause(random));
+                    let next = variants::random(self.subject, random)?;
+                    steps.push(Step::Replace(named_as(next, first)));
+                }
+                if law == Law::Rollback {
+                    steps.extend([pause(random), Step::Replace(first.clone())]);
+                }
+                case(Scenario::new(seed, steps), Expectation::AsWithTheLastSpecAlone)
+            }
+            Law::Crash | Law::FailedWrites | Law::Staleness => {
+                let (life, outcome) = random.choice(self.lives)?;
+                let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX).max(1);
+                let mut faults = Vec::new();
+                for _ in 0..random.usize(2..=FAULTS_MAX) {
+                    faults.push(self.random_fault(law, writes, random)?);
+                }
+                let faults = FaultPlan { faults };
+                let mut scenario = life.with_faults(faults);
+                if law == Law::Staleness {
+                    scenario.steps.insert(0, Step::Pass(60));
+                }
+                case(scenario, Expectation::AsWithoutFaults)
+            }
+            _ => None,
+        }
+    }
+
+    fn random_fault(
+        &self,
+        law: Law,
+        writes: u32,
+        random: &mut fastrand::Rng,
+    ) -> Option<PlannedFault> {
+        if law == Law::Staleness {
+            let (fault, count) = *random.choice(&watch_faults())?;
+            let resource = random.choice(&self.watched())?.clone();
+            return Some(late(&resource, count, fault));
+        }
+        let faults = if law == Law::Crash { crashes() } else { failures() };
+        let fault = random.choice(&faults)?.clone();
+        Some(PlannedFault::at_write(random.u32(1..=writes), fault))
+    }
+}
+
+/// No time, a second, or as long as it takes until nobody writes.
+fn pause(random: &mut fastrand::Rng) -> Step {
+    match random.u8(..3) {
+        0 => Step::Pass(0),
+        1 => Step::Pass(1),
+        _ => Step::Settle,
+    }
+}
+
+/// A primary under the namespace and name of another one.
+fn named_as(mut primary: Value, other: &Value) -> Value {
+    primary["metadata"] = reference(other)["metadata"].take();
+    primary
+}
