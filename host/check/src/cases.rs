@@ -81,7 +81,7 @@ impl Material<'_> {
                 self.drifts().map(|one| case(one, Expectation::AsBeforeTheOtherClient)).collect()
             }
             Law::OneOwner => {
-                self.several().map(|one| case(one, Expectation::AsWithAnotherSeed)).collect()
+                self.several().map(|one| case(one, Expectation::ControllersStay)).collect()
             }
             Law::Scope => {
                 self.foreign_objects().map(|one| case(one, Expectation::OthersAsBefore)).collect()
@@ -162,7 +162,8 @@ impl Material<'_> {
         let mut cases = Vec::new();
         for (life, outcome) in self.lives {
             let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX);
-            for count in [1, 2] {
+            // The client repeats some requests four times.
+            for count in [1, 2, 6] {
                 for write in 1..=writes {
                     for fault in faults {
                         let planned = PlannedFault {
@@ -209,9 +210,11 @@ impl Material<'_> {
         let mut cases = Vec::new();
         for (life, _) in self.lives {
             // Watches begin again within a minute, so all faults have their time.
-            for resource in &resources {
+            let alone = resources.iter().map(std::slice::from_ref);
+            for resources in alone.chain([&*resources]) {
                 for (fault, count) in watch_faults() {
-                    let faults = vec![late(resource, count, fault)];
+                    let late = |resource: &String| late(resource, count, fault);
+                    let faults = resources.iter().map(late).collect();
                     let scenario = Scenario {
                         steps: [Step::Pass(60)].into_iter().chain(life.steps.clone()).collect(),
                         ..life.with_faults(FaultPlan { faults })
@@ -223,14 +226,14 @@ impl Material<'_> {
         cases
     }
 
-    /// The resources that the host watches for the guest, and the empty text for all.
+    /// The resources that the host watches for the guest.
     pub(crate) fn watched(&self) -> Vec<String> {
-        let kinds = self.subject.kinds().into_iter();
+        let kinds = self.subject.kinds().into_iter().chain(&self.subject.manifest.reads);
         let resource = |kind: &Kind| match kind.group() {
             "" => kind.plural.clone(),
             group => format!("{group}/{}", kind.plural),
         };
-        kinds.map(resource).chain([String::new()]).collect()
+        kinds.map(resource).collect()
     }
 
     /// Each object of each life deleted or changed by another client.
@@ -242,8 +245,9 @@ impl Material<'_> {
             let Some((_, outcome)) = life else { continue };
             let settled = &outcome.states[0];
             let is_owned = |object: &Value| !self.subject.is_primary(object);
-            for (name, object) in settled.objects().filter(|(_, object)| is_owned(object)) {
+            for (name, _) in settled.objects().filter(|(_, object)| is_owned(object)) {
                 let is_applied = |path: &[String]| settled.is_applied(name, path);
+                let Some(object) = settled.stored(name) else { continue };
                 let mut drifts = Vec::new();
                 // An object into which the guest merges fields belongs to somebody else.
                 if is_controlled(object) {
@@ -268,9 +272,10 @@ impl Material<'_> {
         };
         let mut scenarios = Vec::new();
         for (sample, (_, outcome)) in self.subject.samples.iter().zip(self.lives) {
-            let made = outcome.states[0].objects().filter(|(_, object)| is_controlled(object));
-            for (_, object) in made.filter(|(_, object)| !merges(object)) {
-                let foreign = foreign(object);
+            let settled = &outcome.states[0];
+            let made = settled.objects().filter(|(_, object)| is_controlled(object));
+            for (name, object) in made.filter(|(_, object)| !merges(object)) {
+                let foreign = foreign(settled.stored(name).unwrap_or(object));
                 let steps = [Step::Apply(foreign), Step::Settle, Step::Apply(sample.clone())];
                 scenarios.push(Scenario::new(self.seed, steps.to_vec()));
             }
@@ -290,14 +295,15 @@ impl Material<'_> {
         let mut scenarios = Vec::new();
         for sample in samples {
             let (first, second) = (Step::Apply(sample.clone()), Step::Apply(renamed(sample)));
-            for between in [None, Some(Step::Settle)] {
-                let steps = [Some(first.clone()), between, Some(second.clone())];
-                let steps = steps.into_iter().flatten().collect();
-                scenarios.push(Scenario::new(self.seed, steps));
-            }
+            let steps = vec![first, Step::Settle, second];
+            scenarios.push(Scenario::new(self.seed, steps.clone()));
+            // The host decides about both again.
+            let again = [Step::Settle, Step::Restart, Step::Pass(60)];
+            scenarios.push(Scenario::new(self.seed, steps.into_iter().chain(again).collect()));
         }
         if samples.len() > 1 {
-            let steps = samples.iter().cloned().map(Step::Apply).collect();
+            let mut steps: Vec<Step> = samples.iter().cloned().map(Step::Apply).collect();
+            steps.insert(1, Step::Settle);
             scenarios.push(Scenario::new(self.seed, steps));
         }
         scenarios.into_iter()

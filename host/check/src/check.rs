@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::cases::{self, Material};
-use crate::law::{Case, Law};
+use crate::law::{Case, Judgement, Law};
 use crate::oracle::Oracle;
 use crate::player::{PlayError, Player};
 use crate::scenario::Scenario;
@@ -35,6 +35,8 @@ pub struct LawResult {
     pub cases: usize,
     /// How many cases were checked, random ones included.
     pub checked: usize,
+    /// About how many of the checked cases the law says nothing.
+    pub not_judged: usize,
     /// The smallest scenario that breaks the law, if one does.
     pub broken: Option<Trace>,
 }
@@ -67,6 +69,9 @@ pub fn check(
     for sample in &subject.samples {
         let life = cases::whole_life(budget.seed, sample);
         let outcome = oracle.reference(&life)?;
+        if let Some(refused) = outcome.refused_steps.first() {
+            return Err(PlayError::Sample(refused.clone()));
+        }
         lives.push((life, outcome));
     }
     let material = Material { subject, seed: budget.seed, variants: &variants, lives: &lives };
@@ -76,7 +81,8 @@ pub fn check(
         let laws_left = u32::try_from(budget.laws.len() - index).unwrap_or(u32::MAX);
         let end = Instant::now() + budget.time.saturating_sub(start.elapsed()) / laws_left;
         let all = material.cases(*law);
-        let mut result = LawResult { law: *law, cases: all.len(), checked: 0, broken: None };
+        let mut result =
+            LawResult { law: *law, cases: all.len(), checked: 0, not_judged: 0, broken: None };
         let mut random = fastrand::Rng::with_seed(budget.seed);
         let more = std::iter::from_fn(|| material.random_case(*law, &mut random));
         for case in spread(all).chain(more).take(budget.cases_max) {
@@ -85,7 +91,11 @@ pub fn check(
             }
             progress(*law, result.checked, result.cases);
             result.checked += 1;
-            if let Some(violation) = oracle.judge(&case)? {
+            let judgement = oracle.judge(&case)?;
+            if judgement == Judgement::NotJudged {
+                result.not_judged += 1;
+            }
+            if let Judgement::Broken(violation) = judgement {
                 let until = Instant::now() + budget.shrink_time;
                 let shrunk = shrink(&mut oracle, case, violation, || Instant::now() < until)?;
                 result.broken = Some(Trace::of(player, shrunk)?);
@@ -98,17 +108,46 @@ pub fn check(
 }
 
 /// The cases in an order in which each part of the list comes early: if the time does not suffice
-/// for all, every part is checked a little.
+/// for all, every part is checked a little. Cases next to each other differ in the fault, so no
+/// step of the order may be even.
 fn spread(cases: Vec<Case>) -> impl Iterator<Item = Case> {
     let count = cases.len();
-    let mut order: Vec<usize> = (0..count).collect();
-    // The order of a van der Corput sequence.
-    order.sort_by_key(|index| (*index as u64).reverse_bits());
+    // Near the golden section, which spreads the first indices best.
+    let mut steps = (1..=count * 618 / 1_000).rev();
+    let step = steps.find(|step| step % 2 == 1 && gcd(*step, count) == 1).unwrap_or(1);
     let mut cases: Vec<Option<Case>> = cases.into_iter().map(Some).collect();
-    order.into_iter().filter_map(move |index| cases[index].take())
+    (0..count).filter_map(move |index| cases[index * step % count].take())
+}
+
+fn gcd(one: usize, other: usize) -> usize {
+    if other == 0 { one } else { gcd(other, one % other) }
 }
 
 /// The scenario of a sample's life, for tests and benches.
 pub fn life_of(seed: u64, sample: &serde_json::Value) -> Scenario {
     cases::whole_life(seed, sample)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::law::Expectation;
+
+    #[test]
+    fn order_has_all_cases_once_and_both_parities_early() {
+        for count in [1, 2, 3, 16, 88, 308] {
+            let case = |seed| Case {
+                law: Law::Crash,
+                scenario: Scenario::new(seed, Vec::new()),
+                expectation: Expectation::Nothing,
+            };
+            let order: Vec<u64> =
+                spread((0..count).map(case).collect()).map(|case| case.scenario.seed).collect();
+            assert_eq!(order.iter().collect::<BTreeSet<_>>().len() as u64, count);
+            let parities: BTreeSet<u64> = order.iter().take(4).map(|index| index % 2).collect();
+            assert!(count < 2 || parities.len() == 2, "{count}: {order:?}");
+        }
+    }
 }

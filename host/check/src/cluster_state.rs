@@ -21,7 +21,8 @@ const SERVER_METADATA: [&str; 6] =
 const HISTORY: [&str; 2] =
     ["deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"];
 
-/// Members of `spec` that the API server or a controller of Kubernetes allocates.
+/// Members of `spec` that the API server or a controller of Kubernetes allocates. `clusterIP` of a
+/// headless Service is `None`, which stays.
 const ALLOCATED: [&str; 4] = ["clusterIP", "clusterIPs", "nodeName", "healthCheckNodePort"];
 
 /// The objects of the kinds of a guest, by kind, namespace and name. Times, uids, addresses, the
@@ -29,6 +30,8 @@ const ALLOCATED: [&str; 4] = ["clusterIP", "clusterIPs", "nodeName", "healthChec
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterState {
     objects: BTreeMap<String, Value>,
+    /// The same objects as the API server has them.
+    stored: BTreeMap<String, Value>,
     /// The fields of each object that the host has applied, as `fieldsV1`.
     applied: BTreeMap<String, Vec<Value>>,
     /// The fields that may differ.
@@ -70,17 +73,18 @@ impl ClusterState {
             let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
             replaced.push((uid, format!("<uid of {name}>")));
         }
-        let (mut objects, mut applied) = (BTreeMap::new(), BTreeMap::new());
+        let mut state = Self { history: subject.history.clone(), ..Self::default() };
         for (is_primary, mut object) in found {
             let mut name = crate::scenario::name_of(&object);
             replace(&mut name, &replaced);
             let name = format!("{} {name}", object["apiVersion"].as_str().unwrap_or_default());
-            applied.insert(name.clone(), applied_fields(&object));
+            state.applied.insert(name.clone(), applied_fields(&object));
+            state.stored.insert(name.clone(), object.clone());
             strip(&mut object, is_primary);
             normalize(&mut object, &replaced);
-            objects.insert(name, object);
+            state.objects.insert(name, object);
         }
-        Ok(Self { objects, applied, history: subject.history.clone() })
+        Ok(state)
     }
 
     /// What differs from another state, which has the objects as they should be.
@@ -113,9 +117,8 @@ impl ClusterState {
                 (None, Some(_)) => "should not exist".to_owned(),
                 (Some(expected), Some(object)) if expected != object => {
                     let changes = diff::changed_values(expected, object, usize::MAX);
-                    let is_history = |path: &str| {
-                        self.history.iter().any(|field| path.starts_with(field.as_str()))
-                    };
+                    let is_history =
+                        |path: &str| self.history.iter().any(|field| is_within(path, field));
                     let counted = changes
                         .iter()
                         .filter(|one| counts(name, &one.path) && !is_history(&one.path));
@@ -160,6 +163,11 @@ impl ClusterState {
         entries.into_iter().any(has)
     }
 
+    /// An object as the API server has it.
+    pub(crate) fn stored(&self, object: &str) -> Option<&Value> {
+        self.stored.get(object)
+    }
+
     /// Whether there is an object of this API version, kind, namespace and name.
     pub fn has(&self, object: &str) -> bool {
         self.objects.contains_key(object)
@@ -169,6 +177,11 @@ impl ClusterState {
     pub fn objects(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.objects.iter().map(|(name, object)| (name.as_str(), object))
     }
+}
+
+/// Whether a path is a field or something below it.
+fn is_within(path: &str, field: &str) -> bool {
+    path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Whether `fieldsV1` have a path, as in `.spec.containers[name="a"].image`, or something below it.
@@ -243,7 +256,10 @@ fn strip(object: &mut Value, is_primary: bool) {
     }
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         for member in ALLOCATED {
-            spec.remove(member);
+            let is_none = |value: &Value| *value == "None" || *value == serde_json::json!(["None"]);
+            if !spec.get(member).is_some_and(is_none) {
+                spec.remove(member);
+            }
         }
         let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
         for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -318,5 +334,62 @@ fn normalize(value: &mut Value, replaced: &[(String, String)]) {
         Value::Array(items) => items.iter_mut().for_each(|item| normalize(item, replaced)),
         Value::Object(members) => members.values_mut().for_each(|one| normalize(one, replaced)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn path_is_applied_if_its_field_or_a_parent_is() {
+        let fields = json!({"f:spec": {"f:replicas": {}, "f:strategy": {}, "f:template": {"f:spec": {
+            "f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:image": {}}}}}}});
+        for path in [
+            ".spec.replicas",
+            ".spec.strategy.type",
+            r#".spec.template.spec.containers[name="a"].image"#,
+            r#".spec.template.spec.containers[name="a"]"#,
+        ] {
+            assert!(has_path(&fields, path), "{path}");
+        }
+        for path in [
+            ".spec.paused",
+            ".status",
+            r#".spec.template.spec.containers[name="a"].imagePullPolicy"#,
+            r#".spec.template.spec.containers[name="b"].image"#,
+        ] {
+            assert!(!has_path(&fields, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn history_is_a_field_and_what_is_below_it() {
+        assert!(is_within(".status.lastRun", ".status.lastRun"));
+        assert!(is_within(".status.lastRun.changed", ".status.lastRun"));
+        assert!(!is_within(".status.lastRunAt", ".status.lastRun"));
+    }
+
+    #[test]
+    fn times_addresses_uids_and_generated_names_are_replaced() {
+        let pod = |name: &str| json!({"metadata": {"generateName": "web-", "name": name}});
+        let pods = [pod("web-zz"), pod("web-aa")];
+        let mut replaced = generated_names(pods.iter());
+        assert_eq!(
+            replaced,
+            [("web-aa", "web-<1>"), ("web-zz", "web-<2>")]
+                .map(|(from, to)| { (from.to_owned(), to.to_owned()) })
+        );
+        replaced.push(("uid-1".to_owned(), "<uid of Pod a>".to_owned()));
+        let mut object = json!({"at": "2026-01-01T00:00:00Z", "ip": "10.0.0.1", "text": "10.0.0.1:80",
+            "pods": ["web-zz is of uid-1"]});
+        normalize(&mut object, &replaced);
+        assert_eq!(
+            object,
+            json!({"at": "<time>", "ip": "<address>", "text": "10.0.0.1:80",
+            "pods": ["web-<2> is of <uid of Pod a>"]})
+        );
     }
 }

@@ -88,8 +88,7 @@ impl Law {
             }
             Self::Convergence => "after a change, the host stops writing within 20 minutes",
             Self::Determinism => {
-                "the same objects lead to the same result, whatever uids and resource versions \
-                 they have"
+                "the same objects lead to the same result, whatever uids they have"
             }
             Self::Fixpoint => "a converged guest writes nothing more, even after a restart",
             Self::PathIndependence => "the last spec alone decides the result, not earlier ones",
@@ -100,9 +99,11 @@ impl Law {
             }
             Self::Staleness => "caches that are late, or miss events, change no result",
             Self::DriftRepair => "objects that another client deletes or changes are repaired",
-            Self::OneOwner => "no object has two controllers, whatever primaries there are",
+            Self::OneOwner => "an object keeps its controller, whatever other primaries there are",
             Self::Scope => "objects of others stay as they are, even with the same names",
-            Self::Finalizing => "a deleted primary goes, and the objects that it owns with it",
+            Self::Finalizing => {
+                "the API server removes a deleted primary, and the objects that it owns"
+            }
             Self::NoLeak => "no value of a Secret appears in other objects, statuses and Events",
             Self::Upgrade => {
                 "after an upgrade from an earlier component, the objects are those of the new one"
@@ -152,10 +153,31 @@ pub enum Expectation {
     AsBeforeTheOtherClient,
     /// The objects at the first time when everything was quiet are there unchanged at the end.
     OthersAsBefore,
+    /// Each object that has a controller at the first time when everything was quiet has the same
+    /// one at the end.
+    ControllersStay,
     /// The host has written nothing since its last restart.
     NoWriteAfterRestart,
     /// There is no primary, and no object that one owned.
     NothingOwned,
+}
+
+/// What a case shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// The law holds.
+    Holds,
+    /// The law says nothing about the case: the API server refused a step, or the guest answered
+    /// partially.
+    NotJudged,
+    /// The case breaks the law.
+    Broken(Violation),
+}
+
+impl From<Option<Violation>> for Judgement {
+    fn from(violation: Option<Violation>) -> Self {
+        violation.map_or(Self::Holds, Self::Broken)
+    }
 }
 
 /// What a scenario breaks.

@@ -26,8 +26,8 @@ mod variants;
 
 pub use check::{Budget, CheckReport, LawResult, check, life_of};
 pub use cluster_state::{ClusterState, Difference};
-pub use law::{Case, Expectation, Law, Violation};
-pub use outcome::{Outcome, Played};
+pub use law::{Case, Expectation, Judgement, Law, Violation};
+pub use outcome::Outcome;
 pub use player::{PlayError, Player};
 pub use scenario::{Scenario, Step};
 pub use subject::Subject;

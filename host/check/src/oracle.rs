@@ -1,12 +1,13 @@
 //! Decides whether what happened in a scenario breaks a law.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use innkeeper_faults::{FaultPlan, Recorded, Verb};
 use serde_json::Value;
 
 use crate::cluster_state::{ClusterState, Difference};
-use crate::law::{Case, Expectation, Violation};
+use crate::law::{Case, Expectation, Judgement, Violation};
 use crate::outcome::Outcome;
 use crate::player::{PlayError, Player};
 use crate::scenario::{Scenario, Step};
@@ -58,7 +59,9 @@ impl<'a> Oracle<'a> {
         if let Some(known) = self.references.get(&key) {
             return Ok(known.clone());
         }
-        let outcome = self.play(scenario)?;
+        let mut outcome = self.play(scenario)?;
+        // There can be thousands.
+        outcome.requests.iter_mut().for_each(|request| request.body = Bytes::new());
         self.references.insert(key, outcome.clone());
         Ok(outcome)
     }
@@ -68,18 +71,33 @@ impl<'a> Oracle<'a> {
         self.player.play(scenario)
     }
 
-    /// Plays a case. Gives what it breaks, if it breaks something.
+    /// Plays a case and decides about it.
     ///
     /// # Errors
     /// If a scenario cannot be played.
-    pub(crate) fn judge(&mut self, case: &Case) -> Result<Option<Violation>, PlayError> {
-        let outcome = self.play(&case.scenario)?;
+    pub(crate) fn judge(&mut self, case: &Case) -> Result<Judgement, PlayError> {
+        let scenario = &case.scenario;
+        let outcome = match self.play(scenario) {
+            // Without faults the Module became active before, with the lives of the samples.
+            Err(PlayError::Inactive(reason)) if !scenario.faults.faults.is_empty() => {
+                let what = "the host does not become active again after a crash";
+                return Ok(Judgement::Broken(Violation::new(what, vec![reason])));
+            }
+            outcome => outcome?,
+        };
         let leaks = || leaked(&outcome, &self.secrets);
         if let Some(violation) = always(&outcome).or_else(leaks) {
-            return Ok(Some(violation));
+            return Ok(Judgement::Broken(violation));
         }
-        let scenario = &case.scenario;
-        Ok(match case.expectation {
+        // Of many objects the API server may refuse some.
+        let refused_max = match case.expectation {
+            Expectation::AllAccepted => scenario.steps.len().saturating_sub(1),
+            _ => 0,
+        };
+        if outcome.refused_steps.len() > refused_max {
+            return Ok(Judgement::NotJudged);
+        }
+        let violation = match case.expectation {
             Expectation::Nothing => None,
             Expectation::AllAccepted => refused(&outcome),
             Expectation::AsWithoutFaults => {
@@ -101,9 +119,8 @@ impl<'a> Oracle<'a> {
             Expectation::AsWithTheLastSpecAlone => {
                 let reference = self.reference(&last_specs(scenario))?;
                 // Not an end that the last spec alone decides.
-                let is_refused = |outcome: &Outcome| !outcome.refused_steps.is_empty();
-                if reference.partial_answers > 0 || is_refused(&reference) || is_refused(&outcome) {
-                    return Ok(None);
+                if reference.partial_answers > 0 || !reference.refused_steps.is_empty() {
+                    return Ok(Judgement::NotJudged);
                 }
                 self.compare_paths(outcome.end(), reference.end())
             }
@@ -111,6 +128,7 @@ impl<'a> Oracle<'a> {
                 let reference = self.reference(&before_other_client(scenario))?;
                 compare(outcome.end(), reference.end(), "before the other client's change")
             }
+            Expectation::ControllersStay => controllers_changed(&outcome),
             Expectation::OthersAsBefore => others_changed(&outcome),
             Expectation::NoWriteAfterRestart => {
                 let steps = scenario.steps.iter();
@@ -123,7 +141,8 @@ impl<'a> Oracle<'a> {
                 writes_after_restart(&outcome, &reference).filter(|_| is_settled)
             }
             Expectation::NothingOwned => owned_objects(outcome.end(), self.player),
-        })
+        };
+        Ok(violation.into())
     }
 }
 
@@ -197,6 +216,12 @@ fn refused(outcome: &Outcome) -> Option<Violation> {
 
 /// Requests for other objects than Secrets that have a value of a Secret.
 fn leaked(outcome: &Outcome, secrets: &[String]) -> Option<Violation> {
+    // As texts of JSON have them.
+    let escaped = |value: &String| {
+        let text = serde_json::to_string(value).unwrap_or_default();
+        text.trim_matches('"').to_owned()
+    };
+    let secrets: Vec<String> = secrets.iter().map(escaped).collect();
     let has_secret = |one: &&Recorded| {
         let body = String::from_utf8_lossy(&one.body);
         one.info.resource != "secrets" && secrets.iter().any(|value| body.contains(value.as_str()))
@@ -222,19 +247,26 @@ fn violation(differences: &[Difference], with: &str) -> Option<Violation> {
     Some(Violation::new(format!("the result is another one than {with}"), lines))
 }
 
-/// The objects that the host deleted.
-fn deletions(outcome: &Outcome) -> BTreeSet<String> {
+/// The objects that the host deleted, each with how often.
+fn deletions(outcome: &Outcome) -> BTreeMap<String, usize> {
     let deletes = |one: &&Recorded| {
         matches!(one.info.verb, Verb::Delete | Verb::DeleteCollection)
-            // Without an answer the API server may have carried it out.
-            && one.code.is_none_or(|code| code < 300)
+            && one.code.is_some_and(|code| code < 300)
     };
-    outcome.writes().filter(deletes).map(|one| one.info.to_string()).collect()
+    let mut counts = BTreeMap::new();
+    for request in outcome.writes().filter(deletes) {
+        *counts.entry(request.info.to_string()).or_default() += 1;
+    }
+    counts
 }
 
 fn more_deletions(outcome: &Outcome, reference: &Outcome) -> Option<Violation> {
     let expected = deletions(reference);
-    let more: Vec<String> = deletions(outcome).difference(&expected).cloned().collect();
+    let is_more = |(request, count): &(String, usize)| {
+        expected.get(request).is_none_or(|expected| count > expected)
+    };
+    let more: Vec<String> =
+        deletions(outcome).into_iter().filter(is_more).map(|(request, _)| request).collect();
     if more.is_empty() {
         return None;
     }
@@ -281,6 +313,28 @@ fn before_other_client(scenario: &Scenario) -> Scenario {
     let is_other = |step: &&Step| matches!(step, Step::Merge(_) | Step::Delete(_));
     let steps = scenario.steps.iter().take_while(|step| !is_other(step)).cloned().collect();
     Scenario::new(scenario.seed, steps)
+}
+
+/// The objects of the first state that have another controller at the end.
+fn controllers_changed(outcome: &Outcome) -> Option<Violation> {
+    let controller = |object: &Value| {
+        let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let mut controllers = owners.filter(|owner| owner["controller"] == true);
+        controllers.next().map(|owner| format!("{} {}", owner["kind"], owner["name"]))
+    };
+    let end: BTreeMap<&str, &Value> = outcome.end().objects().collect();
+    let mut changed = Vec::new();
+    for (name, object) in outcome.states[0].objects() {
+        let (Some(before), Some(after)) = (controller(object), end.get(name)) else { continue };
+        let after = controller(after).unwrap_or_default();
+        if before != after {
+            changed.push(format!("{name}: {after}, not {before}"));
+        }
+    }
+    if changed.is_empty() {
+        return None;
+    }
+    Some(Violation::new("objects have another controller than before", changed))
 }
 
 /// The objects of the first state that are others at the end.

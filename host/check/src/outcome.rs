@@ -3,7 +3,6 @@
 use innkeeper_faults::{Recorded, RequestInfo};
 
 use crate::cluster_state::ClusterState;
-use crate::scenario::Scenario;
 
 /// What happened in a scenario.
 #[derive(Clone, Debug)]
@@ -18,9 +17,9 @@ pub struct Outcome {
     pub crashes: u32,
     /// The requests that the API server refused to the user of a step, with the reasons.
     pub refused_steps: Vec<String>,
-    /// How many calls of the guest failed, by reason, since the host's last start.
+    /// How many calls of the guest failed, by reason.
     pub guest_failures: Vec<(String, u64)>,
-    /// How many calls of the guest had a partial answer, since the host's last start.
+    /// How many calls of the guest had a partial answer.
     pub partial_answers: u64,
     /// The places in the plan of the faults that affected no request.
     pub unused_faults: Vec<usize>,
@@ -41,13 +40,4 @@ impl Outcome {
     pub fn writes(&self) -> impl Iterator<Item = &Recorded> {
         self.requests.iter().filter(|request| request.write.is_some())
     }
-}
-
-/// A scenario and what happened in it.
-#[derive(Clone, Debug)]
-pub struct Played {
-    /// The scenario.
-    pub scenario: Scenario,
-    /// What happened.
-    pub outcome: Outcome,
 }

@@ -1,5 +1,6 @@
 //! Plays scenarios: the host with the guest on a simulated cluster, with faults in between.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
@@ -44,6 +45,9 @@ pub enum PlayError {
     /// The Module does not become active.
     #[error("{0}")]
     Inactive(String),
+    /// The simulated API server refuses a sample.
+    #[error("the simulated API server refuses a sample: {0}")]
+    Sample(String),
     /// The simulated API server does not give what the comparison needs.
     #[error("cannot read the simulated cluster: {0}")]
     Read(#[from] ApiFailure),
@@ -68,6 +72,10 @@ struct Stage<'a> {
     /// How long nobody writes until the cluster counts as quiet.
     quiet: Duration,
     module: Value,
+    /// How many calls of the guest failed, by reason, and how many had a partial answer, in the
+    /// processes of the host that have ended.
+    guest_failures: BTreeMap<String, u64>,
+    partial_answers: u64,
 }
 
 impl Player {
@@ -114,13 +122,15 @@ impl Player {
                     }
                 }
                 Step::Restart => {
-                    stage.restart().await?;
+                    stage.stop_host().await;
                     requests.extend(stage.injector.take_recorded());
                     restarted_at = Some(requests.len());
+                    stage.start_host(Vec::new()).await?;
                 }
                 Step::Upgrade => {
+                    stage.stop_host().await;
                     stage.module = self.subject.module.clone();
-                    stage.restart().await?;
+                    stage.start_host(Vec::new()).await?;
                 }
                 Step::Apply(_) | Step::Replace(_) | Step::Delete(_) | Step::Merge(_) => {
                     if let Err(error) = stage.carry_out(step).await {
@@ -133,9 +143,9 @@ impl Player {
         states.push(ClusterState::read(&stage.api, &self.subject).await?);
         let unused_faults = stage.injector.unused();
         stage.injector.set_plan(FaultPlan::default());
-        let guest_failures = stage.guest_failures();
-        let partial = stage.counts("innkeeper_guest_partial_answers_total");
-        let partial_answers = partial.iter().map(|(_, count)| count).sum();
+        stage.count_calls();
+        let guest_failures = std::mem::take(&mut stage.guest_failures).into_iter().collect();
+        let partial_answers = stage.partial_answers;
         requests.extend(stage.injector.take_recorded());
         let since_restart = restarted_at.map_or(&[][..], |at| &requests[at..]);
         let writes = since_restart.iter().filter(|one| one.write.is_some());
@@ -176,6 +186,8 @@ impl<'a> Stage<'a> {
             crashes: 0,
             quiet: QUIET,
             module: module.clone(),
+            guest_failures: BTreeMap::new(),
+            partial_answers: 0,
         };
         stage.start_host(player.subject.before.clone()).await?;
         Ok(stage)
@@ -215,6 +227,7 @@ impl<'a> Stage<'a> {
         }
         while self.connection.is_crashed() {
             self.crashes += 1;
+            self.count_calls();
             // Its tasks end where they wait, as those of a killed process.
             self.lab = None;
             self.connection = Connection::through(&self.injector);
@@ -241,7 +254,9 @@ impl<'a> Stage<'a> {
         Ok(true)
     }
 
-    async fn restart(&mut self) -> Result<(), PlayError> {
+    /// Stops the host in an orderly way.
+    async fn stop_host(&mut self) {
+        self.count_calls();
         if let Some(lab) = self.lab.take() {
             let env = lab.running().env().clone();
             // It has to release what it holds, but a request without an answer must not stop it.
@@ -249,7 +264,6 @@ impl<'a> Stage<'a> {
         }
         self.connection.crash();
         self.connection = Connection::through(&self.injector);
-        self.start_host(Vec::new()).await
     }
 
     async fn carry_out(&self, step: &Step) -> Result<(), ApiFailure> {
@@ -277,15 +291,17 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// How many calls of the guest failed, by reason.
-    fn guest_failures(&self) -> Vec<(String, u64)> {
-        let counts = self.counts("innkeeper_guest_failures_total").into_iter();
-        let reason = |labels: String| {
-            let (_, reason) = labels.split_once("reason=\"")?;
-            reason.split('"').next().map(str::to_owned)
-        };
-        let failures = counts.filter_map(|(labels, count)| Some((reason(labels)?, count)));
-        failures.filter(|(_, count)| *count > 0).collect()
+    /// Adds what the present process of the host has counted.
+    fn count_calls(&mut self) {
+        for (labels, count) in self.counts("innkeeper_guest_failures_total") {
+            let reason = labels.split_once("reason=\"").map(|(_, rest)| rest);
+            let reason = reason.and_then(|rest| rest.split('"').next()).unwrap_or_default();
+            if count > 0 {
+                *self.guest_failures.entry(reason.to_owned()).or_default() += count;
+            }
+        }
+        let partial = self.counts("innkeeper_guest_partial_answers_total");
+        self.partial_answers += partial.iter().map(|(_, count)| count).sum::<u64>();
     }
 
     /// The labels and the values of a counter of the host.

@@ -26,7 +26,11 @@ impl Material<'_> {
                 let variant = variants::random(self.subject, random)?;
                 case(Scenario::new(seed, vec![Step::Apply(variant)]), Expectation::AllAccepted)
             }
-            Law::Convergence | Law::Determinism => {
+            Law::Convergence => {
+                let variant = variants::random(self.subject, random)?;
+                case(life(seed, &variant), Expectation::Nothing)
+            }
+            Law::Determinism => {
                 let variant = variants::random(self.subject, random)?;
                 case(life(seed, &variant), Expectation::AsWithAnotherSeed)
             }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::law::{Case, Violation};
+use crate::law::{Case, Expectation, Judgement, Violation};
 use crate::oracle::Oracle;
 use crate::player::PlayError;
 use crate::scenario::Step;
@@ -36,12 +36,13 @@ pub(crate) fn shrink(
             }
             best.tried += 1;
             match oracle.judge(&candidate)? {
-                Some(violation) => {
+                // Another violation can be one of the smaller scenario only.
+                Judgement::Broken(violation) if violation.what == best.violation.what => {
                     best.case = candidate;
                     best.violation = violation;
                     is_smaller = true;
                 }
-                None => index += 1,
+                _ => index += 1,
             }
         }
         if !is_smaller {
@@ -63,6 +64,9 @@ fn candidates(case: &Case) -> Vec<Case> {
         smaller.push(with(&|case| drop(case.scenario.faults.faults.remove(index))));
     }
     for index in 0..scenario.steps.len() {
+        if is_needed(case.expectation, &scenario.steps[index]) {
+            continue;
+        }
         smaller.push(with(&|case| drop(case.scenario.steps.remove(index))));
     }
     for (index, step) in scenario.steps.iter().enumerate() {
@@ -80,6 +84,18 @@ fn candidates(case: &Case) -> Vec<Case> {
         }
     }
     smaller
+}
+
+/// Whether what a law expects makes no sense without a step.
+fn is_needed(expectation: Expectation, step: &Step) -> bool {
+    match expectation {
+        Expectation::NothingOwned => matches!(step, Step::Delete(_)),
+        Expectation::NoWriteAfterRestart => matches!(step, Step::Restart | Step::Settle),
+        Expectation::OthersAsBefore
+        | Expectation::ControllersStay
+        | Expectation::AsBeforeTheOtherClient => *step == Step::Settle,
+        _ => false,
+    }
 }
 
 /// The paths of the members and items below `spec` and of labels and annotations, the largest

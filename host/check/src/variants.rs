@@ -157,13 +157,14 @@ fn values(schema: &Value, present: Option<&Value>) -> Vec<Value> {
         "boolean" => vec![json!(true), json!(false)],
         "integer" | "number" => {
             let minimum = number("minimum").unwrap_or(-1);
-            let maximum = number("maximum").unwrap_or(5);
+            let maximum = number("maximum").unwrap_or(minimum.max(0).saturating_add(5));
             let mut values = vec![minimum, minimum + 1, 0, 1, 3, maximum - 1, maximum];
             values.retain(|value| (minimum..=maximum).contains(value));
             values.sort_unstable();
             values.dedup();
             // An object that wants thousands of copies is valid, and of no use for a check.
-            values.into_iter().filter(|value| value.abs() <= 1_000).map(Value::from).collect()
+            let is_small = |value: &i64| value.abs() <= 1_000.max(minimum.abs() + 1);
+            values.into_iter().filter(is_small).map(Value::from).collect()
         }
         "string" => texts(schema, present),
         "array" => {

@@ -74,10 +74,10 @@ pub(crate) struct Arguments {
     objects: Vec<PathBuf>,
     /// The time that policies read, RFC 3339 (default: the present time). In a second pass it is a
     /// minute later.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", conflicts_with = "guest")]
     now: Option<Timestamp>,
     /// Maximum time of the reviews.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, conflicts_with = "guest")]
     timeout: u64,
     /// Seed of everything random in the simulated cluster of the reconcilers.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]

@@ -35,6 +35,8 @@ struct State {
     plan: FaultPlan,
     /// How many requests each fault of the plan has selected.
     selected: Vec<u32>,
+    /// Whether each fault of the plan has affected a request.
+    is_used: Vec<bool>,
     writes: u32,
     recorded: Vec<Recorded>,
 }
@@ -49,6 +51,7 @@ impl<S: Clone> FaultInjector<S> {
     pub fn set_plan(&self, plan: FaultPlan) {
         let mut state = self.lock();
         state.selected = vec![0; plan.faults.len()];
+        state.is_used = vec![false; plan.faults.len()];
         state.plan = plan;
         state.writes = 0;
     }
@@ -66,12 +69,8 @@ impl<S: Clone> FaultInjector<S> {
     /// The faults of the plan that have affected no request, by their place.
     pub fn unused(&self) -> Vec<usize> {
         let state = self.lock();
-        let faults = state.plan.faults.iter().zip(&state.selected).enumerate();
-        let is_unused = |fault: u32, selected: u32| selected < fault;
-        faults
-            .filter(|(_, (fault, selected))| is_unused(fault.from, **selected))
-            .map(|(index, _)| index)
-            .collect()
+        let unused = state.is_used.iter().enumerate().filter(|(_, is_used)| !**is_used);
+        unused.map(|(index, _)| index).collect()
     }
 
     pub(crate) fn server(&self) -> S {
@@ -90,6 +89,7 @@ impl<S: Clone> FaultInjector<S> {
             state.selected[index] += 1;
             if fault.is_none() && planned.affects(state.selected[index]) {
                 fault = Some(index);
+                state.is_used[index] = true;
             }
         }
         let write = info.is_write().then(|| {

@@ -63,7 +63,8 @@ impl PlannedFault {
 
     /// Whether it affects the nth of the requests that it selects.
     pub(crate) fn affects(&self, nth: u32) -> bool {
-        nth >= self.from && (self.count == 0 || nth - self.from < self.count)
+        let from = self.from.max(1);
+        nth >= from && (self.count == 0 || nth - from < self.count)
     }
 }
 
@@ -167,6 +168,7 @@ mod tests {
             namespace: "a".to_owned(),
             name: "web".to_owned(),
             user: String::new(),
+            is_dry_run: false,
         };
         let selects = |resource: &str| {
             let resource = resource.to_owned();

@@ -65,6 +65,8 @@ pub struct RequestInfo {
     pub name: String,
     /// The impersonated user; empty if there is none.
     pub user: String,
+    /// Whether nothing is stored.
+    pub is_dry_run: bool,
 }
 
 /// The content type of a server-side apply.
@@ -85,7 +87,10 @@ impl RequestInfo {
             namespace: String::new(),
             name: String::new(),
             user: header("impersonate-user").to_owned(),
+            is_dry_run: false,
         };
+        let query = request.uri().query().unwrap_or_default();
+        info.is_dry_run = query.split('&').any(|pair| pair == "dryRun=All");
         let parts: Vec<&str> =
             request.uri().path().split('/').filter(|part| !part.is_empty()).collect();
         let rest = match parts.as_slice() {
@@ -114,10 +119,8 @@ impl RequestInfo {
         };
         rest.first().copied().unwrap_or_default().clone_into(&mut info.name);
         info.subresource = rest.get(1..).unwrap_or_default().join("/");
-        let is_watch = || {
-            let query = request.uri().query().unwrap_or_default();
-            query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch"))
-        };
+        let is_watch =
+            || query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch"));
         let is_collection = info.name.is_empty();
         info.verb = match request.method().as_str() {
             "GET" if is_watch() => Verb::Watch,
@@ -137,8 +140,9 @@ impl RequestInfo {
         info
     }
 
-    /// Whether the request changes objects that users see. Events, Leases and access reviews are
-    /// not counted: a client writes them at times that do not depend on its work.
+    /// Whether the request changes objects that users see. Dry runs, Events, Leases and access
+    /// reviews are not counted: they change nothing, or come at times that do not depend on the
+    /// client's work.
     pub fn is_write(&self) -> bool {
         let is_change = matches!(
             self.verb,
@@ -157,7 +161,7 @@ impl RequestInfo {
             | "authentication.k8s.io" => true,
             _ => false,
         };
-        is_change && !is_other
+        is_change && !is_other && !self.is_dry_run
     }
 }
 

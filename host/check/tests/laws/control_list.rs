@@ -1,6 +1,8 @@
 //! Known bugs: the check finds each of them, and none in the guest without a bug.
 
-use innkeeper_check::{Law, check};
+use std::time::Duration;
+
+use innkeeper_check::{Budget, Law, Step, check};
 use innkeeper_lab::Guests;
 use serde_json::{Value, json};
 
@@ -81,4 +83,30 @@ fn guest_without_a_bug_breaks_no_law() {
         assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
     }
     assert_eq!(report.properties.unchanged, Vec::<String>::new());
+}
+
+#[test]
+fn smallest_scenario_of_a_stuck_deletion_still_deletes() {
+    println!("seed {SEED}");
+    let guests = Guests::new().unwrap();
+    let subject = subject("faulty", &json!({ "bug": "never-finalized" }), samples());
+    let budget = Budget { shrink_time: Duration::from_secs(20), ..budget(&[Law::Finalizing], 1) };
+    let report = check(&player(&guests, subject), &budget, |_, _, _| {}).unwrap();
+    let trace = report.laws[0].broken.as_ref().unwrap();
+    let steps = &trace.case.scenario.steps;
+    assert!(steps.iter().any(|step| matches!(step, Step::Delete(_))), "{trace}");
+    // Nothing of the spec is needed for it.
+    let Step::Apply(shop) = &steps[0] else { panic!("{trace}") };
+    assert_eq!(shop["spec"], json!({}), "{trace}");
+}
+
+#[test]
+fn sample_that_the_api_server_refuses_is_an_error() {
+    let guests = Guests::new().unwrap();
+    let mut samples = samples();
+    samples[0]["spec"]["replicas"] = json!(11);
+    let subject = subject("faulty", &Value::Null, samples);
+    let result = check(&player(&guests, subject), &budget(&[Law::Crash], 1), |_, _, _| {});
+    let message = result.unwrap_err().to_string();
+    assert!(message.contains("refuses a sample") && message.contains("replicas"), "{message}");
 }

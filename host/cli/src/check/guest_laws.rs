@@ -42,8 +42,8 @@ pub(super) struct Options {
     /// A field that holds a history and may differ, such as .status.lastRun (repeatable).
     #[arg(long = "history", value_name = "FIELD", requires = "guest")]
     history: Vec<String>,
-    /// Maximum time of the check; each law gets a part. A failing scenario takes up to a minute
-    /// more, to make it smaller.
+    /// Time of the check, in parts for the laws; each law is checked with at least one scenario. A
+    /// failing scenario takes up to a minute more, to make it smaller.
     #[arg(long, value_name = "NUMBER", default_value_t = 60)]
     seconds: u64,
     #[command(flatten)]
@@ -125,6 +125,15 @@ pub(super) fn run(
     }
     let mut laws = if options.laws.is_empty() { Law::ALL.to_vec() } else { options.laws.clone() };
     laws.retain(|law| !options.skipped.contains(law));
+    if laws.is_empty() {
+        bail!("--skip leaves out all laws; name one to check with --law");
+    }
+    if options.laws.contains(&Law::Upgrade) && options.from.is_none() {
+        bail!("the law upgrade needs an earlier component: name it with --from");
+    }
+    if let Some(field) = options.history.iter().find(|field| !field.starts_with('.')) {
+        bail!("--history {field}: a field begins with a dot, as in .status.lastRun");
+    }
     let time = Duration::from_secs(options.seconds);
     let budget = Budget { seed, laws, time, cases_max: usize::MAX, shrink_time: SHRINK_TIME };
     let player = Player::new(Guests::with_cache(cache)?, subject);
@@ -166,19 +175,23 @@ fn print(report: &CheckReport, seed: u64, format: Format) -> anyhow::Result<()> 
 fn row(result: &LawResult) -> [String; 4] {
     let word = match (&result.broken, result.checked) {
         (Some(_), _) => "FAIL",
-        (None, 0) => "none",
+        (None, checked) if checked == result.not_judged => "none",
         (None, _) => "ok",
     };
-    let checked = match result.checked.checked_sub(result.cases) {
+    let mut checked = match result.checked.checked_sub(result.cases) {
         Some(random @ 1..) => format!("{} and {random} random", result.cases),
         _ => format!("{} of {}", result.checked, result.cases),
     };
+    if result.not_judged > 0 {
+        checked = format!("{checked}, {} not judged", result.not_judged);
+    }
     [word.into(), result.law.name().into(), checked, result.law.sentence().into()]
 }
 
 fn law_json(result: &LawResult) -> Value {
     let mut law = json!({"law": result.law.name(), "sentence": result.law.sentence(),
-        "cases": result.cases, "checked": result.checked, "holds": result.broken.is_none()});
+        "cases": result.cases, "checked": result.checked, "notJudged": result.not_judged,
+        "holds": result.broken.is_none() && result.checked > result.not_judged});
     if let Some(trace) = &result.broken {
         law["violation"] = json!({"what": trace.violation.what,
             "details": trace.violation.details, "scenario": trace.case.scenario,
