@@ -91,7 +91,7 @@ async fn database_of_a_lost_node_is_restored_on_another_and_says_since_when_rows
     write(&database, 1).await?;
     assert!(database.back_up("after").await?);
     database.replace_pod().await?;
-    assert_eq!(rows(&database).await?.len(), 6);
+    assert_eq!(rows_of_new_pod(&database).await?.len(), 6);
     let same = database.stage.says(at, ("Restored", "True", "FromBackup")).await?;
     assert_eq!(same, message);
     has_one_event(&database).await?;
@@ -141,12 +141,18 @@ async fn rows(database: &Database) -> Result<Vec<Row>> {
     database.sql(sql).await?.iter().map(row).collect()
 }
 
-/// The rows once the Service leads to the new pod, none of which is another than before.
-async fn kept_rows(database: &Database, before: &[Row]) -> Result<Vec<Row>> {
-    let kept = eventually("the server answers", SOON, async || {
+/// The rows once the Service leads to the new pod: the node follows the Service some time after the
+/// pod is ready.
+async fn rows_of_new_pod(database: &Database) -> Result<Vec<Row>> {
+    eventually("the server answers", SOON, async || {
         Ok(rows(database).await.map_err(|error| format!("{error:#}")))
     })
-    .await?;
+    .await
+}
+
+/// The rows once the Service leads to the new pod, none of which is another than before.
+async fn kept_rows(database: &Database, before: &[Row]) -> Result<Vec<Row>> {
+    let kept = rows_of_new_pod(database).await?;
     assert!(kept.iter().all(|row| before.contains(row)), "{kept:?}, before {before:?}");
     Ok(kept)
 }
