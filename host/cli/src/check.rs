@@ -119,10 +119,7 @@ fn check_all(arguments: &Arguments) -> anyhow::Result<u8> {
 fn check_policies(arguments: &Arguments, policies: &Path) -> anyhow::Result<Status> {
     let objects = given_objects::read(&arguments.objects)?;
     let folder = tempfile::tempdir()?;
-    let cache = match code_cache::open()? {
-        Some(cache) => cache,
-        None => code_cache::open_temporary(&folder)?,
-    };
+    let cache = code_cache::open_or_temporary(&folder)?;
     let set = PolicySet::read(policies, &cache, &objects)?;
     let with_policy = set.members.iter().filter(|member| member.policy().is_some());
     for note in with_policy.filter_map(|member| member.given.policy_note()) {

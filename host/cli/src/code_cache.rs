@@ -48,11 +48,22 @@ pub(crate) fn open() -> anyhow::Result<Option<CodeCache>> {
     }
 }
 
+/// Opens the user's cache, or one in this folder if there is none.
+///
+/// # Errors
+/// As [`open`], or if the folder cannot be used.
+pub(crate) fn open_or_temporary(folder: &TempDir) -> anyhow::Result<CodeCache> {
+    match open()? {
+        Some(cache) => Ok(cache),
+        None => Ok(open_temporary(folder)?),
+    }
+}
+
 /// Opens a cache in an empty folder, which belongs to this command alone.
 ///
 /// # Errors
 /// If the folder cannot be used.
-pub(crate) fn open_temporary(folder: &TempDir) -> Result<CodeCache, CacheError> {
+fn open_temporary(folder: &TempDir) -> Result<CodeCache, CacheError> {
     open_in(folder.path(), CACHE_BYTES_DEFAULT)
 }
 

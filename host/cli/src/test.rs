@@ -209,10 +209,7 @@ fn on_simulator(arguments: &Arguments, suite: &Suite) -> anyhow::Result<Vec<Outc
     let clock = LogClock::default();
     logs::start_at(LogFormat::Text, &arguments.log_filter, &clock)?;
     let folder = tempfile::tempdir()?;
-    let cache = match code_cache::open()? {
-        Some(cache) => cache,
-        None => code_cache::open_temporary(&folder)?,
-    };
+    let cache = code_cache::open_or_temporary(&folder)?;
     let given = TestModules::read(arguments, &cache, &suite.manifests)?;
     let guests = Guests::with_cache(cache)?;
     let mut outcomes = Vec::new();

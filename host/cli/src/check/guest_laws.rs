@@ -68,10 +68,7 @@ pub(super) fn run(
     format: Format,
 ) -> anyhow::Result<Status> {
     let folder = tempfile::tempdir()?;
-    let cache = match code_cache::open()? {
-        Some(cache) => cache,
-        None => code_cache::open_temporary(&folder)?,
-    };
+    let cache = code_cache::open_or_temporary(&folder)?;
     // With the code that the simulated host runs, so that it is compiled once.
     let opened = component::open_with(file, Interruption::Fuel, Some(cache.clone()))?;
     let manifest = opened.guest.manifest().clone();
