@@ -1,13 +1,15 @@
 //! The cases of each law: scenarios made from the samples, with each fault at each write.
 
+use std::rc::Rc;
+
 use innkeeper_contract::Kind;
-use innkeeper_faults::{CrashPoint, Fault, FaultPlan, PlannedFault, RequestSelector};
+use innkeeper_faults::{CrashPoint, Fault, FaultPlan, PlannedFault};
 use serde_json::{Value, json};
 
 use crate::fault_lists::{crashes, failures, late, watch_faults};
 use crate::law::{Case, Expectation, Law};
 use crate::outcome::Outcome;
-use crate::scenario::{Scenario, Step};
+use crate::scenario::{Scenario, Step, controllers};
 use crate::subject::Subject;
 
 /// The most steps of one case of [`Law::Totality`]: many objects are checked at once.
@@ -20,7 +22,7 @@ pub(crate) struct Material<'a> {
     /// Primaries made from the samples by the schema of their kind.
     pub(crate) variants: &'a [Value],
     /// The life of each sample without faults: applied, settled, deleted.
-    pub(crate) lives: &'a [(Scenario, Outcome)],
+    pub(crate) lives: &'a [(Scenario, Rc<Outcome>)],
 }
 
 /// The life of a sample: applied, and settled.
@@ -137,15 +139,9 @@ impl Material<'_> {
         let mut scenarios = Vec::new();
         let samples = &self.subject.samples;
         for sample in samples {
-            let name = sample["metadata"]["name"].clone();
             let others = samples.iter().filter(|other| *other != sample).chain(self.variants);
             for other in others {
-                let mut other = other.clone();
-                other["metadata"]["name"] = name.clone();
-                other["metadata"]["namespace"] = sample["metadata"]["namespace"].clone();
-                if other["metadata"]["namespace"].is_null() {
-                    other["metadata"].as_object_mut().map(|all| all.remove("namespace"));
-                }
+                let other = named_as(other.clone(), sample);
                 for between in [Some(Step::Settle), None, Some(Step::Pass(1))] {
                     let mut steps = vec![Step::Apply(sample.clone())];
                     steps.extend(between);
@@ -157,7 +153,7 @@ impl Material<'_> {
         scenarios.into_iter()
     }
 
-    /// Each fault at each write of each life, then each fault at each two writes in a row.
+    /// Each fault at each write of each life, then at each two and at each six writes in a row.
     fn faults_at_writes(&self, faults: &[Fault], law: Law) -> Vec<Case> {
         let mut cases = Vec::new();
         for (life, outcome) in self.lives {
@@ -166,12 +162,8 @@ impl Material<'_> {
             for count in [1, 2, 6] {
                 for write in 1..=writes {
                     for fault in faults {
-                        let planned = PlannedFault {
-                            requests: RequestSelector::default(),
-                            from: write,
-                            count,
-                            fault: fault.clone(),
-                        };
+                        let once = PlannedFault::at_write(write, fault.clone());
+                        let planned = PlannedFault { count, ..once };
                         let scenario = life.with_faults(FaultPlan { faults: vec![planned] });
                         let expectation = Expectation::AsWithoutFaults;
                         cases.push(Case { law, scenario, expectation });
@@ -310,10 +302,22 @@ impl Material<'_> {
     }
 }
 
+/// A primary under the namespace and name of another one.
+pub(crate) fn named_as(mut primary: Value, other: &Value) -> Value {
+    if let Some(metadata) = primary["metadata"].as_object_mut() {
+        for member in ["namespace", "name"] {
+            match other["metadata"].get(member) {
+                Some(value) => drop(metadata.insert(member.to_owned(), value.clone())),
+                None => drop(metadata.remove(member)),
+            }
+        }
+    }
+    primary
+}
+
 /// Whether an object has a controller, as the objects have that the host makes.
 fn is_controlled(object: &Value) -> bool {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    owners.into_iter().flatten().any(|owner| owner["controller"] == true)
+    controllers(object).next().is_some()
 }
 
 /// An object as another client makes it: without owners, labels and annotations of the host.

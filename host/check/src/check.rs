@@ -6,7 +6,6 @@ use crate::cases::{self, Material};
 use crate::law::{Case, Judgement, Law};
 use crate::oracle::Oracle;
 use crate::player::{PlayError, Player};
-use crate::scenario::Scenario;
 use crate::shrink::shrink;
 use crate::trace::Trace;
 use crate::variants;
@@ -123,17 +122,13 @@ fn gcd(one: usize, other: usize) -> usize {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-/// The scenario of a sample's life, for tests and benches.
-pub fn life_of(seed: u64, sample: &serde_json::Value) -> Scenario {
-    cases::whole_life(seed, sample)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
     use crate::law::Expectation;
+    use crate::scenario::Scenario;
 
     #[test]
     fn order_has_all_cases_once_and_both_parities_early() {

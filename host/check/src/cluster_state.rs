@@ -8,6 +8,7 @@ use innkeeper_lab::{Api, ApiFailure};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::scenario::name_of;
 use crate::subject::Subject;
 
 /// The most fields of an object that a difference names.
@@ -68,14 +69,14 @@ impl ClusterState {
         }
         let mut replaced = generated_names(found.iter().map(|(_, object)| object));
         for (_, object) in &found {
-            let mut name = crate::scenario::name_of(object);
+            let mut name = name_of(object);
             replace(&mut name, &replaced);
             let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
             replaced.push((uid, format!("<uid of {name}>")));
         }
         let mut state = Self { history: subject.history.clone(), ..Self::default() };
         for (is_primary, mut object) in found {
-            let mut name = crate::scenario::name_of(&object);
+            let mut name = name_of(&object);
             replace(&mut name, &replaced);
             let name = format!("{} {name}", object["apiVersion"].as_str().unwrap_or_default());
             state.applied.insert(name.clone(), applied_fields(&object));

@@ -1,8 +1,6 @@
 //! The faults that the laws inject.
 
-use innkeeper_faults::{
-    CrashPoint, Fault, PlannedFault, Refusal, RequestSelector, Verb, WatchFault,
-};
+use innkeeper_faults::{CrashPoint, Fault, PlannedFault, Refusal, WatchFault};
 
 /// Crashes of the host.
 pub(crate) fn crashes() -> Vec<Fault> {
@@ -31,12 +29,7 @@ pub(crate) fn failures() -> Vec<Fault> {
 
 /// A fault of as many watches of a resource.
 pub(crate) fn late(resource: &str, count: u32, fault: WatchFault) -> PlannedFault {
-    let requests = RequestSelector {
-        verbs: vec![Verb::Watch],
-        resource: resource.to_owned(),
-        ..RequestSelector::default()
-    };
-    PlannedFault { requests, from: 1, count, fault: Fault::Watch(fault) }
+    PlannedFault { count, ..PlannedFault::of_watches(resource, Fault::Watch(fault)) }
 }
 
 /// Faults of watches, and how many watches each affects.

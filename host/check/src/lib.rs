@@ -24,7 +24,7 @@ mod subject;
 mod trace;
 mod variants;
 
-pub use check::{Budget, CheckReport, LawResult, check, life_of};
+pub use check::{Budget, CheckReport, LawResult, check};
 pub use cluster_state::{ClusterState, Difference};
 pub use law::{Case, Expectation, Judgement, Law, Violation};
 pub use outcome::Outcome;

@@ -1,6 +1,7 @@
 //! Decides whether what happened in a scenario breaks a law.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use bytes::Bytes;
 use innkeeper_faults::{FaultPlan, Recorded, Verb};
@@ -10,7 +11,7 @@ use crate::cluster_state::{ClusterState, Difference};
 use crate::law::{Case, Expectation, Judgement, Violation};
 use crate::outcome::Outcome;
 use crate::player::{PlayError, Player};
-use crate::scenario::{Scenario, Step};
+use crate::scenario::{Scenario, Step, controllers, name_of};
 
 /// The reasons of calls that gave no usable answer. A failure that a guest reports is an answer.
 const BROKEN_CALLS: [&str; 16] = [
@@ -38,15 +39,19 @@ const OBJECTS_MAX: usize = 10;
 /// Plays cases and decides about them. Keeps what happened in scenarios that are compared with.
 pub(crate) struct Oracle<'a> {
     player: &'a Player,
-    references: BTreeMap<String, Outcome>,
-    /// Values of Secrets.
+    references: BTreeMap<String, Rc<Outcome>>,
+    /// Values of Secrets, as texts of JSON have them.
     secrets: Vec<String>,
     pub(crate) played: u64,
 }
 
 impl<'a> Oracle<'a> {
     pub(crate) fn new(player: &'a Player) -> Self {
-        let secrets = player.subject().secret_values();
+        let escaped = |value: String| {
+            let text = serde_json::to_string(&value).unwrap_or_default();
+            text.trim_matches('"').to_owned()
+        };
+        let secrets = player.subject().secret_values().into_iter().map(escaped).collect();
         Self { player, references: BTreeMap::new(), secrets, played: 0 }
     }
 
@@ -54,15 +59,16 @@ impl<'a> Oracle<'a> {
     ///
     /// # Errors
     /// If the scenario cannot be played.
-    pub(crate) fn reference(&mut self, scenario: &Scenario) -> Result<Outcome, PlayError> {
+    pub(crate) fn reference(&mut self, scenario: &Scenario) -> Result<Rc<Outcome>, PlayError> {
         let key = serde_json::to_string(scenario).unwrap_or_default();
         if let Some(known) = self.references.get(&key) {
-            return Ok(known.clone());
+            return Ok(Rc::clone(known));
         }
         let mut outcome = self.play(scenario)?;
         // There can be thousands.
         outcome.requests.iter_mut().for_each(|request| request.body = Bytes::new());
-        self.references.insert(key, outcome.clone());
+        let outcome = Rc::new(outcome);
+        self.references.insert(key, Rc::clone(&outcome));
         Ok(outcome)
     }
 
@@ -181,15 +187,11 @@ fn always(outcome: &Outcome) -> Option<Violation> {
     if !outcome.is_ended_well {
         return Some(Violation::new("the host does not stop", Vec::new()));
     }
-    let controllers = |object: &Value| {
-        let owners = object["metadata"]["ownerReferences"].as_array();
-        owners.into_iter().flatten().filter(|owner| owner["controller"] == true).count()
-    };
     let shared: Vec<String> = outcome
         .states
         .iter()
         .flat_map(ClusterState::objects)
-        .filter(|(_, object)| controllers(object) > 1)
+        .filter(|(_, object)| controllers(object).count() > 1)
         .map(|(name, _)| name.to_owned())
         .collect();
     if shared.is_empty() {
@@ -216,12 +218,6 @@ fn refused(outcome: &Outcome) -> Option<Violation> {
 
 /// Requests for other objects than Secrets that have a value of a Secret.
 fn leaked(outcome: &Outcome, secrets: &[String]) -> Option<Violation> {
-    // As texts of JSON have them.
-    let escaped = |value: &String| {
-        let text = serde_json::to_string(value).unwrap_or_default();
-        text.trim_matches('"').to_owned()
-    };
-    let secrets: Vec<String> = secrets.iter().map(escaped).collect();
     let has_secret = |one: &&Recorded| {
         let body = String::from_utf8_lossy(&one.body);
         one.info.resource != "secrets" && secrets.iter().any(|value| body.contains(value.as_str()))
@@ -244,7 +240,7 @@ fn violation(differences: &[Difference], with: &str) -> Option<Violation> {
     }
     let lines = differences.iter().take(OBJECTS_MAX);
     let lines = lines.map(|one| format!("{}: {}", one.object, one.what)).collect();
-    Some(Violation::new(format!("the result is another one than {with}"), lines))
+    Some(Violation::new(format!("the result differs from the one {with}"), lines))
 }
 
 /// The objects that the host deleted, each with how often.
@@ -298,9 +294,9 @@ fn last_specs(scenario: &Scenario) -> Scenario {
     let mut steps: Vec<Step> = Vec::new();
     for step in &scenario.steps {
         let (Step::Apply(object) | Step::Replace(object)) = step else { continue };
-        let name = crate::scenario::name_of(object);
+        let name = name_of(object);
         steps.retain(|step| match step {
-            Step::Apply(other) | Step::Replace(other) => crate::scenario::name_of(other) != name,
+            Step::Apply(other) | Step::Replace(other) => name_of(other) != name,
             _ => true,
         });
         steps.push(Step::Replace(object.clone()));
@@ -318,9 +314,7 @@ fn before_other_client(scenario: &Scenario) -> Scenario {
 /// The objects of the first state that have another controller at the end.
 fn controllers_changed(outcome: &Outcome) -> Option<Violation> {
     let controller = |object: &Value| {
-        let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-        let mut controllers = owners.filter(|owner| owner["controller"] == true);
-        controllers.next().map(|owner| format!("{} {}", owner["kind"], owner["name"]))
+        controllers(object).next().map(|owner| format!("{} {}", owner["kind"], owner["name"]))
     };
     let end: BTreeMap<&str, &Value> = outcome.end().objects().collect();
     let mut changed = Vec::new();
@@ -352,10 +346,7 @@ fn others_changed(outcome: &Outcome) -> Option<Violation> {
 /// The primaries at the end, and the objects that one owns.
 fn owned_objects(end: &ClusterState, player: &Player) -> Option<Violation> {
     let subject = player.subject();
-    let is_owned = |object: &Value| {
-        let owners = object["metadata"]["ownerReferences"].as_array();
-        owners.into_iter().flatten().any(|owner| owner["controller"] == true)
-    };
+    let is_owned = |object: &Value| controllers(object).next().is_some();
     let left: Vec<String> = end
         .objects()
         .filter(|(_, object)| subject.is_primary(object) || is_owned(object))

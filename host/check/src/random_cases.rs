@@ -1,9 +1,8 @@
 //! Random cases of the laws, for the time that is left after the listed ones.
 
 use innkeeper_faults::{FaultPlan, PlannedFault};
-use serde_json::Value;
 
-use crate::cases::{Material, life, reference};
+use crate::cases::{Material, life, named_as};
 use crate::fault_lists::{crashes, failures, late, watch_faults};
 use crate::law::{Case, Expectation, Law};
 use crate::scenario::{Scenario, Step};
@@ -89,10 +88,4 @@ fn pause(random: &mut fastrand::Rng) -> Step {
         1 => Step::Pass(1),
         _ => Step::Settle,
     }
-}
-
-/// A primary under the namespace and name of another one.
-fn named_as(mut primary: Value, other: &Value) -> Value {
-    primary["metadata"] = reference(other)["metadata"].take();
-    primary
 }

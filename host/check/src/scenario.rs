@@ -67,6 +67,12 @@ pub(crate) fn name_of(object: &Value) -> String {
     }
 }
 
+/// The owner references of an object that are its controller: at most one, if all is well.
+pub(crate) fn controllers(object: &Value) -> impl Iterator<Item = &Value> {
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.filter(|owner| owner["controller"] == true)
+}
+
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
