@@ -3,8 +3,9 @@
 //! Kubernetes has no fencing: the API server does not check whether a writer still leads. So the
 //! writer must stop by itself, also if it was paused (SIGSTOP, a suspended machine, a long swap)
 //! between the check of the clock and the write. The host checks the clock twice: when it gives a
-//! request to the connection, and before each write to the socket, below TLS. After a pause, only
-//! bytes that were already in the kernel arrive.
+//! request to the connection, and before each write to the socket, below TLS. After a pause, bytes
+//! arrive that were already in the kernel, and those of a thread that was paused between the second
+//! check and the write itself: at most one write for each thread of the host.
 
 use std::future::Future;
 use std::io;

@@ -33,6 +33,7 @@ pub mod database;
 mod dry_run;
 pub mod etcd;
 mod eventually;
+mod fenced;
 mod host;
 mod kind;
 pub mod kubelet;
@@ -60,6 +61,7 @@ pub use admission_service::AdmissionService;
 pub use chance::Chance;
 pub use dry_run::{Answer, DryRun};
 pub use eventually::eventually;
+pub use fenced::assert_fenced;
 pub use host::{Host, HostOptions};
 pub use innkeeper_controlplane::{
     AuditEvent, AuditFilter, AuditLog, ControlPlane, Kubeconfig, Options,

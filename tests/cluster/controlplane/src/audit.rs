@@ -35,6 +35,8 @@ pub struct AuditEvent {
     /// When the stage was reached: RFC 3339 with microseconds, UTC, so that text order is
     /// time order.
     pub time: String,
+    /// When the API server received the request, in the same form.
+    pub received: String,
     /// The authenticated user.
     pub user: String,
     /// The user that was acted as, if the request impersonated one.
@@ -80,6 +82,7 @@ impl AuditEvent {
         Some(Self {
             stage: text("/stage"),
             time: text("/stageTimestamp"),
+            received: text("/requestReceivedTimestamp"),
             user: text("/user/username"),
             impersonated: Some(text("/impersonatedUser/username")).filter(|user| !user.is_empty()),
             verb: text("/verb"),
