@@ -16,15 +16,19 @@
 pub mod admission;
 pub mod cel;
 pub mod chunks;
+pub mod component;
 pub mod definition;
 pub mod desired;
 pub mod failure;
 pub mod faults;
 pub mod kubeconfig;
+pub mod kubewarden;
 pub mod manifest;
+pub mod module;
 pub mod mutate;
 pub mod quantity;
 pub mod selector;
+pub mod steps;
 pub mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -56,7 +60,7 @@ pub fn cpu_time() -> Duration {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "manifest", fuzz_entry: manifest::fuzz_entry, cases: 4_000 },
     Target { name: "desired", fuzz_entry: desired::fuzz_entry, cases: 4_000 },
     Target { name: "failure", fuzz_entry: failure::fuzz_entry, cases: 8_000 },
@@ -69,4 +73,8 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "admission", fuzz_entry: admission::fuzz_entry, cases: 4_000 },
     Target { name: "verdict", fuzz_entry: verdict::fuzz_entry, cases: 4_000 },
     Target { name: "faults", fuzz_entry: faults::fuzz_entry, cases: 8_000 },
+    Target { name: "component", fuzz_entry: component::fuzz_entry, cases: 1_000 },
+    Target { name: "kubewarden", fuzz_entry: kubewarden::fuzz_entry, cases: 2_000 },
+    Target { name: "module", fuzz_entry: module::fuzz_entry, cases: 4_000 },
+    Target { name: "steps", fuzz_entry: steps::fuzz_entry, cases: 200 },
 ];

@@ -78,6 +78,10 @@ targets! {
     admission_requests_keep_their_properties: "admission",
     verdicts_keep_their_properties: "verdict",
     fault_plans_keep_their_properties: "faults",
+    components_keep_their_properties: "component",
+    metadata_of_kubewarden_keeps_its_properties: "kubewarden",
+    modules_keep_their_properties: "module",
+    steps_of_test_cases_keep_their_properties: "steps",
 }
 
 #[test]

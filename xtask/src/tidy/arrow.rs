@@ -130,8 +130,13 @@ const ARROW: [(&str, &[&str]); 28] = [
             "innkeeper-core",
             "innkeeper-cluster",
             "innkeeper-faults",
+            // It reads the files of test cases.
+            "innkeeper-lab",
             "innkeeper-modules",
+            // It loads changed guests.
+            "innkeeper-sandbox",
             "innkeeper-simulator",
+            "innkeeper-tiny-guests",
         ],
     ),
     // Small, so that it answers soon on a fresh machine.
