@@ -53,6 +53,7 @@ pub use crate::auth::user::User;
 #[doc(hidden)]
 pub use crate::mutation::{MUTATIONS, Mutation, activate_mutation};
 pub use crate::simulator::Simulator;
+pub use crate::state::backup::Backup;
 pub use crate::state::controller_set::{Controllers, Workload, Workloads};
 pub use crate::state::pod_script::{PodRule, PodScript};
 pub use crate::state::webhook_handlers::WebhookReply;

@@ -17,8 +17,11 @@ use crate::api::request::{Request, Response as ApiResponse};
 use crate::auth::impersonated_user::ImpersonatedUser;
 use crate::auth::token;
 use crate::auth::user::User;
-use crate::controllers::{custom_resource_definition, kubelet, manager, root_ca_publisher};
+use crate::controllers::{
+    custom_resource_definition, kubelet, manager, restart, root_ca_publisher,
+};
 use crate::mutation::{Mutation, is_active};
+use crate::state::backup::Backup;
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Controllers;
 use crate::state::pod_script::PodScript;
@@ -130,6 +133,20 @@ impl Simulator {
     /// minutes: a list that continues at one gets 410. If the interval is 0, none expires.
     pub fn compact_every(&self, interval: SignedDuration) {
         self.lock().compact_every(interval);
+    }
+
+    /// A backup of etcd as it is now.
+    pub fn backup(&self) -> Backup {
+        self.lock().backup()
+    }
+
+    /// Restores a backup of etcd and restarts the API server: the objects are those of the backup,
+    /// and open watches end. If `bump` is true, the revision is increased and compacted, as by
+    /// `etcdutl snapshot restore --bump-revision --mark-compacted`: watches from before get 410.
+    /// If it is false, the versions of the backup are given out once more: a watch from before gets
+    /// no event until they pass its own.
+    pub fn restore(&self, backup: &Backup, bump: bool) {
+        restart::restore(&mut self.lock(), backup, bump);
     }
 
     /// The number of open watches.

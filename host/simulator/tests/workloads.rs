@@ -274,6 +274,8 @@ fn stateful_set_creates_its_pods_in_order_each_with_its_claim() {
     object["spec"]["serviceName"] = "db".into();
     object["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec":
         {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]);
+    object["spec"]["template"]["spec"]["containers"][0]["volumeMounts"] =
+        json!([{"name": "data", "mountPath": "/data"}]);
     cluster.apply(&object);
     cluster.simulator.settle();
     assert_eq!(cluster.list(PODS).len(), 1, "the second waits for the first");
@@ -293,6 +295,32 @@ fn stateful_set_creates_its_pods_in_order_each_with_its_claim() {
     let set = cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db").unwrap();
     assert_eq!(set["status"]["currentRevision"], set["status"]["updateRevision"]);
     assert_eq!(set["status"]["updatedReplicas"], 2, "{set:#}");
+    cluster.is_quiet();
+}
+
+#[test]
+fn stateful_set_takes_over_the_pods_that_an_earlier_one_left() {
+    let cluster = Cluster::new();
+    let mut object = deployment("postgres:1", 1);
+    object["kind"] = "StatefulSet".into();
+    object["metadata"]["name"] = "db".into();
+    object["spec"]["serviceName"] = "db".into();
+    cluster.apply(&object);
+    cluster.pass(5);
+    let uid = |pods: &[Value]| pods[0]["metadata"]["uid"].clone();
+    let before = uid(&cluster.list(PODS));
+    let path = "/apis/apps/v1/namespaces/default/statefulsets/db";
+    cluster.send("DELETE", path, &json!({"propagationPolicy": "Orphan"}));
+    cluster.pass(5);
+    assert!(cluster.get(path).is_none());
+    assert_eq!(cluster.list(PODS)[0]["metadata"]["ownerReferences"], Value::Null);
+    cluster.apply(&object);
+    cluster.pass(5);
+    assert_eq!(uid(&cluster.list(PODS)), before);
+    let set = cluster.get(path).unwrap();
+    assert_eq!(set["status"]["readyReplicas"], 1, "{set:#}");
+    let owner = &cluster.list(PODS)[0]["metadata"]["ownerReferences"][0];
+    assert_eq!(owner["uid"], set["metadata"]["uid"]);
     cluster.is_quiet();
 }
 

@@ -174,7 +174,7 @@ fn reconsider_names(cluster: &mut Cluster, name: &str, group: &Value) {
 
 /// Serves the kinds of a definition, if its names are accepted. Watches end when it has changed, as
 /// on a real server.
-fn serve(cluster: &mut Cluster, object: &Value) {
+pub(crate) fn serve(cluster: &mut Cluster, object: &Value) {
     let definition = Arc::new(Definition::read(object));
     let kind = (definition.group.clone(), definition.plural.clone());
     let before = cluster.catalog.definition(&kind);

@@ -25,6 +25,7 @@ pub(crate) mod pod_grace_period;
 pub(crate) mod pod_status;
 pub(crate) mod replica_set;
 pub(crate) mod replication_controller;
+pub(crate) mod restart;
 pub(crate) mod revision_history;
 pub(crate) mod root_ca_publisher;
 pub(crate) mod service_account;

@@ -13,9 +13,10 @@ use crate::controllers::replica_set::{available_at, has_ended, is_ready, pod_of}
 use crate::controllers::template_hash::hash;
 use crate::state::cluster::Cluster;
 use crate::state::controller_set::Workload;
-use crate::types::members::{counts, number, text};
+use crate::types::members::{controller, counts, number, text};
 use crate::types::object::{generation, is_terminating, meta};
 use crate::types::object_key::Key;
+use crate::types::selector::Selector;
 
 const CLIENT: Client =
     Client::controller("system:serviceaccount:kube-system:statefulset-controller");
@@ -28,6 +29,7 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     if is_terminating(&set) {
         return;
     }
+    adopt_pods(cluster, &set);
     let update = revision_of(cluster, &set);
     let current = match text(&set["status"]["currentRevision"]) {
         "" => update.clone(),
@@ -35,6 +37,31 @@ pub(crate) fn sync(cluster: &mut Cluster, key: &Key) {
     };
     step_pods(cluster, key, &set, &current, &update);
     update_status(cluster, key, &current, &update);
+}
+
+/// Takes over the Pods without a controller that have the labels and a name of the set, as after a
+/// deletion of an earlier set that left its Pods.
+fn adopt_pods(cluster: &mut Cluster, set: &Value) {
+    let selector = Selector::of(&set["spec"]["selector"]);
+    let (namespace, name) = (meta(set, "namespace"), meta(set, "name"));
+    let is_member = |pod: &Value| {
+        let rest = meta(pod, "name").strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+        rest.is_some_and(|ordinal| ordinal.parse::<u32>().is_ok())
+    };
+    let stored = cluster.store.collection(&PODS.key()).into_iter().flat_map(|one| &one.objects);
+    let pods = stored.filter(|(key, _)| key.0 == namespace).map(|(_, one)| one.object());
+    let orphans: Vec<Arc<ManagedObject>> = pods
+        .filter(|pod| is_member(pod) && selector.fits(pod))
+        .filter(|pod| controller(pod).is_none() && !is_terminating(pod))
+        .collect();
+    for orphan in orphans {
+        let mut pod = Value::clone(&orphan);
+        let mut owners = pod["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        owners.extend(owned_by(set, &STATEFUL_SETS).as_array().into_iter().flatten().cloned());
+        pod["metadata"]["ownerReferences"] = owners.into();
+        // A Pod that changed meanwhile is looked at again with the next change of the set.
+        let _ = client::replace(cluster, &CLIENT, &PODS, "", pod);
+    }
 }
 
 /// The name of the revision of the current template.

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::apply::managed_object::ManagedObject;
+use crate::state::backup::Backup;
 use crate::state::catalog::Catalog;
 use crate::state::compaction::Compaction;
 use crate::state::controller_set::Controllers;
@@ -223,6 +224,38 @@ impl Cluster {
             watcher.feed.end();
         }
         self.watchers.retain(|watcher| watcher.kind != *kind);
+    }
+
+    /// What a backup of etcd has, and what the controllers know of it.
+    pub(crate) fn backup(&self) -> Backup {
+        Backup {
+            objects: self.store.objects(),
+            version: self.store.version(),
+            raw: self.raw.clone(),
+            work_queue: self.work_queue.clone(),
+            steps: self.kubelet.next.clone(),
+        }
+    }
+
+    /// Goes back to a backup, at this version: all watches end, as those of a server that restarts,
+    /// and the controllers look at all objects again. Serves no kinds of definitions afterwards.
+    pub(crate) fn restore(&mut self, backup: &Backup, version: u64) {
+        for watcher in self.watchers.drain(..) {
+            watcher.feed.end();
+        }
+        self.store = Store::restored(&backup.objects, version);
+        self.catalog = Catalog::builtin();
+        self.raw.clone_from(&backup.raw);
+        self.work_queue.clone_from(&backup.work_queue);
+        self.kubelet.next.clone_from(&backup.steps);
+        self.compaction = self.compaction.take().map(|one| one.again(self.now, version));
+        for (kind, all) in &backup.objects {
+            for (key, text) in all {
+                let object = ManagedObject::read(text);
+                self.work_queue.stored(self.controllers, kind, key, &object);
+            }
+        }
+        self.note(format!("{version} restored the backup of version {}", backup.version));
     }
 
     /// The number of open watches.

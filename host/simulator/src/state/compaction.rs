@@ -17,6 +17,11 @@ impl Compaction {
         Self { interval, next: after(now, interval), version }
     }
 
+    /// The same from a point in time and a version on, after a restored backup.
+    pub(crate) fn again(self, now: Timestamp, version: u64) -> Self {
+        Self::begin(self.interval, now, version)
+    }
+
     /// The version before which lists expire now; `None` if no tick is due. It is the version of
     /// the tick before, so that each version is kept for one to two intervals.
     pub(crate) fn due(&mut self, now: Timestamp, version: u64) -> Option<u64> {

@@ -10,7 +10,7 @@ use crate::types::object_key::Key;
 type Label = (String, String, String);
 
 /// The labels of Pods and the selectors of Services.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LabelIndex {
     /// The labels of each Pod.
     pods: BTreeMap<Key, Value>,

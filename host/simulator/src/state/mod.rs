@@ -1,5 +1,6 @@
 //! The state of the cluster: objects, kinds, watches, queues. It imports no verb and no controller.
 
+pub(crate) mod backup;
 pub(crate) mod catalog;
 pub(crate) mod cluster;
 pub(crate) mod compaction;

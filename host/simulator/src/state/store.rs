@@ -281,6 +281,33 @@ impl Store {
         self.version += 1;
     }
 
+    /// All objects as they are, without events.
+    pub(crate) fn objects(&self) -> BTreeMap<KindKey, BTreeMap<Key, Bytes>> {
+        let texts = |one: &Collection| {
+            one.objects.iter().map(|(key, stored)| (key.clone(), stored.text.clone())).collect()
+        };
+        self.collections.iter().map(|(kind, one)| (kind.clone(), texts(one))).collect()
+    }
+
+    /// A store with these objects at a version, whose earlier events and versions are forgotten.
+    pub(crate) fn restored(
+        objects: &BTreeMap<KindKey, BTreeMap<Key, Bytes>>,
+        version: u64,
+    ) -> Self {
+        let collection = |texts: &BTreeMap<Key, Bytes>| {
+            let stored = texts.iter().map(|(key, text)| (key.clone(), Stored::past(text.clone())));
+            Collection { objects: stored.collect(), forgotten: version, ..Collection::default() }
+        };
+        let collections = objects.iter().map(|(kind, all)| (kind.clone(), collection(all)));
+        Self {
+            collections: collections.collect(),
+            trees: Trees::default(),
+            version,
+            compacted: version,
+            oldest: version,
+        }
+    }
+
     /// Forgets all events so far, as a compaction of etcd does.
     pub(crate) fn compact(&mut self) {
         self.compacted = self.version;

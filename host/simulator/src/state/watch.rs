@@ -117,6 +117,9 @@ pub(crate) struct Watcher {
     pub(crate) kind: KindKey,
     /// Empty for all namespaces.
     pub(crate) namespace: String,
+    /// The version after which it begins; events up to it are not sent, as by the watch cache of a
+    /// real server. It can be in the future after a restored backup.
+    pub(crate) since: u64,
     pub(crate) selector: Selector,
     /// An empty object of the kind.
     pub(crate) blank: Arc<Value>,
@@ -148,6 +151,9 @@ impl Watcher {
     /// Sends an event, if the watch selects its object.
     pub(crate) fn tell(&self, event: &Event, now: Timestamp) {
         if !self.namespace.is_empty() && event.key.0 != self.namespace {
+            return;
+        }
+        if event.version <= self.since {
             return;
         }
         let as_stored = self.version.is_none() && matches!(self.shown, ObjectForm::Plain);

@@ -16,7 +16,7 @@ use crate::types::object_key::{Key, KindKey, ObjectRef};
 pub(crate) const TOGETHER_MAX: usize = 32;
 
 /// The owners and dependents of all objects, and the work of the controllers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct WorkQueue {
     /// The key of the object of a uid.
     places: BTreeMap<String, ObjectRef>,

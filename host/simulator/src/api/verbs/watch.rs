@@ -35,9 +35,10 @@ pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -
         .checked_add(SignedDuration::from_secs(seconds.max(1)))
         .unwrap_or(Timestamp::MAX);
     let feed = Feed::default();
-    let watcher = Watcher {
+    let mut watcher = Watcher {
         kind: context.kind_key().clone(),
         namespace: context.namespace().to_owned(),
+        since: 0,
         selector,
         blank: Arc::new(Value::clone(&blank(context))),
         bookmarks: query.is("allowWatchBookmarks"),
@@ -86,6 +87,7 @@ pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -
                 watcher.tell(event, cluster.now());
             }
         }
+        watcher.since = since;
     }
     cluster.watch(watcher);
     Ok(Response::Watch(feed))

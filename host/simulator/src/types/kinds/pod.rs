@@ -1,6 +1,8 @@
 //! Rules of the built-in kinds that have Pod templates, and their immutable members.
 
-use serde_json::Value;
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
 
 use crate::types::kind::Kind;
 use crate::types::kinds::quantity;
@@ -92,7 +94,28 @@ fn workload(spec: &Value, errors: &mut Vec<FieldError>) {
         let why = "`selector` does not match template `labels`";
         errors.push(FieldError::invalid("spec.template.metadata.labels", labels.clone(), why));
     }
-    containers(&spec["template"]["spec"], "spec.template.spec", errors);
+    let pod = with_claims(&spec["template"]["spec"], &spec["volumeClaimTemplates"]);
+    containers(&pod, "spec.template.spec", errors);
+}
+
+/// The specification of a Pod with a volume for each claim of a StatefulSet, which replaces a
+/// volume of the template with the same name.
+fn with_claims<'a>(pod: &'a Value, claims: &Value) -> Cow<'a, Value> {
+    let Some(claims) = claims.as_array().filter(|claims| !claims.is_empty()) else {
+        return Cow::Borrowed(pod);
+    };
+    let mut pod = pod.clone();
+    let named = |volume: &Value| claims.iter().any(|one| one["metadata"]["name"] == volume["name"]);
+    let mut volumes = pod["volumes"].as_array().cloned().unwrap_or_default();
+    volumes.retain(|volume| !named(volume));
+    volumes.extend(claims.iter().map(|claim| {
+        let name = &claim["metadata"]["name"];
+        json!({"name": name, "persistentVolumeClaim": {"claimName": name}})
+    }));
+    if pod.is_object() {
+        pod["volumes"] = volumes.into();
+    }
+    Cow::Owned(pod)
 }
 
 fn cron_job(spec: &Value, errors: &mut Vec<FieldError>) {
