@@ -82,9 +82,9 @@ impl Cluster {
         Self { pool, env, settings, secrets, counts, fence, host }
     }
 
-    /// The same service with this fence.
-    #[cfg(test)]
-    pub(crate) fn behind(self, fence: Fence) -> Self {
+    /// The same service with this fence: requests that begin while it is closed fail.
+    #[must_use]
+    pub fn behind(self, fence: Fence) -> Self {
         Self { fence, host: Arc::default(), ..self }
     }
 

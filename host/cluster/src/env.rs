@@ -6,6 +6,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,6 +15,8 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::pause::Pause;
+
 /// The environment, made once at the start. Clones share one source of randomness.
 #[derive(Clone)]
 pub struct Env {
@@ -21,14 +24,22 @@ pub struct Env {
     random: Arc<Mutex<fastrand::Rng>>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Clock {
     Wall,
-    /// Virtual: `start` plus the time of tokio's clock since `origin`.
-    Tokio {
-        start: Timestamp,
-        origin: Instant,
-    },
+    Scripted(Script),
+}
+
+/// What a test does to the process.
+#[derive(Clone)]
+struct Script {
+    /// The wall clock at the start.
+    start: Timestamp,
+    /// Tokio's clock at the start.
+    origin: Instant,
+    /// By how many seconds the wall clock was set forward.
+    jumped: Arc<AtomicI64>,
+    pause: Pause,
 }
 
 fn uptime() -> Duration {
@@ -58,20 +69,46 @@ impl Env {
     /// Uses a clock that starts at `start` and runs with tokio's timers (which a test pauses), and
     /// randomness from `seed`.
     pub fn scripted(seed: u64, start: Timestamp) -> Self {
+        let script = Script {
+            start,
+            origin: Instant::now(),
+            jumped: Arc::default(),
+            pause: Pause::default(),
+        };
         Self {
-            clock: Clock::Tokio { start, origin: Instant::now() },
+            clock: Clock::Scripted(script),
             random: Arc::new(Mutex::new(fastrand::Rng::with_seed(seed))),
         }
     }
 
     /// The wall-clock time.
     pub fn now(&self) -> Timestamp {
-        match self.clock {
+        match &self.clock {
             Clock::Wall => Timestamp::now(),
-            Clock::Tokio { start, origin } => SignedDuration::try_from(origin.elapsed())
-                .ok()
-                .and_then(|elapsed| start.checked_add(elapsed).ok())
-                .unwrap_or(Timestamp::MAX),
+            Clock::Scripted(script) => {
+                let jumped = SignedDuration::from_secs(script.jumped.load(Ordering::Relaxed));
+                SignedDuration::try_from(script.origin.elapsed())
+                    .ok()
+                    .and_then(|elapsed| elapsed.checked_add(jumped))
+                    .and_then(|elapsed| script.start.checked_add(elapsed).ok())
+                    .unwrap_or(Timestamp::MAX)
+            }
+        }
+    }
+
+    /// Sets the wall clock forward, or back, as somebody does to the machine of the host. Timers
+    /// are not affected. The machine's own clock stays as it is.
+    pub fn set_clock_forward(&self, seconds: i64) {
+        if let Clock::Scripted(script) = &self.clock {
+            script.jumped.fetch_add(seconds, Ordering::Relaxed);
+        }
+    }
+
+    /// Pauses all tasks that this environment has spawned, or lets them go on, as SIGSTOP and
+    /// SIGCONT do to a process. Only a scripted environment does so.
+    pub fn set_paused(&self, is_paused: bool) {
+        if let Clock::Scripted(script) = &self.clock {
+            script.pause.set(is_paused);
         }
     }
 
@@ -83,9 +120,9 @@ impl Env {
     /// The time since some moment before the start. Unlike [`Env::instant`] it goes on while the
     /// machine is suspended: for time limits that other hosts count too.
     pub fn uptime(&self) -> Duration {
-        match self.clock {
+        match &self.clock {
             Clock::Wall => uptime(),
-            Clock::Tokio { origin, .. } => origin.elapsed(),
+            Clock::Scripted(script) => script.origin.elapsed(),
         }
     }
 
@@ -125,7 +162,11 @@ impl Env {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        Task { name, handle: tokio::spawn(future) }
+        let handle = match &self.clock {
+            Clock::Wall => tokio::spawn(future),
+            Clock::Scripted(script) => tokio::spawn(script.pause.task(future)),
+        };
+        Task { name, handle }
     }
 }
 
@@ -133,7 +174,7 @@ impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.clock {
             Clock::Wall => "Env(real)",
-            Clock::Tokio { .. } => "Env(scripted)",
+            Clock::Scripted(_) => "Env(scripted)",
         })
     }
 }
@@ -229,6 +270,37 @@ mod tests {
         assert_eq!(env.now(), start());
         env.sleep(Duration::from_secs(90)).await;
         assert_eq!(env.now().to_string(), "2026-01-01T00:01:30Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clock_that_is_set_changes_the_time_and_no_timer() {
+        let env = Env::scripted(1, start());
+        env.set_clock_forward(3_600);
+        env.sleep(Duration::from_secs(5)).await;
+        assert_eq!(env.now().to_string(), "2026-01-01T01:00:05Z");
+        env.set_clock_forward(-7_200);
+        assert_eq!(env.now().to_string(), "2025-12-31T23:00:05Z");
+        assert_eq!(env.uptime(), Duration::from_secs(5));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn paused_task_runs_after_the_pause_and_its_timer_is_late() {
+        let env = Env::scripted(1, start());
+        let ran = Arc::new(Mutex::new(None));
+        let task = env.spawn("test", {
+            let (env, ran) = (env.clone(), ran.clone());
+            async move {
+                env.sleep(Duration::from_secs(1)).await;
+                *ran.lock().unwrap() = Some(env.uptime());
+            }
+        });
+        env.sleep(Duration::from_millis(500)).await;
+        env.set_paused(true);
+        env.sleep(Duration::from_secs(10)).await;
+        assert_eq!(*ran.lock().unwrap(), None);
+        env.set_paused(false);
+        task.await;
+        assert_eq!(*ran.lock().unwrap(), Some(Duration::from_millis(10_500)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -23,12 +23,14 @@ pub mod host_key;
 pub mod identity;
 pub mod kubeconfig;
 pub mod lease;
+mod pause;
 mod resource_path;
 pub mod revocation;
 pub mod secret;
 pub mod served_kind;
 pub mod settings;
 mod transport;
+mod watch_pace;
 
 #[cfg(test)]
 mod scripted;

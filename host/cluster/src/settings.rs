@@ -39,6 +39,20 @@ pub const WATCH_RETRY_MIN: Duration = Duration::from_millis(500);
 /// long after the server is back.
 pub const WATCH_RETRY_MAX: Duration = Duration::from_secs(10);
 
+/// The number of lists and watches of one cache that may begin within [`WATCH_BURST_PERIOD`]. A
+/// server that ends each watch at once gets no more of them.
+pub const WATCH_BURST: usize = 6;
+
+/// See [`WATCH_BURST`].
+pub const WATCH_BURST_PERIOD: Duration = Duration::from_secs(10);
+
+/// A watch that the server ends more than this before its time shows that the server may have
+/// started again: the host then compares its version with the server's.
+pub const WATCH_EARLY: Duration = Duration::from_secs(2);
+
+/// How long the server may take to tell its version before the next watch begins without it.
+pub const WATCH_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// After so many refusals of a watch in a row the host takes the right as gone: an API server that
 /// has just started refuses all requests until it has read its roles.
 pub const REFUSALS: u32 = 4;

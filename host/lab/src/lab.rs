@@ -168,6 +168,14 @@ impl Lab {
         self.running.policies()
     }
 
+    /// Changes the Module at a place among those that the setup gave, as a user edits its manifest.
+    ///
+    /// # Errors
+    /// If the file of the Module cannot be written.
+    pub fn replace_module(&self, place: usize, module: &Value) -> std::io::Result<()> {
+        self.running.replace_module(place, module)
+    }
+
     /// Whether the cluster sends requests to the policy of this module.
     pub fn reviews_with(&self, module: &str) -> bool {
         self.webhooks.as_ref().is_some_and(|webhooks| webhooks.reaches(module))

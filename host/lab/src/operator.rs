@@ -132,7 +132,7 @@ pub struct RunningOperator {
     stop: watch::Sender<bool>,
     task: Task<()>,
     _guests: Guests,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl RunningOperator {
@@ -161,7 +161,7 @@ impl RunningOperator {
             async move { operator.run(stopped).await }
         });
         let guests = guests.clone();
-        Ok(Self { env, operator, policies, stop, task, _guests: guests, _folder: folder })
+        Ok(Self { env, operator, policies, stop, task, _guests: guests, folder })
     }
 
     /// The clock and timers of the operator.
@@ -177,6 +177,14 @@ impl RunningOperator {
     /// The policies with which it reviews.
     pub fn policies(&self) -> &ReplicaPolicies {
         &self.policies
+    }
+
+    /// Changes the Module at a place among the given ones.
+    ///
+    /// # Errors
+    /// If its file cannot be written.
+    pub(crate) fn replace_module(&self, place: usize, module: &Value) -> std::io::Result<()> {
+        write(self.folder.path(), place, module)
     }
 
     /// Stops the operator and waits for its end. Returns whether it ended without a panic.

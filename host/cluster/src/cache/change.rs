@@ -8,8 +8,12 @@ use innkeeper_core::{Object, ObjectKey};
 /// The source from which a cache learned of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A watch, or the list before it.
+    /// An event of a watch.
     Watch,
+    /// A list: the cache had missed the change. Whose write it was is unknown, also if the host
+    /// once wrote this version: the list may show an older state than the cache had, since somebody
+    /// restored a backup of etcd.
+    List,
     /// The response to a write of this host.
     Write,
     /// The response to a GET of an object whose state was unknown.

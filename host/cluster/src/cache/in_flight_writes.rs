@@ -47,6 +47,13 @@ impl InFlightWrites {
         parked
     }
 
+    /// Drops the events of a cache that wait: a list that begins now is newer.
+    pub(super) fn drop_parked(&mut self, id: &CacheId, serial: u64) {
+        for flight in self.0.get_mut(&id.kind).into_iter().flat_map(BTreeMap::values_mut) {
+            flight.parked.retain(|event| event.id != *id || event.serial != serial);
+        }
+    }
+
     /// Parks an event if a write of its object is in flight; otherwise gives it back.
     pub(super) fn park(
         &mut self,

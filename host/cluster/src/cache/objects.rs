@@ -1,6 +1,8 @@
 //! The objects of one cache, and the rules by which a change enters.
 //!
 //! - By version: of one uid, the cache drops an object that is not newer than the cached one.
+//!   The versions of a cluster go back when an older backup of etcd is restored, so a relist
+//!   replaces what the cache had before it, whatever the versions are.
 //! - By uid: a deletion removes the object with its uid, and no other one of that name.
 //! - By relist: an object that a relist does not show is removed, unless a write response that came
 //!   after the relist had begun confirms it.
@@ -112,7 +114,9 @@ impl Objects {
         self.listed = Some(BTreeSet::new());
     }
 
-    /// Takes an object from the running relist.
+    /// Takes an object from the running relist. It replaces the cached one of its key, unless a
+    /// write response since the beginning of the relist confirms a newer one: the API server lists
+    /// what is there, and watch events do not come meanwhile.
     pub(super) fn apply_listed(&mut self, object: Arc<Object>) -> Option<Transition> {
         if let Some(tombstone) = self.tombstones.get(&object.uid) {
             // A deletion during the relist is newer than the relist. One before it that the relist
@@ -125,7 +129,11 @@ impl Objects {
         if let Some(listed) = &mut self.listed {
             listed.insert(object.uid.clone());
         }
-        self.apply_event(object)
+        if self.confirmed_at.get(&object.key) == Some(&self.relist) {
+            return self.apply_event(object);
+        }
+        self.confirmed_at.remove(&object.key);
+        self.replace(object)
     }
 
     /// Ends the relist: removes the objects that it has not shown, unless a write response since
@@ -254,12 +262,28 @@ impl Objects {
         {
             return None;
         }
+        Some(self.insert(object, before))
+    }
+
+    /// Puts an object in place of the cached one, also of a newer one; not in place of itself.
+    fn replace(&mut self, object: Arc<Object>) -> Option<Transition> {
+        let before = self.live.get(&object.key).cloned();
+        if let Some(cached) = &before
+            && cached.uid == object.uid
+            && cached.resource_version == object.resource_version
+        {
+            return None;
+        }
+        Some(self.insert(object, before))
+    }
+
+    fn insert(&mut self, object: Arc<Object>, before: Option<Arc<Object>>) -> Transition {
         if let Some(cached) = &before {
             self.bytes -= cached.bytes();
         }
         self.bytes += object.bytes();
         self.live.insert(object.clone(), before.as_deref());
-        Some(Transition { before, after: Some(object) })
+        Transition { before, after: Some(object) }
     }
 
     fn remove(&mut self, cached: Arc<Object>) -> Transition {

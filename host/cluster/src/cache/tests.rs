@@ -1,5 +1,6 @@
 mod admissions;
 mod events;
+mod restored;
 mod served;
 mod support;
 mod views;

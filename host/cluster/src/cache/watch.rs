@@ -30,6 +30,7 @@ use super::cache_id::{CacheId, Content};
 use super::raw::{Raw, RawMetadata, Wire};
 use super::store::{CacheStore, Closed};
 use crate::settings::{DISCOVERY_PERIOD, DISCOVERY_SETTLES, REFUSALS, UNSERVED_MAX, UNSERVED_MIN};
+use crate::watch_pace::WatchPace;
 use crate::{ApiClient, ApiError, Backoff, Task};
 
 /// Fills a cache for as long as it has a view.
@@ -37,6 +38,7 @@ pub(super) async fn watch(store: Arc<CacheStore>, id: CacheId, serial: u64, noti
     let env = store.env().clone();
     let mut unserved = Backoff::new(&env, UNSERVED_MIN, UNSERVED_MAX);
     let mut failures = WatchBackoff::new(&env);
+    let pace = WatchPace::new(&env);
     loop {
         let client = match store.elect(&id, serial) {
             Ok(Some(client)) => client,
@@ -49,10 +51,11 @@ pub(super) async fn watch(store: Arc<CacheStore>, id: CacheId, serial: u64, noti
         let end = match (verify(&id, &client, DISCOVERY_PERIOD).await, id.content) {
             (Err(end), _) => end,
             (Ok(()), Content::Whole) => {
-                fill::<Raw>(&store, &id, serial, &client, &notify, &mut failures).await
+                fill::<Raw>(&store, &id, serial, &client, &notify, (&mut failures, &pace)).await
             }
             (Ok(()), Content::Metadata) => {
-                fill::<RawMetadata>(&store, &id, serial, &client, &notify, &mut failures).await
+                fill::<RawMetadata>(&store, &id, serial, &client, &notify, (&mut failures, &pace))
+                    .await
             }
         };
         match end {
@@ -101,9 +104,9 @@ async fn fill<K: Wire + 'static>(
     serial: u64,
     client: &ApiClient,
     notify: &Notify,
-    failures: &mut WatchBackoff,
+    (failures, pace): (&mut WatchBackoff, &WatchPace),
 ) -> WatchEnd {
-    let mut events = pin!(watcher(api::<K>(id, client), config(client)));
+    let mut events = pin!(watcher(api::<K>(id, client, pace), config(client)));
     // The drop at the end of the next list, or of this function, ends the task.
     let mut _confirming: Option<Task<()>> = None;
     let mut refused = 0;
@@ -186,7 +189,7 @@ async fn fill<K: Wire + 'static>(
     }
 }
 
-fn api<K: Wire>(id: &CacheId, client: &ApiClient) -> Api<K> {
+fn api<K: Wire>(id: &CacheId, client: &ApiClient, pace: &WatchPace) -> Api<K> {
     let kind = &id.kind;
     let resource = ApiResource {
         group: kind.group().to_owned(),
@@ -195,7 +198,7 @@ fn api<K: Wire>(id: &CacheId, client: &ApiClient) -> Api<K> {
         kind: kind.kind.clone(),
         plural: kind.plural.clone(),
     };
-    let client = client.client().clone();
+    let client = pace.client(client.client());
     match &id.namespace {
         Some(namespace) => Api::namespaced_with(client, namespace, &resource),
         None => Api::all_with(client, &resource),

@@ -22,6 +22,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 
 use crate::client::Force;
 use crate::settings::{WATCH_RETRY_MAX, WATCH_RETRY_MIN};
+use crate::watch_pace::WatchPace;
 use crate::{ApiClient, ApiError, Backoff, Cluster, Env, Fence, Settings};
 use record::{ObservedRecord, Record};
 
@@ -129,7 +130,10 @@ impl LeaderElector {
     pub async fn acquire(&mut self) -> Fence {
         let env = self.env().clone();
         self.fence = Fence::closed(&env);
-        let api: Api<Lease> = Api::namespaced(self.client.client().clone(), self.key.namespace());
+        let api: Api<Lease> = {
+            let paced = WatchPace::new(&env).client(self.client.client());
+            Api::namespaced(paced, self.key.namespace())
+        };
         let seconds = self.client.settings().watch_seconds();
         let mut changes = pin!(watched(api, self.key.name(), seconds));
         let mut failing = FailureLog::new(&env);

@@ -29,6 +29,16 @@ impl CacheStore {
         });
     }
 
+    /// Takes the beginning of a list. Events that wait for a write come from before it.
+    pub(in crate::cache) fn begin_list(&self, id: &CacheId, serial: u64) {
+        self.update(|inner, _| {
+            if let Some(cache) = inner.cache_mut(id, serial) {
+                cache.objects.begin_relist();
+                inner.writes.drop_parked(id, serial);
+            }
+        });
+    }
+
     /// Takes a change from a list, or from the lookup of an unconfirmed object.
     pub(in crate::cache) fn apply_listed(
         &self,
@@ -37,7 +47,7 @@ impl CacheStore {
         change: impl FnOnce(&mut Objects) -> Option<Transition>,
     ) {
         self.update_cache(id, serial, |cache, notices| {
-            cache.apply(id, Source::Watch, notices, change);
+            cache.apply(id, Source::List, notices, change);
         });
     }
 
@@ -48,7 +58,7 @@ impl CacheStore {
             let is_first = !cache.objects.is_complete();
             let transitions = cache.objects.end_relist(now).into_iter();
             if !is_first {
-                notices.extend(transitions.map(|one| Notice::changed(id, one, Source::Watch)));
+                notices.extend(transitions.map(|one| Notice::changed(id, one, Source::List)));
             }
             cache.phase = Phase::Synced;
             if let Some(identity) = &cache.holder

@@ -52,13 +52,13 @@ async fn relist_removes_missing_objects_but_none_written_since_it_began() {
     );
     test.expect_notices(&[
         "n/late - -> u4@12 Write",
-        "n/early u3@11 -> - Watch",
-        "n/gone u1@5 -> - Watch",
+        "n/early u3@11 -> - List",
+        "n/gone u1@5 -> - List",
     ])
     .await;
     assert_eq!(cached(&view, "late"), "u4@12");
     assert_eq!(cached(&view, "kept"), "u2@6");
-    test.expect_notices(&["n/late u4@12 -> - Watch"]).await;
+    test.expect_notices(&["n/late u4@12 -> - List"]).await;
     assert_eq!(test.server.count("configmaps/late"), 1, "one lookup");
 }
 
@@ -66,6 +66,7 @@ async fn relist_removes_missing_objects_but_none_written_since_it_began() {
 async fn silently_dead_watch_resumes_from_its_last_version() {
     let (test, view, watch) = Test::synced(&[]).await;
     watch.send("ADDED", &map("x", "u1", 11));
+    test.server.always(&format!("GET {MAPS}"), list(11, &[map("x", "u1", 11)]));
     // The server sends nothing more and does not end the watch.
     let again = test.server.watch(MAPS).await;
     let resumed = test.server.log().pop().unwrap();

@@ -39,7 +39,7 @@ async fn cache_passes_to_the_next_member_and_closes_with_its_last_view() {
     assert_eq!(cached(&b, "x"), "u1@5");
     let taken = test.server.watch(MAPS).await;
     assert!(test.server.log().pop().unwrap().contains(" b GET"), "with b's client");
-    test.expect_notices(&["n/y - -> u2@15 Watch"]).await;
+    test.expect_notices(&["n/y - -> u2@15 List"]).await;
     drop((taken, watch));
 
     drop(b);

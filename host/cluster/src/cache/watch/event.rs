@@ -34,10 +34,7 @@ pub(super) fn take_event<K: Wire>(
         }
     };
     match event {
-        Event::Init => store.apply_listed(id, serial, |objects| {
-            objects.begin_relist();
-            None
-        }),
+        Event::Init => store.begin_list(id, serial),
         Event::InitApply(raw) => {
             if let Some(object) = decode(&raw) {
                 store.apply_listed(id, serial, |objects| objects.apply_listed(object));

@@ -1,0 +1,107 @@
+//! Watches of a server that ends them at once, and a cluster whose etcd goes back to a backup.
+
+use super::support::*;
+use super::*;
+use crate::settings::{WATCH_BURST, WATCH_BURST_PERIOD};
+
+/// The event by which a server ends a watch whose version it does not have.
+fn expired() -> Value {
+    json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})
+}
+
+#[tokio::test(start_paused = true)]
+async fn relist_replaces_objects_that_are_newer_than_what_it_shows() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5), map("y", "u2", 6)]).await;
+    watch.send("MODIFIED", &map("x", "u1", 20));
+    watch.send("DELETED", &map("y", "u2", 21));
+    watch.send("ADDED", &map("y", "u3", 22));
+    eventually("the events arrive", || cached(&view, "y") == "u3@22").await;
+    test.notices.take();
+
+    // The backup is of version 10, and its versions were bumped.
+    let restored = list(1_000_010, &[map("x", "u1", 5), map("y", "u2", 6)]);
+    test.server.always(&format!("GET {MAPS}"), restored);
+    watch.send("ERROR", &expired());
+
+    test.expect_notices(&["n/x u1@20 -> u1@5 List", "n/y u3@22 -> u2@6 List"]).await;
+    let watch = test.server.watch(MAPS).await;
+    watch.send("MODIFIED", &map("x", "u1", 1_000_011));
+    eventually("events arrive", || cached(&view, "x") == "u1@1000011").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_during_a_relist_stays_if_it_is_newer_than_what_the_relist_shows() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    test.server.once(&format!("GET {MAPS}"), Reply::Hang);
+    test.server.always(&format!("GET {MAPS}"), list(30, &[map("x", "u1", 6)]));
+    watch.send("ERROR", &expired());
+    eventually("the relist has begun", || test.server.count("limit=250") == 2).await;
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 12)));
+    let _watch = test.server.watch(MAPS).await;
+    assert_eq!(cached(&view, "x"), "u1@12");
+}
+
+#[tokio::test(start_paused = true)]
+async fn event_from_before_a_relist_does_not_come_back_when_its_write_ends() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    let write = test.caches.begin_write(&maps(), &key("x"));
+    watch.send("MODIFIED", &map("x", "u1", 20));
+    test.settle().await;
+    assert_eq!(cached(&view, "x"), "u1@5", "the event waits for the write");
+    watch.send("ERROR", &expired());
+    let _watch = test.server.watch(MAPS).await;
+    drop(write);
+    assert_eq!(cached(&view, "x"), "u1@5");
+}
+
+#[tokio::test(start_paused = true)]
+async fn versions_that_went_back_are_found_after_a_watch_that_ends_early() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    watch.send("MODIFIED", &map("x", "u1", 20));
+    eventually("the event arrives", || cached(&view, "x") == "u1@20").await;
+    // The API servers start again with the backup of version 10.
+    drop(watch);
+    test.expect_notices(&["n/x u1@5 -> u1@20 Watch", "n/x u1@20 -> u1@5 List"]).await;
+    let _watch = test.server.watch(MAPS).await;
+    let last = test.server.log().pop().unwrap();
+    assert!(last.contains("resourceVersion=10"), "{last}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watch_that_ends_in_time_is_followed_by_the_next_one_alone() {
+    let (test, _view, watch) = Test::synced(&[]).await;
+    tokio::time::sleep(crate::settings::WATCH_TIMEOUT).await;
+    drop(watch);
+    let _watch = test.server.watch(MAPS).await;
+    assert_eq!(test.server.count("limit=1&") + test.server.count("limit=250"), 1);
+    assert!(!test.server.log().iter().any(|line| line.ends_with("limit=1")));
+}
+
+/// The most lists or watches of one cache in ten minutes.
+fn most_in_ten_minutes() -> usize {
+    let periods = Duration::from_mins(10).as_secs() / WATCH_BURST_PERIOD.as_secs();
+    WATCH_BURST * (usize::try_from(periods).unwrap() + 1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_ends_each_watch_at_once_is_not_asked_without_a_pause() {
+    let (test, _view, watch) = Test::synced(&[]).await;
+    test.server.always(&format!("WATCH {MAPS}"), Reply::Text(200, ""));
+    drop(watch);
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let watches = test.server.count("watch=true");
+    assert!((100..=most_in_ten_minutes()).contains(&watches), "{watches} watches");
+    assert_eq!(test.server.count("limit=250"), 1, "no relist");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_answers_each_watch_with_410_is_not_listed_without_a_pause() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    let gone = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\",\"message\":\"old\"}}\n";
+    test.server.always(&format!("WATCH {MAPS}"), Reply::Text(200, gone));
+    drop(watch);
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let lists = test.server.count("limit=250");
+    assert!((50..=most_in_ten_minutes()).contains(&lists), "{lists} lists");
+    assert_eq!(cached(&view, "x"), "u1@5");
+}

@@ -1,0 +1,254 @@
+//! The pace of the watches of one cache, and the check whether the versions went back.
+//!
+//! The watcher of the kube client opens the next watch as soon as one ends, and lists again as soon
+//! as a server answers 410. A server, or a proxy in front of it, that ends each watch at once would
+//! so get requests without a pause. [`WatchPace`] lets a few through at once, and then one by one.
+//!
+//! After a backup of etcd was restored, versions can go back: see [`WatchPace::went_back`].
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+use tower::{BoxError, Service};
+
+use crate::Env;
+use crate::settings::{WATCH_BURST, WATCH_BURST_PERIOD, WATCH_EARLY, WATCH_PROBE_TIMEOUT};
+
+/// The largest answer to the question for the present version: one object, which the API server
+/// limits to 3 MiB.
+const PROBE_BYTES_MAX: usize = 8 << 20;
+
+/// The pace of the lists and watches of one cache. Clones share it.
+#[derive(Clone)]
+pub(crate) struct WatchPace {
+    env: Env,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// When the last lists and watches began.
+    begun: VecDeque<Instant>,
+    /// The last watch failed, or the server ended it before its time: the server may have started
+    /// again.
+    is_early: bool,
+}
+
+/// The part of a list that has its version.
+#[derive(Deserialize)]
+struct ListHead {
+    metadata: ListMetadata,
+}
+
+#[derive(Deserialize)]
+struct ListMetadata {
+    #[serde(default, rename = "resourceVersion")]
+    resource_version: String,
+}
+
+impl WatchPace {
+    pub(crate) fn new(env: &Env) -> Self {
+        Self { env: env.clone(), state: Arc::default() }
+    }
+
+    /// A client whose lists and watches keep this pace.
+    pub(crate) fn client(&self, inner: &kube::Client) -> kube::Client {
+        let namespace = inner.default_namespace().to_owned();
+        kube::Client::new(Paced { inner: inner.clone(), pace: self.clone() }, namespace)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until one more list or watch may begin.
+    async fn turn(&self) {
+        loop {
+            let now = self.env.instant();
+            let wait = {
+                let mut state = self.lock();
+                while state.begun.front().is_some_and(|at| now - *at >= WATCH_BURST_PERIOD) {
+                    state.begun.pop_front();
+                }
+                match state.begun.front() {
+                    Some(first) if state.begun.len() >= WATCH_BURST => {
+                        WATCH_BURST_PERIOD.saturating_sub(now - *first)
+                    }
+                    _ => {
+                        state.begun.push_back(now);
+                        return;
+                    }
+                }
+            };
+            self.env.sleep(wait).await;
+        }
+    }
+
+    async fn send(
+        &self,
+        client: kube::Client,
+        request: Request<Body>,
+    ) -> Result<Response<WatchedBody>, BoxError> {
+        let query = request.uri().query().unwrap_or_default();
+        let value = |name: &str| {
+            let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+        };
+        let is_read = request.method() == Method::GET;
+        let is_watch = is_read && value("watch").is_some();
+        // The next pages of a list are a part of it.
+        if !is_watch && is_read && value("limit").is_some() && value("continue").is_none() {
+            self.turn().await;
+            self.lock().is_early = false;
+        }
+        if !is_watch {
+            let response = client.send(request).await?;
+            return Ok(response.map(|body| WatchedBody { body, watch: None }));
+        }
+        self.turn().await;
+        let since = value("resourceVersion").and_then(|version| version.parse().ok());
+        let seconds = value("timeoutSeconds").and_then(|seconds| seconds.parse().ok());
+        if let Some(since) = since
+            && self.went_back(&client, (request.uri(), request.headers()), since).await
+        {
+            tracing::warn!(
+                path = request.uri().path(),
+                "versions of the API server went back: listing again"
+            );
+            return Ok(expired(since)?);
+        }
+        let begun = self.env.instant();
+        let sent = client.send(request).await;
+        if !sent.as_ref().is_ok_and(|response| response.status().is_success()) {
+            self.lock().is_early = true;
+        }
+        let whole = Duration::from_secs(seconds.unwrap_or_default());
+        let watch = Some(OpenWatch { pace: self.clone(), until: begun + whole });
+        Ok(sent?.map(|body| WatchedBody { body, watch }))
+    }
+
+    /// Whether the versions of the server are now below that of the last event: somebody restored
+    /// an older backup of etcd without `--bump-revision`. A watch from that version would get no
+    /// event until the versions have passed it. The servers have to be restarted after a restore,
+    /// so this asks only after a watch that ended before its time.
+    async fn went_back(
+        &self,
+        client: &kube::Client,
+        watch: (&Uri, &HeaderMap),
+        since: u64,
+    ) -> bool {
+        if !self.lock().is_early {
+            return false;
+        }
+        let (uri, headers) = watch;
+        let mut request = Request::get(format!("{}?limit=1", uri.path()));
+        // A cache of metadata asks for no more here.
+        if let Some(accept) = headers.get(header::ACCEPT) {
+            request = request.header(header::ACCEPT, accept);
+        }
+        let Ok(request) = request.body(Body::empty()) else { return false };
+        let version = self.env.timeout(WATCH_PROBE_TIMEOUT, async {
+            let response = client.send(request).await.ok()?;
+            if !response.status().is_success() {
+                return None;
+            }
+            let body = http_body_util::Limited::new(response.into_body(), PROBE_BYTES_MAX);
+            let bytes = body.collect().await.ok()?.to_bytes();
+            let head: ListHead = serde_json::from_slice(&bytes).ok()?;
+            head.metadata.resource_version.parse::<u64>().ok()
+        });
+        // Without an answer the next watch asks again.
+        let Ok(Some(version)) = version.await else { return false };
+        self.lock().is_early = false;
+        version < since
+    }
+}
+
+/// The answer of a server that does not have a version any more: the cache lists again.
+fn expired(since: u64) -> Result<Response<WatchedBody>, http::Error> {
+    let message = format!("resource version {since} is in the future");
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
+        "status": "Failure", "reason": "Expired", "code": 410, "message": message});
+    let body = WatchedBody { body: Body::from(status.to_string().into_bytes()), watch: None };
+    Response::builder()
+        .status(StatusCode::GONE)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(body)
+}
+
+/// A client with a pace, as a service.
+struct Paced {
+    inner: kube::Client,
+    pace: WatchPace,
+}
+
+impl Service<Request<Body>> for Paced {
+    type Response = Response<WatchedBody>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (pace, client) = (self.pace.clone(), self.inner.clone());
+        async move { pace.send(client, request).await }.boxed()
+    }
+}
+
+/// A watch that the server has not ended.
+struct OpenWatch {
+    pace: WatchPace,
+    /// When it has to end.
+    until: Instant,
+}
+
+/// The body of an answer. It notes the early end of a watch.
+struct WatchedBody {
+    body: Body,
+    watch: Option<OpenWatch>,
+}
+
+impl HttpBody for WatchedBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if !matches!(frame, Some(Ok(_)))
+            && let Some(OpenWatch { pace, until }) = self.watch.take()
+        {
+            let is_error = frame.is_some();
+            let left = until.saturating_duration_since(pace.env.instant());
+            if is_error || left > WATCH_EARLY {
+                pace.lock().is_early = true;
+            }
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.watch.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
