@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
 use innkeeper_cluster::cache::StateChange;
-use innkeeper_cluster::{Change as CacheChange, KindState, Listener, crd};
+use innkeeper_cluster::{Change as CacheChange, KindState, Listener, Source, crd};
 use tokio::sync::mpsc;
 
 use crate::modules::event::{self, CONFIG_MAP, HOST_MODULE, SupervisorEvent};
@@ -32,6 +32,11 @@ impl CacheEventHandler {
 
 /// The requests that a change concerns, without the one whose own write it is.
 fn concerned(shared: &Shared, of_caches: &CacheChange) -> BTreeSet<ReconcileRequest> {
+    if of_caches.source == Source::List {
+        for object in [&of_caches.before, &of_caches.after].into_iter().flatten() {
+            shared.writes().forget_object(&object.uid);
+        }
+    }
     let writer = match (&of_caches.after, &of_caches.before) {
         (Some(object), _) => shared.writes().writer(object).cloned(),
         (None, Some(object)) => shared.writes().deleter(&object.uid).cloned(),

@@ -55,6 +55,21 @@ impl OwnWrites {
         self.writers.get(&version(object))
     }
 
+    /// Forgets the writes of the object with this uid: a list shows another state of it than the
+    /// host knew, and a cluster whose versions went back gives them out once more.
+    pub fn forget_object(&mut self, uid: &str) {
+        let of_object = (uid.into(), "".into())..;
+        let versions = self.writers.range::<Version, _>(of_object).map(|(version, _)| version);
+        let own: Vec<Version> = versions.take_while(|(of, _)| **of == *uid).cloned().collect();
+        if own.is_empty() {
+            return;
+        }
+        for version in &own {
+            self.writers.remove(version);
+        }
+        self.order.retain(|version| self.writers.contains_key(version));
+    }
+
     /// Forgets the writes of a module.
     pub fn forget_module(&mut self, module: &str) {
         self.writers.retain(|_, writer| &*writer.module != module);
@@ -94,6 +109,26 @@ mod tests {
         assert_eq!(writes.order.len(), writes.writers.len());
         writes.note_deleted("u", &request);
         assert_eq!((writes.deleter("u"), writes.deleter("v")), (Some(&request), None));
+    }
+
+    #[test]
+    fn forgotten_object_leaves_the_writes_of_others() {
+        let mut writes = OwnWrites::default();
+        let request = ReconcileRequest { module: "m".into(), key: ObjectKey::new("n", "a") };
+        let other = Object { uid: "v".into(), ..object(1) };
+        writes.note(&object(1), &request);
+        writes.note(&object(22), &request);
+        writes.note_deleted("u", &request);
+        writes.note(&other, &request);
+
+        writes.forget_object("u");
+
+        for version in [1, 22] {
+            assert_eq!(writes.writer(&object(version)), None);
+        }
+        assert_eq!(writes.deleter("u"), None);
+        assert_eq!(writes.writer(&other), Some(&request));
+        assert_eq!(writes.order.len(), 1);
     }
 
     #[test]
