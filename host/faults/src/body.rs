@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::fault::Refusal;
 
 /// Any error of a body or a service.
-pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of an answer.
-pub(crate) type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// An answer by which the server refuses a request.
 ///

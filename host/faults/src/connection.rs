@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use tokio::sync::watch;
 use tower::{Service, ServiceExt as _};
 
 use crate::body::{self, AnswerBody, BoxError};
 use crate::fault::{CrashPoint, Fault, OtherWrite};
 use crate::injector::FaultInjector;
+use crate::process::Process;
 use crate::request_info::RequestInfo;
 use crate::watch_body::WatchBody;
 
@@ -20,29 +20,33 @@ use crate::watch_body::WatchBody;
 #[derive(Clone)]
 pub struct Connection<S> {
     injector: FaultInjector<S>,
-    crashed: watch::Sender<bool>,
+    process: Process,
 }
 
 impl<S: Clone> Connection<S> {
     /// A connection of a new process, whose requests go through the injector.
     pub fn through(injector: &FaultInjector<S>) -> Self {
-        Self { injector: injector.clone(), crashed: watch::Sender::new(false) }
+        Self { injector: injector.clone(), process: Process::default() }
     }
 
     /// Ends the process: no request of it reaches the server any more, and none is answered.
     pub fn crash(&self) {
-        self.crashed.send_replace(true);
+        self.process.crash();
+    }
+
+    /// The process whose requests these are.
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
     }
 
     /// Whether the process has ended.
     pub fn is_crashed(&self) -> bool {
-        *self.crashed.borrow()
+        self.process.is_crashed()
     }
 
     /// Waits until the process ends.
     pub async fn crashed(&self) {
-        // The sender is in this connection, so the channel is open.
-        let _ = self.crashed.subscribe().wait_for(|crashed| *crashed).await;
+        self.process.crashed().await;
     }
 }
 

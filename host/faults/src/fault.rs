@@ -141,6 +141,15 @@ pub enum WatchFault {
         /// When the watch ends at the latest.
         milliseconds: u64,
     },
+    /// Each event comes once more after as many further ones, as to a client that resumed from an
+    /// older version.
+    #[serde(rename_all = "camelCase")]
+    Repeat {
+        /// After how many further events.
+        events: u32,
+    },
+    /// A bookmark with its version follows each event.
+    Bookmark {},
 }
 
 impl fmt::Display for Fault {
@@ -184,6 +193,10 @@ impl fmt::Display for WatchFault {
             Self::Expire { after_events } => {
                 write!(f, "it ends with 410 after {after_events} events")
             }
+            Self::Repeat { events } => {
+                write!(f, "each event comes once more after {events} further ones")
+            }
+            Self::Bookmark {} => f.write_str("a bookmark follows each event"),
             Self::Gap { events, milliseconds } => {
                 write!(
                     f,

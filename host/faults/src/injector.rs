@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use tokio::sync::mpsc;
 
 use crate::fault::Fault;
 use crate::plan::FaultPlan;
@@ -39,12 +40,23 @@ struct State {
     is_used: Vec<bool>,
     writes: u32,
     recorded: Vec<Recorded>,
+    /// Where each fault that happens is reported, instead of the record.
+    reports: Option<mpsc::Sender<String>>,
 }
 
 impl<S: Clone> FaultInjector<S> {
     /// An injector in front of a server, without faults.
     pub fn new(server: S) -> Self {
         Self { server, shared: Arc::default() }
+    }
+
+    /// An injector with a plan that keeps no record of requests, so that it may run for long. It
+    /// sends a line for each fault that happens; if the channel is full, it drops the line.
+    pub fn reporting(server: S, plan: FaultPlan, reports: mpsc::Sender<String>) -> Self {
+        let injector = Self::new(server);
+        injector.set_plan(plan);
+        injector.lock().reports = Some(reports);
+        injector
     }
 
     /// Replaces the plan. Requests and writes are counted from here on.
@@ -86,19 +98,26 @@ impl<S: Clone> FaultInjector<S> {
             if !planned.selects(&info) {
                 continue;
             }
-            state.selected[index] += 1;
+            state.selected[index] = state.selected[index].saturating_add(1);
             if fault.is_none() && planned.affects(state.selected[index]) {
                 fault = Some(index);
                 state.is_used[index] = true;
             }
         }
         let write = info.is_write().then(|| {
-            state.writes += 1;
+            state.writes = state.writes.saturating_add(1);
             state.writes
         });
-        state.recorded.push(Recorded { info, body, write, fault, code: None });
         let happens = fault.map(|index| state.plan.faults[index].fault.clone());
-        (happens, state.recorded.len() - 1)
+        match (&state.reports, &happens) {
+            (Some(reports), Some(fault)) => {
+                // A full channel has enough lines for a person.
+                let _ = reports.try_send(format!("{info}: {fault}"));
+            }
+            (Some(_), None) => {}
+            (None, _) => state.recorded.push(Recorded { info, body, write, fault, code: None }),
+        }
+        (happens, state.recorded.len().saturating_sub(1))
     }
 
     /// Records the answer to a request, unless its record was taken meanwhile.

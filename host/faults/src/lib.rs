@@ -10,15 +10,32 @@
 //! tokio's, which a test pauses, and no randomness.
 
 mod body;
+mod bounded_value;
 mod connection;
 mod fault;
 mod injector;
 mod plan;
+mod plan_error;
+mod plan_file;
+mod process;
 mod request_info;
+mod restart;
+mod served;
+mod sieve;
 mod watch_body;
 
+pub use body::{AnswerBody, BoxError};
 pub use connection::Connection;
 pub use fault::{CrashPoint, Fault, OtherWrite, Refusal, WatchFault};
 pub use injector::{FaultInjector, Recorded};
 pub use plan::{FaultPlan, PlannedFault, RequestSelector};
+pub use plan_error::PlanError;
+pub use plan_file::{PLAN_BYTES_MAX, PlanFile};
+pub use process::Process;
 pub use request_info::{RequestInfo, Verb};
+pub use restart::Restart;
+pub use served::{ServedEvents, ServedFaults};
+pub use sieve::{
+    Action, ActionKind, Condition, Expression, Observer, PausePoint, ResourceKey, SievePlan,
+    TriggerDefinition,
+};

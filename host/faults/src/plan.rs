@@ -129,7 +129,10 @@ impl fmt::Display for PlannedFault {
             0 if *from == 1 => write!(f, "each {requests}: {fault}"),
             0 => write!(f, "each {requests} from the {from}th on: {fault}"),
             1 => write!(f, "{requests} number {from}: {fault}"),
-            _ => write!(f, "{requests} number {from} to {}: {fault}", from + (count - 1)),
+            _ => {
+                let last = from.saturating_add(count - 1);
+                write!(f, "{requests} number {from} to {last}: {fault}")
+            }
         }
     }
 }

@@ -7,18 +7,23 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::Frame;
+use serde_json::{Value, json};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::body::{AnswerBody, BoxError};
 use crate::fault::WatchFault;
 
 /// The event by which a server ends a watch whose version it no longer has.
-const EXPIRED: &str = concat!(
+pub(crate) const EXPIRED: &str = concat!(
     r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"#,
     r#""status":"Failure","message":"too old resource version: injected fault","#,
     r#""reason":"Expired","code":410}}"#,
     "\n"
 );
+
+/// The maximum size in bytes of the events that wait, and of one event. A watch that exceeds it
+/// ends with 410, so that the client lists again.
+const WAITING_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// A watch with a fault.
 pub(crate) struct WatchBody {
@@ -29,6 +34,10 @@ pub(crate) struct WatchBody {
     partial: BytesMut,
     /// The events that have come and are not delivered.
     waiting: VecDeque<(Instant, Bytes)>,
+    /// The last delivered events, which are to come again.
+    delivered: VecDeque<Bytes>,
+    /// The size of the events in both lists.
+    waiting_bytes: usize,
     /// How many events were delivered, or lost.
     passed: u32,
     /// The server has ended the watch.
@@ -55,6 +64,8 @@ impl WatchBody {
             begun,
             partial: BytesMut::new(),
             waiting: VecDeque::new(),
+            delivered: VecDeque::new(),
+            waiting_bytes: 0,
             passed: 0,
             is_ended: false,
             is_over: false,
@@ -78,13 +89,24 @@ impl WatchBody {
             }
             while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
                 let line = self.partial.split_to(end + 1).freeze();
+                self.waiting_bytes += line.len();
                 self.waiting.push_back((Instant::now(), line));
+            }
+            if self.is_overfull() {
+                return Ok(());
             }
         }
         Ok(())
     }
 
+    fn is_overfull(&self) -> bool {
+        self.waiting_bytes + self.partial.len() > WAITING_BYTES_MAX
+    }
+
     fn next(&mut self) -> Next {
+        if self.is_overfull() {
+            return self.expire();
+        }
         let now = Instant::now();
         let after = |from: Instant, milliseconds: u64| from + Duration::from_millis(milliseconds);
         match self.fault {
@@ -101,9 +123,13 @@ impl WatchBody {
             WatchFault::Close { after_events } if self.passed >= after_events => Next::End,
             WatchFault::Expire { after_events } if self.passed >= after_events => self.expire(),
             WatchFault::Close { .. } | WatchFault::Expire { .. } => self.deliver(),
+            WatchFault::Repeat { events } => self.deliver_again(events),
+            WatchFault::Bookmark {} => self.deliver_with_bookmark(),
             WatchFault::Gap { events, milliseconds } => {
-                self.passed += u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
+                let lost = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
+                self.passed = self.passed.saturating_add(lost);
                 self.waiting.clear();
+                self.waiting_bytes = 0;
                 let due = after(self.begun, milliseconds);
                 let is_over = self.passed >= events || now >= due || self.is_ended;
                 if is_over { self.expire() } else { Next::Wait(Some(due)) }
@@ -111,10 +137,39 @@ impl WatchBody {
         }
     }
 
+    /// The next event, or one of the last ones again.
+    fn deliver_again(&mut self, after: u32) -> Next {
+        if self.delivered.len() > after as usize
+            && let Some(event) = self.delivered.pop_front()
+        {
+            self.waiting_bytes -= event.len();
+            return Next::Event(event);
+        }
+        let next = self.deliver();
+        if let Next::Event(event) = &next {
+            self.waiting_bytes += event.len();
+            self.delivered.push_back(event.clone());
+        }
+        next
+    }
+
+    /// The bookmark of the last event, or the next event.
+    fn deliver_with_bookmark(&mut self) -> Next {
+        if let Some(bookmark) = self.delivered.pop_front() {
+            return Next::Event(bookmark);
+        }
+        let next = self.deliver();
+        if let Next::Event(event) = &next {
+            self.delivered.extend(bookmark_of(event));
+        }
+        next
+    }
+
     fn deliver(&mut self) -> Next {
         match self.waiting.pop_front() {
             Some((_, event)) => {
-                self.passed += 1;
+                self.waiting_bytes -= event.len();
+                self.passed = self.passed.saturating_add(1);
                 Next::Event(event)
             }
             None => self.end_or_wait(),
@@ -127,8 +182,24 @@ impl WatchBody {
 
     fn expire(&mut self) -> Next {
         self.is_over = true;
+        // Nothing waits for a watch that has ended.
+        (self.waiting, self.delivered) = (VecDeque::new(), VecDeque::new());
+        self.waiting_bytes = 0;
         Next::Event(Bytes::from_static(EXPIRED.as_bytes()))
     }
+}
+
+/// A bookmark with the version of an event; `None` if the event is one, or an error.
+fn bookmark_of(event: &Bytes) -> Option<Bytes> {
+    let event: Value = serde_json::from_slice(event).ok()?;
+    if !matches!(event["type"].as_str(), Some("ADDED" | "MODIFIED" | "DELETED")) {
+        return None;
+    }
+    let object = &event["object"];
+    let bookmark = json!({"type": "BOOKMARK", "object": {"kind": object["kind"],
+        "apiVersion": object["apiVersion"],
+        "metadata": {"resourceVersion": object["metadata"]["resourceVersion"]}}});
+    Some(format!("{bookmark}\n").into())
 }
 
 impl http_body::Body for WatchBody {
@@ -159,5 +230,50 @@ impl http_body::Body for WatchBody {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail by it")]
+mod tests {
+    use http_body_util::{BodyExt as _, Full};
+
+    use super::*;
+
+    async fn lines(fault: WatchFault, events: &[(&str, u32)]) -> Vec<String> {
+        let line = |(type_, version): &(&str, u32)| {
+            let object = json!({"kind": "ConfigMap", "apiVersion": "v1",
+                "metadata": {"resourceVersion": version.to_string()}});
+            json!({"type": type_, "object": object}).to_string() + "\n"
+        };
+        let text: String = events.iter().map(line).collect();
+        let inner = Full::from(text).map_err(|never| match never {}).boxed_unsync();
+        let body = WatchBody::new(inner, fault).collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        let short = |line: &str| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            let version = event["object"]["metadata"]["resourceVersion"].as_str().unwrap();
+            format!("{} {version}", event["type"].as_str().unwrap())
+        };
+        text.lines().map(short).collect()
+    }
+
+    const EVENTS: [(&str, u32); 3] = [("ADDED", 1), ("MODIFIED", 2), ("DELETED", 3)];
+
+    #[tokio::test(start_paused = true)]
+    async fn repeated_events_come_again_after_later_ones() {
+        let at_once = lines(WatchFault::Repeat { events: 0 }, &EVENTS).await;
+        let twice = ["ADDED 1", "ADDED 1", "MODIFIED 2", "MODIFIED 2", "DELETED 3", "DELETED 3"];
+        assert_eq!(at_once, twice);
+        let later = lines(WatchFault::Repeat { events: 1 }, &EVENTS).await;
+        assert_eq!(later, ["ADDED 1", "MODIFIED 2", "ADDED 1", "DELETED 3", "MODIFIED 2"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bookmark_follows_each_event() {
+        let all = lines(WatchFault::Bookmark {}, &EVENTS).await;
+        let expected =
+            ["ADDED 1", "BOOKMARK 1", "MODIFIED 2", "BOOKMARK 2", "DELETED 3", "BOOKMARK 3"];
+        assert_eq!(all, expected);
     }
 }
