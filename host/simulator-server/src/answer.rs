@@ -1,40 +1,47 @@
 //! Answers HTTP requests by the simulator: authenticates the user, and ends the body of a watch
 //! when the server stops.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body::{Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use innkeeper_simulator::{Body, Simulator, User};
 use serde_json::json;
 
 use crate::credentials::Token;
+use crate::interceptor::{BoxError, Interceptor};
 use crate::stop::Stop;
 
 /// The maximum size of a request body, as of a real API server.
 const BODY_BYTES: usize = 3 * 1024 * 1024;
+
+/// A connection that breaks, by its interceptor or since the server stops.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Broken(BoxError);
 
 /// Answers all requests of a server.
 pub(crate) struct Answerer {
     pub(crate) simulator: Simulator,
     pub(crate) token: Token,
     pub(crate) stop: Stop,
+    pub(crate) interceptor: Option<Interceptor>,
 }
 
 impl Answerer {
     /// Answers one request.
     ///
     /// # Errors
-    /// None: hyper requires a `Result`.
+    /// If the interceptor breaks the connection, or the server stops before its answer.
     pub(crate) async fn answer(
         &self,
         request: Request<Incoming>,
-    ) -> Result<Response<Streamed>, Infallible> {
+    ) -> Result<Response<Streamed>, Broken> {
         let (mut parts, body) = request.into_parts();
         let Some(user) = self.user(&parts.headers) else {
             return Ok(refuse(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized"));
@@ -52,9 +59,30 @@ impl Answerer {
                 return Ok(refuse(StatusCode::BAD_REQUEST, "BadRequest", &error.to_string()));
             }
         };
-        let response = self.simulator.request_as(user, Request::from_parts(parts, body));
+        let mut request = Request::from_parts(parts, body);
+        let response = match &self.interceptor {
+            None => self.simulator.request_as(user, request).map(Inner::Answer),
+            Some(interceptor) => {
+                request.extensions_mut().insert(user);
+                tokio::select! {
+                    biased;
+                    () = self.stop.clone().requested() => return Err(Broken("the server stops".into())),
+                    answer = interceptor(request) => answer.map_err(Broken)?.map(Inner::Intercepted),
+                }
+            }
+        };
         let ended = Box::pin(self.stop.clone().requested());
-        Ok(response.map(|body| Streamed { inner: Inner::Answer(body), ended: Some(ended) }))
+        Ok(response.map(|inner| Streamed { inner, ended: Some(ended) }))
+    }
+
+    /// Refuses a request, since too many connections are open.
+    pub(crate) fn refuse_busy() -> Response<Streamed> {
+        let why = "too many connections are open; close some and try again";
+        let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", why);
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
     }
 
     /// The user of a request; `None` if the token is neither the admin's nor a ServiceAccount's.
@@ -90,19 +118,25 @@ pub(crate) struct Streamed {
 
 enum Inner {
     Answer(Body),
+    Intercepted(UnsyncBoxBody<Bytes, BoxError>),
     Own(Option<Bytes>),
 }
 
 impl http_body::Body for Streamed {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let next = match &mut self.inner {
-            Inner::Answer(body) => Pin::new(body).poll_frame(context),
+            Inner::Answer(body) => Pin::new(body)
+                .poll_frame(context)
+                .map(|frame| frame.map(|frame| frame.map_err(|never| match never {}))),
+            Inner::Intercepted(body) => Pin::new(body)
+                .poll_frame(context)
+                .map(|frame| frame.map(|frame| frame.map_err(Broken))),
             Inner::Own(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
         };
         if next.is_ready() {
@@ -117,6 +151,7 @@ impl http_body::Body for Streamed {
     fn is_end_stream(&self) -> bool {
         match &self.inner {
             Inner::Answer(body) => body.is_end_stream(),
+            Inner::Intercepted(body) => body.is_end_stream(),
             Inner::Own(bytes) => bytes.is_none(),
         }
     }
@@ -124,6 +159,7 @@ impl http_body::Body for Streamed {
     fn size_hint(&self) -> SizeHint {
         match &self.inner {
             Inner::Answer(body) => body.size_hint(),
+            Inner::Intercepted(body) => body.size_hint(),
             Inner::Own(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
         }
     }

@@ -16,11 +16,11 @@ use crate::stop::Stop;
 /// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
 
-/// Serves one client.
+/// Serves one client. A connection for which there is no place gets an answer that says so.
 pub(crate) async fn serve(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    answerer: Arc<Answerer>,
+    answerer: Option<Arc<Answerer>>,
     stop: Stop,
 ) {
     // The kernel must not delay small responses.
@@ -48,13 +48,18 @@ pub(crate) async fn serve(
 }
 
 /// Answers requests one after the other.
-async fn speak<S>(stream: S, answerer: Arc<Answerer>, stop: Stop)
+async fn speak<S>(stream: S, answerer: Option<Arc<Answerer>>, stop: Stop)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let service = service_fn(move |request| {
         let answerer = answerer.clone();
-        async move { answerer.answer(request).await }
+        async move {
+            match answerer {
+                Some(answerer) => answerer.answer(request).await,
+                None => Ok(Answerer::refuse_busy()),
+            }
+        }
     });
     let mut connection =
         pin!(http1::Builder::new().serve_connection(TokioIo::new(stream), service));

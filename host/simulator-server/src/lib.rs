@@ -19,6 +19,7 @@
 //!   a connection decides.
 //! - A client with the token of the kubeconfig is the admin, with all rights and impersonation. A
 //!   client without a token is `system:anonymous`, which may only read the version and the health.
+//! - A port answers 1,000 connections. 24 further ones get 429; the server closes all others.
 //! - Watches receive events at once. They end when the server stops, or when their client
 //!   disconnects.
 //!
@@ -30,11 +31,14 @@ mod blocking;
 mod connection;
 mod credentials;
 mod error;
+mod interceptor;
 mod kubeconfig;
+mod listener;
 mod server;
 mod stop;
 
 pub use blocking::BlockingServer;
 pub use error::Error;
+pub use interceptor::{BoxError, InterceptedAnswer, Interceptor, SimulatorService};
 pub use kubeconfig::KubeconfigFile;
-pub use server::{Options, Server, Time};
+pub use server::{Endpoint, Options, Server, Time};

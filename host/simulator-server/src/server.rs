@@ -1,29 +1,26 @@
 //! The server, its options and its lifetime.
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_simulator::Simulator;
 use jiff::Timestamp;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use crate::Error;
 use crate::answer::Answerer;
-use crate::connection;
 use crate::credentials::Credentials;
+use crate::interceptor::Interceptor;
 use crate::kubeconfig::{self, KubeconfigFile};
+use crate::listener::{CONNECTIONS_MAX, Listener};
 use crate::stop::Stop;
 
 /// How often the controllers run.
 const TICK: Duration = Duration::from_millis(25);
-/// Maximum time until connections end when the server stops.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How time passes in the simulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,17 +45,37 @@ pub struct Options {
 
 /// A simulator on a port. Dropping this value stops the server.
 pub struct Server {
-    address: SocketAddr,
+    simulator: Simulator,
     credentials: Credentials,
     stop: watch::Sender<bool>,
-    accepting: Option<JoinHandle<()>>,
+    stopped: Stop,
+    listener: Listener,
+    further: Vec<Listener>,
     ticking: Option<JoinHandle<()>>,
+}
+
+/// A further port of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    address: SocketAddr,
+}
+
+impl Endpoint {
+    /// The URL for clients.
+    pub fn url(&self) -> String {
+        format!("https://{}", self.address)
+    }
+
+    /// The address on which the server listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
 }
 
 impl fmt::Debug for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Without the credentials.
-        formatter.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+        formatter.debug_struct("Server").field("address", &self.address()).finish_non_exhaustive()
     }
 }
 
@@ -68,55 +85,64 @@ impl Server {
     /// # Errors
     /// If the port is in use, or the certificates cannot be made.
     pub async fn start(simulator: Simulator, options: &Options) -> Result<Self, Error> {
-        let requested = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-        let listen = |source| Error::Listen { address: requested, source };
+        Self::start_intercepted(simulator, options, None).await
+    }
+
+    /// The same, with a function between the clients of the port and the simulator.
+    ///
+    /// # Errors
+    /// If the port is in use, or the certificates cannot be made.
+    pub async fn start_intercepted(
+        simulator: Simulator,
+        options: &Options,
+        interceptor: Option<Interceptor>,
+    ) -> Result<Self, Error> {
         let credentials = Credentials::make()?;
         simulator.set_root_ca(&credentials.ca_pem);
-        let listener = TcpListener::bind(requested).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
         let (stop, stopped) = Stop::new();
-        let ticking = (options.time != Time::Given)
-            .then(|| tokio::spawn(tick(simulator.clone(), options.time, stopped.clone())));
-        let answerer = Arc::new(Answerer {
-            simulator,
+        let answerer = Answerer {
+            simulator: simulator.clone(),
             token: credentials.token.clone(),
             stop: stopped.clone(),
-        });
+            interceptor,
+        };
         let acceptor = credentials.acceptor.clone();
-        let accepting = tokio::spawn(async move {
-            let mut connections = JoinSet::new();
-            loop {
-                tokio::select! {
-                    biased;
-                    () = stopped.clone().requested() => break,
-                    _ = connections.join_next(), if !connections.is_empty() => {}
-                    accepted = listener.accept() => {
-                        // An error is a client that disconnected before the accept.
-                        let Ok((stream, _)) = accepted else { continue };
-                        let one = connection::serve(
-                            stream, acceptor.clone(), answerer.clone(), stopped.clone(),
-                        );
-                        connections.spawn(one);
-                    }
-                }
-            }
-            drop(listener);
-            let all = async { while connections.join_next().await.is_some() {} };
-            if tokio::time::timeout(STOP_TIMEOUT, all).await.is_err() {
-                connections.shutdown().await;
-            }
-        });
-        Ok(Self { address, credentials, stop, accepting: Some(accepting), ticking })
+        let listener =
+            Listener::start(options.port, acceptor, answerer, stopped.clone(), CONNECTIONS_MAX)
+                .await?;
+        let ticking = (options.time != Time::Given)
+            .then(|| tokio::spawn(tick(simulator.clone(), options.time, stopped.clone())));
+        Ok(Self { simulator, credentials, stop, stopped, listener, further: Vec::new(), ticking })
+    }
+
+    /// Serves the same simulator on a further free port, with a function between its clients and
+    /// the simulator.
+    ///
+    /// # Errors
+    /// If the system gives no port.
+    pub async fn serve_also(&mut self, interceptor: Interceptor) -> Result<Endpoint, Error> {
+        let answerer = Answerer {
+            simulator: self.simulator.clone(),
+            token: self.credentials.token.clone(),
+            stop: self.stopped.clone(),
+            interceptor: Some(interceptor),
+        };
+        let acceptor = self.credentials.acceptor.clone();
+        let listener =
+            Listener::start(0, acceptor, answerer, self.stopped.clone(), CONNECTIONS_MAX).await?;
+        let endpoint = Endpoint { address: listener.address() };
+        self.further.push(listener);
+        Ok(endpoint)
     }
 
     /// The address on which the server listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listener.address()
     }
 
     /// The URL for clients.
     pub fn url(&self) -> String {
-        format!("https://{}", self.address)
+        format!("https://{}", self.address())
     }
 
     /// Writes a kubeconfig for the admin. The file contains a secret; only its owner may read it.
@@ -127,12 +153,28 @@ impl Server {
         KubeconfigFile::write(path, &kubeconfig::text(&self.url(), &self.credentials))
     }
 
+    /// Writes a kubeconfig for the admin at a further port.
+    ///
+    /// # Errors
+    /// If the file exists already, or cannot be written.
+    pub fn write_kubeconfig_for(
+        &self,
+        endpoint: &Endpoint,
+        path: &Path,
+    ) -> Result<KubeconfigFile, Error> {
+        KubeconfigFile::write(path, &kubeconfig::text(&endpoint.url(), &self.credentials))
+    }
+
     /// Stops the server: watches end, running requests finish.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        for task in [self.accepting.take(), self.ticking.take()].into_iter().flatten() {
+        self.listener.ended().await;
+        for listener in &mut self.further {
+            listener.ended().await;
+        }
+        if let Some(ticking) = self.ticking.take() {
             // A task that panicked has ended too.
-            let _ = task.await;
+            let _ = ticking.await;
         }
     }
 }

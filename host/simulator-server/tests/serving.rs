@@ -9,14 +9,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use bytes::Bytes;
 use http::Request;
+use http_body_util::{BodyExt as _, Full};
 use innkeeper_simulator::Simulator;
-use innkeeper_simulator_server::{Error, Options, Server, Time};
+use innkeeper_simulator_server::{Error, Interceptor, Options, Server, SimulatorService, Time};
 use jiff::{SignedDuration, Timestamp};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tower::ServiceExt as _;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// Maximum time of a wait.
@@ -79,6 +81,13 @@ async fn read<S: AsyncRead + Unpin>(stream: &mut S, until: Option<&str>) -> Stri
     let done = tokio::time::timeout(TIMEOUT, reading).await.is_ok();
     assert!(done, "{until:?} did not arrive in {TIMEOUT:?}: {text}");
     text
+}
+
+/// Whether the server closes a connection without an answer.
+async fn is_closed(stream: &mut TcpStream) -> bool {
+    let reading = async { stream.read(&mut [0; 16]).await };
+    // A server that has not read everything resets the connection.
+    matches!(tokio::time::timeout(TIMEOUT, reading).await.unwrap(), Ok(0) | Err(_))
 }
 
 async fn whole(fixture: &Fixture, path: &str, token: &str) -> String {
@@ -157,6 +166,43 @@ async fn watch_ends_when_its_client_disconnects() {
     };
     tokio::time::timeout(TIMEOUT, gone).await.expect("the watch outlives its client");
     fixture.server.stop().await;
+}
+
+#[tokio::test]
+async fn interceptor_answers_or_breaks_the_connection_of_its_port_only() {
+    let mut fixture = Fixture::start(Time::Still).await;
+    let service = SimulatorService::new(fixture.simulator.clone());
+    let interceptor: Interceptor = Arc::new(move |request| {
+        let service = service.clone();
+        Box::pin(async move {
+            match request.uri().path() {
+                "/broken" => Err("broken".into()),
+                "/hanging" => std::future::pending().await,
+                _ => {
+                    let response = service.oneshot(request.map(Full::new)).await?;
+                    Ok(response.map(|body| body.map_err(|never| match never {}).boxed_unsync()))
+                }
+            }
+        })
+    });
+    let endpoint = fixture.server.serve_also(interceptor).await.unwrap();
+    let connect = || TcpStream::connect(endpoint.address());
+    let mut stream = connect().await.unwrap();
+    ask(&mut stream, MAPS, &fixture.token, true).await;
+    assert!(read(&mut stream, None).await.starts_with("HTTP/1.1 200"));
+    // The user is the one of the token.
+    let mut stream = connect().await.unwrap();
+    ask(&mut stream, MAPS, "", true).await;
+    assert!(read(&mut stream, None).await.starts_with("HTTP/1.1 403"));
+    let mut stream = connect().await.unwrap();
+    ask(&mut stream, "/broken", &fixture.token, false).await;
+    assert!(is_closed(&mut stream).await);
+    assert!(whole(&fixture, "/broken", &fixture.token).await.starts_with("HTTP/1.1 404"));
+    // A request without an answer does not delay the end of the server.
+    let mut stream = connect().await.unwrap();
+    ask(&mut stream, "/hanging", &fixture.token, false).await;
+    let (is_closed, ()) = tokio::join!(is_closed(&mut stream), fixture.server.stop());
+    assert!(is_closed);
 }
 
 #[tokio::test]
