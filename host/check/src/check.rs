@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use crate::cases::{self, Material};
+use crate::explore::{self, Corpus};
 use crate::law::{Case, Judgement, Law};
 use crate::oracle::Oracle;
-use crate::player::{PlayError, Player};
+use crate::play_error::PlayError;
+use crate::player::Player;
 use crate::shrink::shrink;
 use crate::trace::Trace;
 use crate::variants;
@@ -36,6 +38,9 @@ pub struct LawResult {
     pub checked: usize,
     /// About how many of the checked cases the law says nothing.
     pub not_judged: usize,
+    /// How many different parts the signatures of the checked cases have: requests with their
+    /// answers and successors, and reasons of conditions, Events and failures.
+    pub signature_parts: usize,
     /// The smallest scenario that breaks the law, if one does.
     pub broken: Option<Trace>,
 }
@@ -50,9 +55,14 @@ pub struct CheckReport {
     pub properties: variants::Coverage,
     /// How many scenarios were played.
     pub played: u64,
+    /// The virtual time of all of these.
+    pub simulated: Duration,
+    /// The time that the check took.
+    pub took: Duration,
 }
 
-/// Checks a guest. `progress` is called before each case.
+/// Checks a guest. `progress` is called before each case, and before each try to make a failing one
+/// smaller, with the law and how many of its cases were checked and are listed.
 ///
 /// # Errors
 /// If the guest cannot be run on the simulated cluster.
@@ -61,6 +71,7 @@ pub fn check(
     budget: &Budget,
     mut progress: impl FnMut(Law, usize, usize),
 ) -> Result<CheckReport, PlayError> {
+    let began = Instant::now();
     let mut oracle = Oracle::new(player);
     let subject = player.subject();
     let (variants, properties) = variants::of(subject);
@@ -73,37 +84,65 @@ pub fn check(
         }
         lives.push((life, outcome));
     }
-    let material = Material { subject, seed: budget.seed, variants: &variants, lives: &lives };
+    let mut pairs = Vec::new();
+    for sample in subject.samples.iter().filter(|_| budget.laws.contains(&Law::Exploration)) {
+        let life = explore::pair(budget.seed, sample);
+        let outcome = oracle.reference(&life)?;
+        pairs.push((life, outcome));
+    }
+    let material = Material {
+        subject,
+        seed: budget.seed,
+        has_neighbor: player.neighbor().is_some(),
+        variants: &variants,
+        lives: &lives,
+        pairs: &pairs,
+    };
     let start = Instant::now();
     let mut results = Vec::new();
     for (index, law) in budget.laws.iter().enumerate() {
         let laws_left = u32::try_from(budget.laws.len() - index).unwrap_or(u32::MAX);
         let end = Instant::now() + budget.time.saturating_sub(start.elapsed()) / laws_left;
         let all = material.cases(*law);
-        let mut result =
-            LawResult { law: *law, cases: all.len(), checked: 0, not_judged: 0, broken: None };
+        let mut result = LawResult {
+            law: *law,
+            cases: all.len(),
+            checked: 0,
+            not_judged: 0,
+            signature_parts: 0,
+            broken: None,
+        };
         let mut random = fastrand::Rng::with_seed(budget.seed);
-        let more = std::iter::from_fn(|| material.random_case(*law, &mut random));
-        for case in spread(all).chain(more).take(budget.cases_max) {
+        let mut corpus = Corpus::default();
+        let mut listed = spread(all);
+        while result.checked < budget.cases_max {
             if result.checked > 0 && Instant::now() >= end {
                 break;
             }
+            let next = listed.next().or_else(|| corpus.next(&material, *law, &mut random));
+            let Some(case) = next else { break };
             progress(*law, result.checked, result.cases);
             result.checked += 1;
             let judgement = oracle.judge(&case)?;
+            corpus.take(&case, oracle.take_signature());
             if judgement == Judgement::NotJudged {
                 result.not_judged += 1;
             }
             if let Judgement::Broken(violation) = judgement {
                 let until = Instant::now() + budget.shrink_time;
-                let shrunk = shrink(&mut oracle, case, violation, || Instant::now() < until)?;
+                let shrunk = shrink(&mut oracle, case, violation, || {
+                    progress(*law, result.checked.saturating_sub(1), result.cases);
+                    Instant::now() < until
+                })?;
                 result.broken = Some(Trace::of(player, shrunk)?);
                 break;
             }
         }
+        result.signature_parts = corpus.seen();
         results.push(result);
     }
-    Ok(CheckReport { laws: results, properties, played: oracle.played })
+    let Oracle { played, simulated, .. } = oracle;
+    Ok(CheckReport { laws: results, properties, played, simulated, took: began.elapsed() })
 }
 
 /// The cases in an order in which each part of the list comes early: if the time does not suffice

@@ -1,30 +1,17 @@
 //! The objects of a cluster without what differs from run to run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use innkeeper_core::{Manager, diff};
 use innkeeper_lab::{Api, ApiFailure};
-use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::normalization::{generated_names, normalize, replace, strip};
 use crate::scenario::name_of;
 use crate::subject::Subject;
 
 /// The most fields of an object that a difference names.
 const FIELDS_MAX: usize = 5;
-
-/// Members of `metadata` that the API server sets.
-const SERVER_METADATA: [&str; 6] =
-    ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"];
-
-/// Annotations that a controller of Kubernetes sets and that depend on what happened before.
-const HISTORY: [&str; 2] =
-    ["deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"];
-
-/// Members of `spec` that the API server or a controller of Kubernetes allocates. `clusterIP` of a
-/// headless Service is `None`, which stays.
-const ALLOCATED: [&str; 4] = ["clusterIP", "clusterIPs", "nodeName", "healthCheckNodePort"];
 
 /// The objects of the kinds of a guest, by kind, namespace and name. Times, uids, addresses, the
 /// status of objects other than primaries and what else does not depend on the guest is left out.
@@ -98,11 +85,26 @@ impl ClusterState {
     /// names of objects to which the host has applied nothing, such as the Pods of a Deployment.
     pub fn differences_in_applied_fields(&self, expected: &Self) -> Vec<Difference> {
         self.differences(expected, &|object, path| {
-            [self, expected].iter().any(|state| {
-                let mut entries = state.applied.get(object).into_iter().flatten();
-                entries.any(|fields| has_path(fields, path))
-            })
+            self.has_applied(object, path) || expected.has_applied(object, path)
         })
+    }
+
+    /// The same without the status of primaries.
+    pub fn differences_but_in_status(&self, expected: &Self, subject: &Subject) -> Vec<Difference> {
+        let is_primary = |object: &str| {
+            let stored = [self, expected].into_iter().find_map(|state| state.stored(object));
+            stored.is_some_and(|object| subject.is_primary(object))
+        };
+        self.differences(expected, &|object, path| {
+            let is_counted = self.has_applied(object, path) || expected.has_applied(object, path);
+            is_counted && !(is_within(path, ".status") && is_primary(object))
+        })
+    }
+
+    /// Whether the host has applied a field of an object, by a path of a difference.
+    fn has_applied(&self, object: &str, path: &str) -> bool {
+        let mut entries = self.applied.get(object).into_iter().flatten();
+        entries.any(|fields| has_path(fields, path))
     }
 
     fn differences(&self, expected: &Self, counts: &dyn Fn(&str, &str) -> bool) -> Vec<Difference> {
@@ -154,6 +156,15 @@ impl ClusterState {
         problems.collect()
     }
 
+    /// Whether a primary has a condition that is false.
+    pub fn has_false_condition(&self, subject: &Subject) -> bool {
+        let primaries = self.objects().filter(|(_, object)| subject.is_primary(object));
+        let conditions = primaries.flat_map(|(_, primary)| {
+            primary["status"]["conditions"].as_array().into_iter().flatten()
+        });
+        conditions.into_iter().any(|one| one["status"] == "False")
+    }
+
     /// Whether the host has applied a field of an object, by its path.
     pub fn is_applied(&self, object: &str, path: &[String]) -> bool {
         let entries = self.applied.get(object).into_iter().flatten();
@@ -162,6 +173,11 @@ impl ClusterState {
             path.iter().try_fold(fields, at).is_some()
         };
         entries.into_iter().any(has)
+    }
+
+    /// The objects as the API server has them.
+    pub(crate) fn stored_objects(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.stored.iter().map(|(name, object)| (name.as_str(), object))
     }
 
     /// An object as the API server has it.
@@ -228,116 +244,6 @@ fn applied_fields(object: &Value) -> Vec<Value> {
     entries.map(|entry| entry["fieldsV1"].clone()).collect()
 }
 
-/// Removes what the API server and the controllers of Kubernetes set.
-fn strip(object: &mut Value, is_primary: bool) {
-    let generation = object["metadata"]["generation"].clone();
-    if is_primary {
-        observed_generations(&mut object["status"], &generation);
-    } else if let Some(members) = object.as_object_mut() {
-        members.remove("status");
-    }
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        for member in SERVER_METADATA {
-            metadata.remove(member);
-        }
-        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.retain(|name, _| !HISTORY.contains(&name.as_str()));
-        }
-        if metadata.get("annotations").is_some_and(|all| *all == serde_json::json!({})) {
-            metadata.remove("annotations");
-        }
-    }
-    // The owner can be of a kind that the state leaves out, such as a ReplicaSet.
-    let owners = object["metadata"]["ownerReferences"].as_array_mut();
-    for owner in owners.into_iter().flatten().filter_map(Value::as_object_mut) {
-        owner.remove("uid");
-    }
-    if is_primary {
-        return;
-    }
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-        for member in ALLOCATED {
-            let is_none = |value: &Value| *value == "None" || *value == serde_json::json!(["None"]);
-            if !spec.get(member).is_some_and(is_none) {
-                spec.remove(member);
-            }
-        }
-        let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
-        for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
-            port.remove("nodePort");
-        }
-    }
-}
-
-/// A generation counts changes, which faults add to. It matters whether the last one is observed.
-fn observed_generations(value: &mut Value, generation: &Value) {
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                if name == "observedGeneration" && !generation.is_null() {
-                    let is_current = *member == *generation;
-                    *member = if is_current { "<current>" } else { "<old>" }.into();
-                } else {
-                    observed_generations(member, generation);
-                }
-            }
-        }
-        Value::Array(items) => {
-            for item in items {
-                observed_generations(item, generation);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Names that the API server made from `metadata.generateName`, and what replaces each: the
-/// beginning with its rank among those with the same beginning.
-fn generated_names<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut names: Vec<(String, String)> = objects
-        .map(|object| {
-            (text(&object["metadata"]["generateName"]), text(&object["metadata"]["name"]))
-        })
-        .filter(|(beginning, name)| !beginning.is_empty() && name.starts_with(beginning.as_str()))
-        .collect();
-    names.sort();
-    let mut replaced: Vec<(String, String)> = Vec::new();
-    let mut rank = 0;
-    for (index, (beginning, name)) in names.iter().enumerate() {
-        let is_same = index > 0 && names[index - 1].0 == *beginning;
-        rank = if is_same { rank + 1 } else { 1 };
-        replaced.push((name.clone(), format!("{beginning}<{rank}>")));
-    }
-    replaced
-}
-
-fn replace(text: &mut String, replaced: &[(String, String)]) {
-    for (from, to) in replaced {
-        if text.contains(from.as_str()) {
-            *text = text.replace(from.as_str(), to);
-        }
-    }
-}
-
-/// Replaces times, addresses, uids and generated names in all texts.
-fn normalize(value: &mut Value, replaced: &[(String, String)]) {
-    match value {
-        Value::String(text) => {
-            if text.parse::<Timestamp>().is_ok() {
-                "<time>".clone_into(text);
-            } else if text.parse::<IpAddr>().is_ok() {
-                "<address>".clone_into(text);
-            } else {
-                replace(text, replaced);
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| normalize(item, replaced)),
-        Value::Object(members) => members.values_mut().for_each(|one| normalize(one, replaced)),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -373,24 +279,56 @@ mod tests {
         assert!(!is_within(".status.lastRunAt", ".status.lastRun"));
     }
 
+    impl ClusterState {
+        /// A state with these objects as the API server has them.
+        pub(crate) fn of<const N: usize>(objects: [Value; N]) -> Self {
+            let mut state = Self::default();
+            for object in objects {
+                let version = object["apiVersion"].as_str().unwrap_or_default();
+                state.stored.insert(format!("{version} {}", name_of(&object)), object);
+            }
+            state
+        }
+    }
+
+    /// A state of one Shop with a status and a ConfigMap, both applied by the host.
+    fn state(ready: &str, color: &str) -> ClusterState {
+        let objects = [
+            (
+                "example.com/v1 Shop default/a",
+                json!({"apiVersion": "example.com/v1",
+                "kind": "Shop", "status": {"ready": ready}}),
+            ),
+            (
+                "v1 ConfigMap default/a",
+                json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "data": {"color": color}}),
+            ),
+        ];
+        let fields = json!({"f:status": {"f:ready": {}}, "f:data": {"f:color": {}}});
+        let mut state = ClusterState::default();
+        for (name, object) in objects {
+            state.objects.insert(name.to_owned(), object.clone());
+            state.stored.insert(name.to_owned(), object);
+            state.applied.insert(name.to_owned(), vec![fields.clone()]);
+        }
+        state
+    }
+
     #[test]
-    fn times_addresses_uids_and_generated_names_are_replaced() {
-        let pod = |name: &str| json!({"metadata": {"generateName": "web-", "name": name}});
-        let pods = [pod("web-zz"), pod("web-aa")];
-        let mut replaced = generated_names(pods.iter());
+    fn differences_but_in_status_are_those_of_other_fields() {
+        let subject = crate::subject::tests::shops();
+        let end = state("False", "red");
+        let named = |differences: Vec<Difference>| {
+            differences.into_iter().map(|one| one.object).collect::<Vec<_>>()
+        };
+        let only_status = state("True", "red");
+        assert_eq!(named(end.differences_but_in_status(&only_status, &subject)), [""; 0]);
         assert_eq!(
-            replaced,
-            [("web-aa", "web-<1>"), ("web-zz", "web-<2>")]
-                .map(|(from, to)| { (from.to_owned(), to.to_owned()) })
+            named(end.differences_in_applied_fields(&only_status)),
+            ["example.com/v1 Shop default/a"]
         );
-        replaced.push(("uid-1".to_owned(), "<uid of Pod a>".to_owned()));
-        let mut object = json!({"at": "2026-01-01T00:00:00Z", "ip": "10.0.0.1", "text": "10.0.0.1:80",
-            "pods": ["web-zz is of uid-1"]});
-        normalize(&mut object, &replaced);
-        assert_eq!(
-            object,
-            json!({"at": "<time>", "ip": "<address>", "text": "10.0.0.1:80",
-            "pods": ["web-<2> is of <uid of Pod a>"]})
-        );
+        let both = end.differences_but_in_status(&state("True", "blue"), &subject);
+        assert_eq!(named(both), ["v1 ConfigMap default/a"]);
     }
 }

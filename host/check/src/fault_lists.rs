@@ -1,5 +1,6 @@
 //! The faults that the laws inject.
 
+use crate::incident::Incident;
 use innkeeper_faults::{CrashPoint, Fault, PlannedFault, Refusal, WatchFault};
 
 /// Crashes of the host.
@@ -33,7 +34,7 @@ pub(crate) fn late(resource: &str, count: u32, fault: WatchFault) -> PlannedFaul
 }
 
 /// Faults of watches, and how many watches each affects.
-pub(crate) fn watch_faults() -> [(WatchFault, u32); 7] {
+pub(crate) fn watch_faults() -> [(WatchFault, u32); 10] {
     [
         (WatchFault::Lag { events: 1, milliseconds: 10_000 }, 0),
         (WatchFault::Lag { events: 2, milliseconds: 10_000 }, 0),
@@ -42,5 +43,23 @@ pub(crate) fn watch_faults() -> [(WatchFault, u32); 7] {
         (WatchFault::Expire { after_events: 1 }, 20),
         (WatchFault::Gap { events: 2, milliseconds: 10_000 }, 5),
         (WatchFault::Gap { events: 5, milliseconds: 30_000 }, 5),
+        (WatchFault::Repeat { events: 0 }, 0),
+        (WatchFault::Repeat { events: 2 }, 0),
+        (WatchFault::Bookmark {}, 0),
     ]
+}
+
+/// What happens to the process of the host.
+pub(crate) fn interruptions() -> [Incident; 4] {
+    [
+        Incident::Pause { seconds: 60 },
+        Incident::TakeOver { seconds: 10 },
+        Incident::SetClock { seconds: 3_600 },
+        Incident::SetClock { seconds: -3_600 },
+    ]
+}
+
+/// What happens between the host and the API server.
+pub(crate) fn outages() -> [Incident; 2] {
+    [Incident::CutOff { seconds: 5 }, Incident::CutOff { seconds: 90 }]
 }

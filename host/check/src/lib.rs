@@ -9,27 +9,44 @@
 //! # Guarantees
 //! The same component, samples and seed give the same results.
 
+mod case_document;
 mod cases;
 mod check;
 mod cluster_state;
+mod explore;
+mod facts;
+mod fault_cases;
 mod fault_lists;
+mod findings;
+mod incident;
+mod incident_cases;
 mod law;
+mod normalization;
 mod oracle;
+mod other_client_cases;
 mod outcome;
+mod path_cases;
+mod play_error;
 mod player;
 mod random_cases;
+mod replay;
+mod request_counts;
 mod scenario;
 mod shrink;
 mod subject;
 mod trace;
 mod variants;
 
+pub use case_document::ReadCaseError;
 pub use check::{Budget, CheckReport, LawResult, check};
 pub use cluster_state::{ClusterState, Difference};
+pub use incident::{Incident, PlannedIncident};
 pub use law::{Case, Expectation, Judgement, Law, Violation};
 pub use outcome::Outcome;
-pub use player::{PlayError, Player};
+pub use play_error::PlayError;
+pub use player::{Neighbor, Player};
+pub use replay::{Replay, replay};
 pub use scenario::{Scenario, Step};
 pub use subject::Subject;
-pub use trace::Trace;
+pub use trace::{Trace, TracedWrite};
 pub use variants::{Coverage, smallest_sample};

@@ -2,39 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use innkeeper_faults::{FaultPlan, Recorded, Verb};
-use serde_json::Value;
+use innkeeper_faults::{Fault, FaultPlan, Recorded};
 
-use crate::cluster_state::{ClusterState, Difference};
+use crate::cluster_state::ClusterState;
+use crate::explore::Signature;
+use crate::facts::{contradictions, has_unready_workload, lost_data};
+use crate::findings::{
+    always, compare, controllers_changed, leaked, others_changed, owned_objects, refused,
+    violation, writes_after_restart,
+};
+use crate::incident::Incident;
 use crate::law::{Case, Expectation, Judgement, Violation};
 use crate::outcome::Outcome;
-use crate::player::{PlayError, Player};
-use crate::scenario::{Scenario, Step, controllers, name_of};
-
-/// The reasons of calls that gave no usable answer. A failure that a guest reports is an answer.
-const BROKEN_CALLS: [&str; 16] = [
-    "GuestTrapped",
-    "GuestTimeout",
-    "GuestOutOfMemory",
-    "GuestTableTooLarge",
-    "OutputTooLarge",
-    "OutputUnreadable",
-    "TooManyObjects",
-    "TooManyReads",
-    "ReadTooLarge",
-    "ReadsTooLarge",
-    "ObservedTooLarge",
-    "UndeclaredKind",
-    "CrossNamespace",
-    "MalformedObject",
-    "MalformedStatus",
-    "ValueSourceNotGranted",
-];
-
-/// The most objects that a violation names.
-const OBJECTS_MAX: usize = 10;
+use crate::play_error::PlayError;
+use crate::player::Player;
+use crate::request_counts::more_requests;
+use crate::scenario::{Scenario, Step, name_of};
+use crate::subject::Subject;
 
 /// Plays cases and decides about them. Keeps what happened in scenarios that are compared with.
 pub(crate) struct Oracle<'a> {
@@ -43,6 +30,10 @@ pub(crate) struct Oracle<'a> {
     /// Values of Secrets, as texts of JSON have them.
     secrets: Vec<String>,
     pub(crate) played: u64,
+    /// The virtual time of all scenarios.
+    pub(crate) simulated: Duration,
+    /// What the last judged case showed.
+    signature: Signature,
 }
 
 impl<'a> Oracle<'a> {
@@ -52,7 +43,14 @@ impl<'a> Oracle<'a> {
             text.trim_matches('"').to_owned()
         };
         let secrets = player.subject().secret_values().into_iter().map(escaped).collect();
-        Self { player, references: BTreeMap::new(), secrets, played: 0 }
+        Self {
+            player,
+            references: BTreeMap::new(),
+            secrets,
+            played: 0,
+            simulated: Duration::ZERO,
+            signature: Signature::default(),
+        }
     }
 
     /// What happens in a scenario; played once.
@@ -74,7 +72,14 @@ impl<'a> Oracle<'a> {
 
     fn play(&mut self, scenario: &Scenario) -> Result<Outcome, PlayError> {
         self.played += 1;
-        self.player.play(scenario)
+        let outcome = self.player.play(scenario)?;
+        self.simulated += outcome.simulated;
+        Ok(outcome)
+    }
+
+    /// What the last judged case showed.
+    pub(crate) fn take_signature(&mut self) -> Signature {
+        std::mem::take(&mut self.signature)
     }
 
     /// Plays a case and decides about it.
@@ -91,8 +96,10 @@ impl<'a> Oracle<'a> {
             }
             outcome => outcome?,
         };
+        self.signature = Signature::of(scenario, &outcome);
         let leaks = || leaked(&outcome, &self.secrets);
-        if let Some(violation) = always(&outcome).or_else(leaks) {
+        let untrue = || self.untrue(scenario, &outcome);
+        if let Some(violation) = always(&outcome).or_else(leaks).or_else(untrue) {
             return Ok(Judgement::Broken(violation));
         }
         // Of many objects the API server may refuse some.
@@ -107,14 +114,15 @@ impl<'a> Oracle<'a> {
             Expectation::Nothing => None,
             Expectation::AllAccepted => refused(&outcome),
             Expectation::AsWithoutFaults => {
-                let reference = self.reference(&scenario.with_faults(FaultPlan::default()))?;
+                let reference = self.reference(&scenario.undisturbed())?;
                 let mut states = outcome.states.iter().zip(&reference.states);
                 // What Kubernetes makes of the objects meanwhile depends on the time, such as the
                 // Pods of a CronJob.
                 let differ = |(end, expected): (&ClusterState, &ClusterState)| {
                     violation(&end.differences_in_applied_fields(expected), "without the faults")
                 };
-                more_deletions(&outcome, &reference).or_else(|| states.find_map(differ))
+                more_requests(&outcome, &reference, sees_deletion_late(scenario))
+                    .or_else(|| states.find_map(differ))
             }
             Expectation::AsWithAnotherSeed => {
                 let other =
@@ -128,13 +136,50 @@ impl<'a> Oracle<'a> {
                 if reference.partial_answers > 0 || !reference.refused_steps.is_empty() {
                     return Ok(Judgement::NotJudged);
                 }
-                self.compare_paths(outcome.end(), reference.end())
+                self.compare_paths(&outcome, &reference)
+            }
+            Expectation::FollowsOrReports => {
+                let is_refused = |one: &Recorded| matches!(one.code, Some(400 | 403 | 422));
+                let reference = self.reference(&last_specs(scenario))?;
+                if !outcome.writes().any(is_refused)
+                    || reference.partial_answers > 0
+                    || !reference.refused_steps.is_empty()
+                {
+                    return Ok(Judgement::NotJudged);
+                }
+                let reports = outcome.end().has_false_condition(self.player.subject());
+                self.compare_paths(&outcome, &reference).filter(|_| !reports)
             }
             Expectation::AsBeforeTheOtherClient => {
-                let reference = self.reference(&before_other_client(scenario))?;
-                compare(outcome.end(), reference.end(), "before the other client's change")
+                let alone = without_other_client(scenario, self.player.subject());
+                let reference = self.reference(&alone)?;
+                let differences = outcome.end().differences_in_applied_fields(reference.end());
+                violation(&differences, "without the other client's change")
             }
-            Expectation::ControllersStay => controllers_changed(&outcome),
+            Expectation::AsAtTheBackup => {
+                let is_restore = |one: &(Incident, u64)| matches!(one.0, Incident::Restore { .. });
+                if !outcome.incidents.iter().any(is_restore) {
+                    return Ok(Judgement::NotJudged);
+                }
+                let reference = self.reference(&before_the_backup(scenario))?;
+                let differences = outcome.end().differences_in_applied_fields(reference.end());
+                violation(&differences, "at the time of the backup")
+            }
+            Expectation::ControllersStay => {
+                let last = scenario.steps.iter().rev().find(|step| matches!(step, Step::Apply(_)));
+                let alone = Scenario::new(scenario.seed, last.into_iter().cloned().collect());
+                let reference = self.reference(&alone)?;
+                controllers_changed(&outcome).or_else(|| {
+                    let end = outcome.end();
+                    // The status can depend on the time, as that of a guest with a CronJob does.
+                    let subject = self.player.subject();
+                    let mut differences = end.differences_but_in_status(reference.end(), subject);
+                    differences.retain(|one| reference.end().has(&one.object));
+                    // The host reports that an object belongs to another primary.
+                    let reports = end.has_false_condition(subject);
+                    violation(&differences, "without the other primaries").filter(|_| !reports)
+                })
+            }
             Expectation::OthersAsBefore => others_changed(&outcome),
             Expectation::NoWriteAfterRestart => {
                 let steps = scenario.steps.iter();
@@ -146,154 +191,75 @@ impl<'a> Oracle<'a> {
                     .any(|pair| matches!(pair, [Step::Settle, Step::Restart]));
                 writes_after_restart(&outcome, &reference).filter(|_| is_settled)
             }
-            Expectation::NothingOwned => owned_objects(outcome.end(), self.player),
+            Expectation::NothingOwned => owned_objects(outcome.end(), self.player.subject()),
         };
         Ok(violation.into())
     }
 }
 
 impl Oracle<'_> {
+    /// What the primaries report and the cluster does not show, and what data was lost.
+    fn untrue(&self, scenario: &Scenario, outcome: &Outcome) -> Option<Violation> {
+        let lost = lost_data(scenario, outcome);
+        if !lost.is_empty() {
+            return Some(Violation::new("objects with data are deleted and made again", lost));
+        }
+        let states = outcome.states.iter();
+        let untrue: Vec<String> =
+            states.flat_map(|state| contradictions(state, self.player.subject())).collect();
+        if untrue.is_empty() {
+            return None;
+        }
+        Some(Violation::new("primaries report what is not so", untrue))
+    }
+
     /// Compares the ends of two ways to the same spec. They may differ where no guest can make them
-    /// equal: in PersistentVolumeClaims, whose specs never change, and if the guest reports by a
-    /// condition of its own that it cannot follow the spec.
-    fn compare_paths(&self, end: &ClusterState, expected: &ClusterState) -> Option<Violation> {
+    /// equal: in PersistentVolumeClaims, whose specs never change; if the guest reports by a
+    /// condition of its own that it cannot follow the spec; and in the status of primaries if the
+    /// API server refused the last write of a claim, which the host reports.
+    fn compare_paths(&self, outcome: &Outcome, reference: &Outcome) -> Option<Violation> {
         let subject = self.player.subject();
+        let (end, expected) = (outcome.end(), reference.end());
         let problems = end.reported_problems(subject);
         if !problems.is_subset(&expected.reported_problems(subject)) {
             return None;
         }
-        let mut differences = end.differences_in_applied_fields(expected);
+        // So does a rollout that stops in the middle: what it has made so far depends on the way.
+        let is_special = |one: &Outcome| has_refused_claim(one) || has_unready_workload(one.end());
+        let mut differences = if is_special(outcome) || is_special(reference) {
+            end.differences_but_in_status(expected, subject)
+        } else {
+            end.differences_in_applied_fields(expected)
+        };
         differences.retain(|one| !one.object.starts_with("v1 PersistentVolumeClaim "));
         violation(&differences, "with the last spec alone")
     }
 }
 
-/// What holds at the end of each scenario.
-fn always(outcome: &Outcome) -> Option<Violation> {
-    let broken: Vec<String> = outcome
-        .guest_failures
-        .iter()
-        .filter(|(reason, _)| BROKEN_CALLS.contains(&reason.as_str()))
-        .map(|(reason, count)| format!("{reason}: {count}"))
+/// Whether the API server refused the last write of a PersistentVolumeClaim, as it does if the
+/// claim cannot grow.
+fn has_refused_claim(outcome: &Outcome) -> bool {
+    let claims = outcome.writes().filter(|one| one.info.resource == "persistentvolumeclaims");
+    let last: BTreeMap<(&str, &str), Option<u16>> = claims
+        .map(|one| ((one.info.namespace.as_str(), one.info.name.as_str()), one.code))
         .collect();
-    if !broken.is_empty() {
-        return Some(Violation::new("calls of the guest gave no usable answer", broken));
-    }
-    if !outcome.is_quiet {
-        let writes: Vec<String> = outcome.writes().map(|one| one.info.to_string()).collect();
-        let last = writes.iter().rev().take(OBJECTS_MAX).rev().cloned().collect();
-        return Some(Violation::new("the writes do not end; the last ones are", last));
-    }
-    if !outcome.is_ended_well {
-        return Some(Violation::new("the host does not stop", Vec::new()));
-    }
-    let shared: Vec<String> = outcome
-        .states
-        .iter()
-        .flat_map(ClusterState::objects)
-        .filter(|(_, object)| controllers(object).count() > 1)
-        .map(|(name, _)| name.to_owned())
-        .collect();
-    if shared.is_empty() {
-        return None;
-    }
-    Some(Violation::new("objects have two controllers", shared))
+    last.values().any(|code| matches!(code, Some(403 | 422)))
 }
 
-/// Writes that the API server refused as invalid.
-fn refused(outcome: &Outcome) -> Option<Violation> {
-    let is_invalid = |one: &&Recorded| matches!(one.code, Some(400 | 422));
-    let line = |one: &Recorded| {
-        let body = String::from_utf8_lossy(&one.body);
-        format!("{}: {body}", one.info)
-    };
-    let mut found: Vec<String> = outcome.writes().filter(is_invalid).map(line).collect();
-    found.dedup();
-    found.truncate(OBJECTS_MAX);
-    if found.is_empty() {
-        return None;
-    }
-    Some(Violation::new("the API server refuses what the guest desires", found))
-}
-
-/// Requests for other objects than Secrets that have a value of a Secret.
-fn leaked(outcome: &Outcome, secrets: &[String]) -> Option<Violation> {
-    let has_secret = |one: &&Recorded| {
-        let body = String::from_utf8_lossy(&one.body);
-        one.info.resource != "secrets" && secrets.iter().any(|value| body.contains(value.as_str()))
-    };
-    let found: Vec<String> =
-        outcome.requests.iter().filter(has_secret).map(|one| one.info.to_string()).collect();
-    if found.is_empty() {
-        return None;
-    }
-    Some(Violation::new("a value of a Secret is in other requests of the host", found))
-}
-
-fn compare(end: &ClusterState, expected: &ClusterState, with: &str) -> Option<Violation> {
-    violation(&end.differences_from(expected), with)
-}
-
-fn violation(differences: &[Difference], with: &str) -> Option<Violation> {
-    if differences.is_empty() {
-        return None;
-    }
-    let lines = differences.iter().take(OBJECTS_MAX);
-    let lines = lines.map(|one| format!("{}: {}", one.object, one.what)).collect();
-    Some(Violation::new(format!("the result differs from the one {with}"), lines))
-}
-
-/// The objects that the host deleted, each with how often.
-fn deletions(outcome: &Outcome) -> BTreeMap<String, usize> {
-    let deletes = |one: &&Recorded| {
-        matches!(one.info.verb, Verb::Delete | Verb::DeleteCollection)
-            && one.code.is_some_and(|code| code < 300)
-    };
-    let mut counts = BTreeMap::new();
-    for request in outcome.writes().filter(deletes) {
-        *counts.entry(request.info.to_string()).or_default() += 1;
-    }
-    counts
-}
-
-fn more_deletions(outcome: &Outcome, reference: &Outcome) -> Option<Violation> {
-    let expected = deletions(reference);
-    let is_more = |(request, count): &(String, usize)| {
-        expected.get(request).is_none_or(|expected| count > expected)
-    };
-    let more: Vec<String> =
-        deletions(outcome).into_iter().filter(is_more).map(|(request, _)| request).collect();
-    if more.is_empty() {
-        return None;
-    }
-    Some(Violation::new("the host deletes objects that it keeps without the faults", more))
-}
-
-/// The writes after a restart that the host does not make at that time without one.
-fn writes_after_restart(outcome: &Outcome, reference: &Outcome) -> Option<Violation> {
-    let after = &outcome.writes_since_restart;
-    let before = outcome.writes().count() - after.len();
-    let mut expected: Vec<String> =
-        reference.writes().skip(before).map(|one| one.info.to_string()).collect();
-    let mut more = Vec::new();
-    for (info, body) in after {
-        match expected.iter().position(|one| *one == info.to_string()) {
-            Some(index) => drop(expected.remove(index)),
-            None => more.push(format!("{info}: {body}")),
-        }
-    }
-    if more.is_empty() {
-        return None;
-    }
-    more.truncate(OBJECTS_MAX);
-    Some(Violation::new("the host writes after a restart, although nothing has changed", more))
+/// Whether a user deletes something while a cache of the host is late.
+fn sees_deletion_late(scenario: &Scenario) -> bool {
+    let mut faults = scenario.faults.faults.iter();
+    faults.any(|planned| matches!(planned.fault, Fault::Watch(_)))
+        && scenario.steps.iter().any(|step| matches!(step, Step::Delete(_)))
 }
 
 /// The steps of a scenario that apply the last object of each name.
 fn last_specs(scenario: &Scenario) -> Scenario {
     let mut steps: Vec<Step> = Vec::new();
     for step in &scenario.steps {
-        let (Step::Apply(object) | Step::Replace(object)) = step else { continue };
+        let (Step::Apply(object) | Step::Replace(object) | Step::Recreate(object)) = step else {
+            continue;
+        };
         let name = name_of(object);
         steps.retain(|step| match step {
             Step::Apply(other) | Step::Replace(other) => name_of(other) != name,
@@ -304,56 +270,93 @@ fn last_specs(scenario: &Scenario) -> Scenario {
     Scenario::new(scenario.seed, steps)
 }
 
-/// The steps of a scenario before the first change by another client.
-fn before_other_client(scenario: &Scenario) -> Scenario {
-    let is_other = |step: &&Step| matches!(step, Step::Merge(_) | Step::Delete(_));
-    let steps = scenario.steps.iter().take_while(|step| !is_other(step)).cloned().collect();
-    Scenario::new(scenario.seed, steps)
-}
-
-/// The objects of the first state that have another controller at the end.
-fn controllers_changed(outcome: &Outcome) -> Option<Violation> {
-    let controller = |object: &Value| {
-        controllers(object).next().map(|owner| format!("{} {}", owner["kind"], owner["name"]))
-    };
-    let end: BTreeMap<&str, &Value> = outcome.end().objects().collect();
-    let mut changed = Vec::new();
-    for (name, object) in outcome.states[0].objects() {
-        let (Some(before), Some(after)) = (controller(object), end.get(name)) else { continue };
-        let after = controller(after).unwrap_or_default();
-        if before != after {
-            changed.push(format!("{name}: {after}, not {before}"));
+/// The steps of a scenario without those of another client, which changes objects of the guest. The
+/// time that passes is the same: Kubernetes may start the Jobs of a CronJob meanwhile.
+fn without_other_client(scenario: &Scenario, subject: &Subject) -> Scenario {
+    let is_other = |step: &&Step| match step {
+        Step::Merge(_) => true,
+        Step::Delete(object) | Step::Apply(object) | Step::Recreate(object) => {
+            !subject.is_primary(object)
         }
-    }
-    if changed.is_empty() {
-        return None;
-    }
-    Some(Violation::new("objects have another controller than before", changed))
+        _ => false,
+    };
+    let steps = scenario.steps.iter().filter(|step| !is_other(step)).cloned().collect();
+    Scenario { steps, faults: FaultPlan::default(), ..scenario.clone() }
 }
 
-/// The objects of the first state that are others at the end.
-fn others_changed(outcome: &Outcome) -> Option<Violation> {
-    let differences = outcome.end().differences_from(&outcome.states[0]);
-    let others = differences.iter().filter(|one| outcome.states[0].has(&one.object));
-    let lines: Vec<String> =
-        others.map(|one| format!("{}: {}", one.object, one.what)).take(OBJECTS_MAX).collect();
-    if lines.is_empty() {
-        return None;
-    }
-    Some(Violation::new("the host changes objects of another client", lines))
+/// The steps of a scenario before the backup of etcd.
+fn before_the_backup(scenario: &Scenario) -> Scenario {
+    let is_backup = |step: &&Step| **step == Step::Incident(Incident::Backup {});
+    let steps = scenario.steps.iter().take_while(|step| !is_backup(step)).cloned().collect();
+    Scenario { steps, ..scenario.undisturbed() }
 }
 
-/// The primaries at the end, and the objects that one owns.
-fn owned_objects(end: &ClusterState, player: &Player) -> Option<Violation> {
-    let subject = player.subject();
-    let is_owned = |object: &Value| controllers(object).next().is_some();
-    let left: Vec<String> = end
-        .objects()
-        .filter(|(_, object)| subject.is_primary(object) || is_owned(object))
-        .map(|(name, _)| name.to_owned())
-        .collect();
-    if left.is_empty() {
-        return None;
+#[cfg(test)]
+mod tests {
+    use innkeeper_faults::{RequestInfo, Verb};
+    use serde_json::json;
+
+    use super::*;
+    use crate::subject::tests::shops;
+
+    fn write(resource: &str, name: &str, code: u16) -> Recorded {
+        let info = RequestInfo {
+            verb: Verb::Apply,
+            group: String::new(),
+            resource: resource.to_owned(),
+            subresource: String::new(),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+            user: String::new(),
+            is_dry_run: false,
+        };
+        Recorded { info, body: Bytes::new(), write: Some(1), fault: None, code: Some(code) }
     }
-    Some(Violation::new("objects are left after the deletion of the primaries", left))
+
+    fn outcome(requests: Vec<Recorded>) -> Outcome {
+        Outcome { requests, ..Outcome::default() }
+    }
+
+    #[test]
+    fn claim_counts_as_refused_if_its_last_write_was() {
+        let claim = |name, code| write("persistentvolumeclaims", name, code);
+        for code in [403, 422] {
+            assert!(has_refused_claim(&outcome(vec![claim("a", 201), claim("a", code)])));
+            let others = [claim("a", code), claim("b", 201)];
+            assert!(has_refused_claim(&outcome(others.to_vec())));
+            let later = [claim("a", code), claim("a", 200)];
+            assert!(!has_refused_claim(&outcome(later.to_vec())));
+            assert!(!has_refused_claim(&outcome(vec![write("configmaps", "a", code)])));
+        }
+        assert!(!has_refused_claim(&outcome(vec![claim("a", 409)])));
+    }
+
+    #[test]
+    fn scenario_without_the_other_client_has_its_waits_and_the_steps_of_users() {
+        let shop =
+            json!({"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "a"}});
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+        let scenario = Scenario::new(
+            1,
+            vec![
+                Step::Apply(shop.clone()),
+                Step::Settle,
+                Step::Delete(map.clone()),
+                Step::Pass(60),
+                Step::Merge(map),
+                Step::Settle,
+                Step::Delete(shop.clone()),
+            ],
+        );
+        assert_eq!(
+            without_other_client(&scenario, &shops()).steps,
+            [
+                Step::Apply(shop.clone()),
+                Step::Settle,
+                Step::Pass(60),
+                Step::Settle,
+                Step::Delete(shop),
+            ]
+        );
+    }
 }

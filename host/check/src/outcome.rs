@@ -1,11 +1,14 @@
 //! What happened in a scenario.
 
+use std::time::Duration;
+
 use innkeeper_faults::{Recorded, RequestInfo};
 
 use crate::cluster_state::ClusterState;
+use crate::incident::Incident;
 
 /// What happened in a scenario.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Whether nobody wrote any more at the end.
     pub is_quiet: bool,
@@ -23,8 +26,18 @@ pub struct Outcome {
     pub partial_answers: u64,
     /// The places in the plan of the faults that affected no request.
     pub unused_faults: Vec<usize>,
+    /// How many writes there were before each of these states.
+    pub settled_writes: Vec<u32>,
+    /// The incidents, and how many requests of the host arrived during each.
+    pub incidents: Vec<(Incident, u64)>,
+    /// How many of the planned incidents no write has reached.
+    pub unused_incidents: usize,
+    /// The writes of a host that it sent after it had lost its Lease.
+    pub ousted_writes: Vec<String>,
     /// The writes of the host since its last orderly restart, with the bodies.
     pub writes_since_restart: Vec<(RequestInfo, String)>,
+    /// The virtual time from the start of the cluster to the end.
+    pub simulated: Duration,
     /// Whether the host stopped in time and without a panic at the end.
     pub is_ended_well: bool,
 }

@@ -3,7 +3,8 @@
 use innkeeper_faults::{FaultPlan, PlannedFault};
 
 use crate::cases::{Material, life, named_as};
-use crate::fault_lists::{crashes, failures, late, watch_faults};
+use crate::fault_lists::{crashes, failures, interruptions, late, outages, watch_faults};
+use crate::incident::PlannedIncident;
 use crate::law::{Case, Expectation, Law};
 use crate::scenario::{Scenario, Step};
 use crate::variants;
@@ -46,6 +47,12 @@ impl Material<'_> {
                 }
                 case(Scenario::new(seed, steps), Expectation::AsWithTheLastSpecAlone)
             }
+            Law::ImmutableFields => {
+                let first = random.choice(&self.subject.samples)?;
+                let next = named_as(variants::random(self.subject, random)?, first);
+                let steps = vec![Step::Apply(first.clone()), Step::Settle, Step::Replace(next)];
+                case(Scenario::new(seed, steps), Expectation::FollowsOrReports)
+            }
             Law::Crash | Law::FailedWrites | Law::Staleness => {
                 let (life, outcome) = random.choice(self.lives)?;
                 let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX).max(1);
@@ -58,6 +65,24 @@ impl Material<'_> {
                 if law == Law::Staleness {
                     scenario.steps.insert(0, Step::Pass(60));
                 }
+                case(scenario, Expectation::AsWithoutFaults)
+            }
+            Law::Exploration => {
+                let (life, outcome) =
+                    random.choice(self.pairs.iter().chain(self.lives).collect::<Vec<_>>())?;
+                let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX).max(1);
+                let mut faults = Vec::new();
+                for _ in 0..random.usize(2..=FAULTS_MAX) {
+                    let law = *random.choice(&[Law::Crash, Law::FailedWrites, Law::Staleness])?;
+                    faults.push(self.random_fault(law, writes, random)?);
+                }
+                let mut scenario = life.with_faults(FaultPlan { faults });
+                let incidents = [&interruptions()[..], &outages()].concat();
+                if random.bool() {
+                    let (write, incident) = (random.u32(1..=writes), *random.choice(&incidents)?);
+                    scenario.incidents.push(PlannedIncident { write, incident });
+                }
+                scenario.steps.insert(0, Step::Pass(60));
                 case(scenario, Expectation::AsWithoutFaults)
             }
             _ => None,

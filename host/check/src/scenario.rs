@@ -6,9 +6,11 @@ use innkeeper_faults::FaultPlan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::incident::{Incident, PlannedIncident};
+
 /// Steps of users, and faults of the requests that the host sends meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Scenario {
     /// The seed of everything random in the cluster and the host: uids, generated names, waits.
     pub seed: u64,
@@ -16,6 +18,9 @@ pub struct Scenario {
     pub steps: Vec<Step>,
     /// The faults. Writes are counted from the first step.
     pub faults: FaultPlan,
+    /// What happens in the middle of writes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<PlannedIncident>,
     /// Whether it takes longer without a write until the cluster counts as quiet: a fault may keep
     /// an event or an answer back.
     #[serde(default)]
@@ -43,18 +48,57 @@ pub enum Step {
     Restart,
     /// The same, and the Module has the new component from here on. Before, it has the earlier one.
     Upgrade,
+    /// A user deletes the object with this kind, namespace and name, waits until it is gone, and
+    /// applies this one.
+    Recreate(Value),
+    /// Something happens to the host or the cluster.
+    Incident(Incident),
 }
 
 impl Scenario {
     /// A scenario without faults.
     pub fn new(seed: u64, steps: Vec<Step>) -> Self {
-        Self { seed, steps, faults: FaultPlan::default(), is_patient: false }
+        Self { seed, steps, faults: FaultPlan::default(), incidents: Vec::new(), is_patient: false }
     }
 
     /// The same with other faults, or without, in the same time.
     #[must_use]
     pub fn with_faults(&self, faults: FaultPlan) -> Self {
         Self { faults, is_patient: true, ..self.clone() }
+    }
+
+    /// The same with incidents in the middle of writes.
+    #[must_use]
+    pub fn with_incidents(&self, incidents: Vec<PlannedIncident>) -> Self {
+        Self { incidents, is_patient: true, ..self.clone() }
+    }
+
+    /// The same without faults, and without the incidents that must not change the result, in the
+    /// same time.
+    #[must_use]
+    pub fn undisturbed(&self) -> Self {
+        let disturbs = |step: &Step| matches!(step, Step::Incident(one) if one.is_disturbance());
+        let steps = self.steps.iter().filter(|step| !disturbs(step)).cloned().collect();
+        Self { steps, incidents: Vec::new(), ..self.with_faults(FaultPlan::default()) }
+    }
+
+    /// All incidents.
+    pub(crate) fn all_incidents(&self) -> impl Iterator<Item = Incident> {
+        let in_steps = self.steps.iter().filter_map(|step| match step {
+            Step::Incident(incident) => Some(*incident),
+            _ => None,
+        });
+        in_steps.chain(self.incidents.iter().map(|planned| planned.incident))
+    }
+
+    /// Whether hosts elect a leader.
+    pub(crate) fn has_election(&self) -> bool {
+        self.all_incidents().any(|one| matches!(one, Incident::TakeOver { .. }))
+    }
+
+    /// Whether the hostile guest runs on the host.
+    pub(crate) fn has_neighbor(&self) -> bool {
+        self.all_incidents().any(|one| one == Incident::Neighbor {})
     }
 }
 
@@ -84,6 +128,10 @@ impl fmt::Display for Step {
             Self::Pass(seconds) => write!(f, "wait {seconds} s"),
             Self::Restart => f.write_str("restart the host"),
             Self::Upgrade => f.write_str("upgrade from the earlier component"),
+            Self::Recreate(object) => {
+                write!(f, "delete {}, wait until it is gone, and apply it", name_of(object))
+            }
+            Self::Incident(incident) => write!(f, "{incident}"),
         }
     }
 }

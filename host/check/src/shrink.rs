@@ -1,17 +1,21 @@
 //! Makes a scenario that breaks a law smaller, as long as it breaks the law.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
+use crate::incident::Incident;
 use crate::law::{Case, Expectation, Judgement, Violation};
 use crate::oracle::Oracle;
-use crate::player::PlayError;
+use crate::play_error::PlayError;
 use crate::scenario::Step;
 
-/// The smallest case that was found, what it breaks, and how many cases were tried.
+/// The smallest case that was found, what it breaks, how many cases were tried, and for how long.
 pub(crate) struct Shrunk {
     pub(crate) case: Case,
     pub(crate) violation: Violation,
     pub(crate) tried: u32,
+    pub(crate) took: Duration,
 }
 
 /// Removes faults, steps and fields of objects, one after the other, until each of them is needed
@@ -25,12 +29,14 @@ pub(crate) fn shrink(
     violation: Violation,
     mut may_go_on: impl FnMut() -> bool,
 ) -> Result<Shrunk, PlayError> {
-    let mut best = Shrunk { case, violation, tried: 0 };
+    let began = Instant::now();
+    let mut best = Shrunk { case, violation, tried: 0, took: Duration::ZERO };
     loop {
         let mut is_smaller = false;
         let mut index = 0;
         // The candidates of a smaller case are others, so they are made again after each success.
         while let Some(candidate) = candidates(&best.case).into_iter().nth(index) {
+            best.took = began.elapsed();
             if !may_go_on() {
                 return Ok(best);
             }
@@ -46,6 +52,7 @@ pub(crate) fn shrink(
             }
         }
         if !is_smaller {
+            best.took = began.elapsed();
             return Ok(best);
         }
     }
@@ -62,6 +69,11 @@ fn candidates(case: &Case) -> Vec<Case> {
     let mut smaller = Vec::new();
     for index in 0..scenario.faults.faults.len() {
         smaller.push(with(&|case| drop(case.scenario.faults.faults.remove(index))));
+    }
+    for index in 0..scenario.incidents.len() {
+        smaller.push(with(&|case| {
+            case.scenario.incidents.remove(index);
+        }));
     }
     for index in 0..scenario.steps.len() {
         if is_needed(case.expectation, &scenario.steps[index]) {
@@ -91,6 +103,9 @@ fn is_needed(expectation: Expectation, step: &Step) -> bool {
     match expectation {
         Expectation::NothingOwned => matches!(step, Step::Delete(_)),
         Expectation::NoWriteAfterRestart => matches!(step, Step::Restart | Step::Settle),
+        Expectation::AsAtTheBackup => {
+            matches!(step, Step::Settle | Step::Incident(Incident::Backup {}))
+        }
         Expectation::OthersAsBefore
         | Expectation::ControllersStay
         | Expectation::AsBeforeTheOtherClient => *step == Step::Settle,

@@ -75,3 +75,28 @@ impl Subject {
         })
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use innkeeper_contract::{Kind, Manifest};
+    use serde_json::json;
+
+    use super::Subject;
+
+    /// A guest of the kind `Shop` without samples.
+    #[allow(clippy::unwrap_used, reason = "a test may fail by it")]
+    pub(crate) fn shops() -> Subject {
+        let primary = Kind::namespaced("example.com/v1", "Shop", "shops");
+        let manifest: Manifest =
+            serde_json::from_value(json!({"name": "shops", "primary": primary})).unwrap();
+        Subject {
+            name: "shops".to_owned(),
+            manifest,
+            module: json!({}),
+            earlier_module: None,
+            before: Vec::new(),
+            samples: Vec::new(),
+            history: Vec::new(),
+        }
+    }
+}

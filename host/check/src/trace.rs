@@ -1,11 +1,28 @@
 //! A scenario that breaks a law, for people.
 
-use std::fmt;
+use std::fmt::{self, Display};
+use std::time::Duration;
+
+use innkeeper_core::foreign;
+use innkeeper_faults::Recorded;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::law::{Case, Violation};
-use crate::player::{PlayError, Player};
+use crate::outcome::Outcome;
+use crate::play_error::PlayError;
+use crate::player::Player;
 use crate::scenario::Step;
 use crate::shrink::Shrunk;
+
+/// The longest line of a trace, in bytes.
+const LINE_BYTES_MAX: usize = 4 << 10;
+
+/// How much of the body of a write a trace shows, in bytes.
+const BODY_BYTES_MAX: usize = 500;
+
+/// The most writes that a trace shows.
+const WRITES_MAX: usize = 200;
 
 /// A scenario that breaks a law: what users do, what goes wrong, what the host writes.
 #[derive(Clone, Debug)]
@@ -14,10 +31,29 @@ pub struct Trace {
     pub case: Case,
     /// What it breaks.
     pub violation: Violation,
-    /// The requests of the host, one line each.
-    pub writes: Vec<String>,
+    /// The writes of the host, in order; the first 200.
+    pub writes: Vec<TracedWrite>,
+    /// How many more there were.
+    pub more_writes: usize,
     /// How many smaller scenarios were tried.
     pub tried: u32,
+    /// How long that took.
+    pub took: Duration,
+}
+
+/// A write of the host, and what happened to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TracedWrite {
+    /// The request.
+    pub request: String,
+    /// The HTTP status of the answer; `None` if none came.
+    pub answer: Option<u16>,
+    /// The fault that affected it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// The beginning of the body; empty for Secrets.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub body: String,
 }
 
 impl Trace {
@@ -26,49 +62,176 @@ impl Trace {
     /// # Errors
     /// If it cannot be played.
     pub(crate) fn of(player: &Player, shrunk: Shrunk) -> Result<Self, PlayError> {
-        let Shrunk { case, violation, tried } = shrunk;
-        let outcome = player.play(&case.scenario)?;
-        let faults = &case.scenario.faults.faults;
-        let writes = outcome.writes().map(|request| {
-            let answer = match request.code {
-                Some(code) => format!("{code}"),
-                None => "no answer".to_owned(),
-            };
-            let number = request.write.unwrap_or_default();
-            let fault = request.fault.and_then(|index| faults.get(index));
-            let fault = fault.map(|one| format!(" <- {}", one.fault)).unwrap_or_default();
-            format!("{number:3}. {}: {answer}{fault}", request.info)
-        });
-        let writes = writes.collect();
-        Ok(Self { case, violation, writes, tried })
+        let Shrunk { case, violation, tried, took } = shrunk;
+        // The host of a scenario may not become active again; that is what the trace shows.
+        let (writes, more_writes) = match player.play(&case.scenario) {
+            Ok(outcome) => written(&case, &outcome),
+            Err(PlayError::Inactive(_)) => (Vec::new(), 0),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { case, violation, writes, more_writes, tried, took })
     }
 }
 
-impl fmt::Display for Trace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scenario = &self.case.scenario;
-        writeln!(f, "{}: {}", self.case.law, self.violation.what)?;
-        for line in &self.violation.details {
-            writeln!(f, "  {line}")?;
+/// The writes of an outcome that a trace shows, and how many more there are.
+fn written(case: &Case, outcome: &Outcome) -> (Vec<TracedWrite>, usize) {
+    let faults = &case.scenario.faults.faults;
+    let traced = |request: &Recorded| {
+        let is_secret = request.info.group.is_empty() && request.info.resource == "secrets";
+        let body = if is_secret { "".into() } else { String::from_utf8_lossy(&request.body) };
+        let fault = request.fault.and_then(|index| faults.get(index));
+        TracedWrite {
+            request: request.info.to_string(),
+            answer: request.code,
+            fault: fault.map(|one| one.fault.to_string()),
+            body: foreign::one_line(body, BODY_BYTES_MAX),
         }
-        writeln!(f, "Seed {}. Steps:", scenario.seed)?;
+    };
+    let writes = outcome.writes().take(WRITES_MAX).map(traced).collect();
+    (writes, outcome.writes().count().saturating_sub(WRITES_MAX))
+}
+
+/// Writes one line, whatever the text holds: names and messages come from guests and objects.
+fn line(f: &mut fmt::Formatter<'_>, text: impl Display) -> fmt::Result {
+    writeln!(f, "{}", foreign::one_line(text, LINE_BYTES_MAX))
+}
+
+/// What a step is about, as its serialisation has it: an object, or the members of another step.
+fn content(step: &Step) -> Option<Value> {
+    let Ok(Value::Object(named)) = serde_json::to_value(step) else { return None };
+    named.into_iter().map(|(_, content)| content).find(|content| {
+        // A number is in the sentence already.
+        content.as_object().is_some_and(|members| !members.is_empty())
+    })
+}
+
+impl Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { law, scenario, .. } = &self.case;
+        let (bug, source) = law.published_bug();
+        line(f, format_args!("{law}: {}", self.violation.what))?;
+        for detail in &self.violation.details {
+            line(f, format_args!("  {detail}"))?;
+        }
+        line(f, format_args!("The law: {}", law.sentence()))?;
+        line(f, format_args!("A published bug of this kind: {bug} ({source})"))?;
+        line(f, format_args!("Steps, with seed {}:", scenario.seed))?;
         for (index, step) in scenario.steps.iter().enumerate() {
-            writeln!(f, "{:3}. {step}", index + 1)?;
-            if let Step::Apply(object) | Step::Replace(object) | Step::Merge(object) = step {
-                let text = serde_json::to_string(object).unwrap_or_default();
-                writeln!(f, "     {text}")?;
+            line(f, format_args!("{:3}. {step}", index + 1))?;
+            let yaml = content(step).and_then(|content| serde_yaml_ng::to_string(&content).ok());
+            for text in yaml.unwrap_or_default().lines() {
+                line(f, format_args!("       {text}"))?;
             }
         }
         if !scenario.faults.faults.is_empty() {
-            writeln!(f, "Faults:")?;
+            line(f, "Faults:")?;
             for fault in &scenario.faults.faults {
-                writeln!(f, "  - {fault}")?;
+                line(f, format_args!("  - {fault}"))?;
             }
         }
-        writeln!(f, "Writes of the host:")?;
-        for line in &self.writes {
-            writeln!(f, "{line}")?;
+        if !scenario.incidents.is_empty() {
+            line(f, "Incidents:")?;
+            for incident in &scenario.incidents {
+                line(f, format_args!("  - {incident}"))?;
+            }
         }
-        Ok(())
+        line(f, "Writes of the host, with the answers:")?;
+        for (index, write) in self.writes.iter().enumerate() {
+            line(f, format_args!("{:3}. {write}", index + 1))?;
+            if !write.body.is_empty() {
+                line(f, format_args!("       {}", write.body))?;
+            }
+        }
+        match (self.more_writes, self.writes.len()) {
+            (0, 0) => line(f, "  none"),
+            (0, _) => Ok(()),
+            (more, _) => line(f, format_args!("  and {more} more")),
+        }
+    }
+}
+
+impl Display for TracedWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.request)?;
+        match self.answer {
+            Some(code) => write!(f, "{code}")?,
+            None => f.write_str("no answer")?,
+        }
+        match &self.fault {
+            Some(fault) => write!(f, " <- {fault}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use innkeeper_faults::{CrashPoint, Fault, FaultPlan, PlannedFault};
+    use serde_json::json;
+
+    use super::*;
+    use crate::law::{Expectation, Law};
+    use crate::scenario::Scenario;
+
+    fn trace(object: Value) -> Trace {
+        let mut scenario = Scenario::new(7, vec![Step::Apply(object), Step::Pass(3), Step::Settle]);
+        let crash = Fault::Crash { point: CrashPoint::BeforeAnswer };
+        scenario.faults = FaultPlan { faults: vec![PlannedFault::at_write(2, crash)] };
+        let write = TracedWrite {
+            request: "apply configmaps default/a".to_owned(),
+            answer: None,
+            fault: Some("the host crashes".to_owned()),
+            body: r#"{"data":{}}"#.to_owned(),
+        };
+        Trace {
+            case: Case { law: Law::Crash, scenario, expectation: Expectation::AsWithoutFaults },
+            violation: Violation::new("it differs", vec!["ConfigMap a: is missing".to_owned()]),
+            writes: vec![write],
+            more_writes: 2,
+            tried: 0,
+            took: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn trace_shows_law_bug_steps_as_yaml_faults_writes_and_seed() {
+        let object = json!({"kind": "Shop", "metadata": {"name": "a"}, "spec": {"replicas": 2}});
+        let text = trace(object).to_string();
+        let (bug, source) = Law::Crash.published_bug();
+        let expected = format!(
+            "crash: it differs
+  ConfigMap a: is missing
+The law: {}
+A published bug of this kind: {bug} ({source})
+Steps, with seed 7:
+  1. apply Shop a
+       kind: Shop
+       metadata:
+         name: a
+       spec:
+         replicas: 2
+  2. wait 3 s
+  3. wait until nobody writes any more
+Faults:
+  - write number 2: the host crashes after it, before the answer
+Writes of the host, with the answers:
+  1. apply configmaps default/a: no answer <- the host crashes
+       {{\"data\":{{}}}}
+  and 2 more
+",
+            Law::Crash.sentence()
+        );
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn text_of_an_object_sends_no_command_to_a_terminal() {
+        let name = "a\u{1b}[2J\r\nok    all laws\u{202e}";
+        let mut trace = trace(json!({"kind": "Shop", "metadata": {"name": name}, "spec": {}}));
+        trace.violation.details.push(format!("{name}: is missing"));
+        trace.writes[0].request = name.to_owned();
+        let text = trace.to_string();
+        assert!(text.chars().all(|c| c == '\n' || foreign::is_visible(c)), "{text:?}");
+        assert!(!text.lines().any(|line| line.starts_with("ok ")), "{text}");
     }
 }

@@ -1,74 +1,108 @@
 //! Known bugs: the check finds each of them, and none in the guest without a bug.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
-use innkeeper_check::{Budget, Law, Step, check};
+use innkeeper_check::{Budget, Law, Step, Subject, check};
 use innkeeper_lab::Guests;
 use serde_json::{Value, json};
 
 use crate::given::{SEED, budget, documents, player, subject};
+use crate::known_bugs::{ANSWERS, FAULTS, HARMLESS, KnownBug, OTHERS, PATHS, Setting};
 
 /// The most cases of a law that it may take to find a bug.
 const CASES_MAX: usize = 60;
-
-/// Each bug of the guest `faulty`, and the law that it breaks.
-const BUGS: [(&str, Law); 23] = [
-    ("trap-on-empty-image", Law::Totality),
-    ("loop-on-zero-replicas", Law::Totality),
-    ("name-from-setting", Law::Totality),
-    ("duplicate-pages", Law::Totality),
-    ("foreign-namespace", Law::Totality),
-    ("divide-by-replicas", Law::Totality),
-    ("time-in-data", Law::Convergence),
-    ("count-runs", Law::Fixpoint),
-    ("flap-when-ready", Law::Convergence),
-    ("alternate", Law::Fixpoint),
-    ("part-of-uid", Law::Determinism),
-    ("never-scales-down", Law::PathIndependence),
-    ("stays-paused", Law::Rollback),
-    ("keeps-settings", Law::PathIndependence),
-    ("keeps-first-image", Law::PathIndependence),
-    ("keeps-pages", Law::PathIndependence),
-    ("sets-up-once", Law::FailedWrites),
-    ("adopts-drift", Law::DriftRepair),
-    ("forgets-what-exists", Law::DriftRepair),
-    ("status-once", Law::PathIndependence),
-    ("never-finalized", Law::Finalizing),
-    ("finalized-if-ready", Law::Finalizing),
-    ("finalized-if-initialized", Law::Finalizing),
-];
 
 fn samples() -> Vec<Value> {
     documents("testing/faulty/samples/shop.yaml")
 }
 
-#[test]
-fn each_known_bug_of_the_first_half_breaks_its_law() {
-    assert_found(&BUGS[..BUGS.len() / 2]);
+/// The guest with a bug, its sample and its setting.
+fn with_bug(known: &KnownBug) -> Subject {
+    let mut objects = documents(&format!("testing/faulty/samples/{}.yaml", known.sample));
+    if known.setting == Setting::NoSecret {
+        objects.retain(|object| object["kind"] != "Secret");
+    }
+    if known.setting == Setting::ServiceTaken {
+        objects.push(json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "shop", "namespace": "default"},
+            "spec": {"ports": [{"port": 1}]}}));
+    }
+    let mut subject = subject("faulty", &json!({ "bug": known.name }), objects);
+    match known.setting {
+        Setting::SecretGranted => {
+            subject.module["spec"]["secretNames"] = json!([format!("{}-password", known.sample)]);
+        }
+        Setting::UpgradeFromCorrect => subject.earlier_module = Some(earlier(&subject, "none")),
+        Setting::UpgradeFromOldImage => {
+            subject.earlier_module = Some(earlier(&subject, "old-image"));
+        }
+        _ => {}
+    }
+    subject
+}
+
+fn earlier(subject: &Subject, bug: &str) -> Value {
+    let mut module = subject.module.clone();
+    module["spec"]["parameters"]["bug"] = bug.into();
+    module
 }
 
 #[test]
-fn each_known_bug_of_the_second_half_breaks_its_law() {
-    assert_found(&BUGS[BUGS.len() / 2..]);
+fn each_bug_of_an_answer_breaks_its_law() {
+    assert_found(&ANSWERS);
 }
 
-fn assert_found(bugs: &[(&str, Law)]) {
+#[test]
+fn each_bug_with_earlier_specs_breaks_its_law() {
+    assert_found(&PATHS);
+}
+
+#[test]
+fn each_bug_under_faults_breaks_its_law() {
+    assert_found(&FAULTS);
+}
+
+#[test]
+fn each_bug_that_others_meet_breaks_its_law() {
+    assert_found(&OTHERS);
+}
+
+#[test]
+fn harmless_bugs_break_no_law() {
+    let guests = Guests::new().unwrap();
+    for known in &HARMLESS {
+        let player = player(&guests, with_bug(known));
+        let report = check(&player, &budget(&[known.law], 2), |_, _, _| {}).unwrap();
+        assert!(report.laws[0].checked > 0, "{}", known.name);
+        let broken = &report.laws[0].broken;
+        assert!(broken.is_none(), "{}: {}", known.name, broken.as_ref().unwrap());
+    }
+}
+
+#[test]
+fn each_law_has_a_known_bug() {
+    let known = ANSWERS.iter().chain(&PATHS).chain(&FAULTS).chain(&OTHERS);
+    let laws: BTreeSet<Law> = known.map(|known| known.law).collect();
+    assert_eq!(laws, BTreeSet::from(Law::ALL));
+}
+
+fn assert_found(bugs: &[KnownBug]) {
     println!("seed {SEED}");
     let guests = Guests::new().unwrap();
     let mut missed = Vec::new();
-    for &(bug, law) in bugs {
-        let subject = subject("faulty", &json!({ "bug": bug }), samples());
-        let report = check(&player(&guests, subject), &budget(&[law], CASES_MAX), |_, _, _| {});
-        let report = report.unwrap();
-        match &report.laws[0].broken {
-            Some(trace) => {
-                println!(
-                    "{bug}: {law} after {} cases: {}",
-                    report.laws[0].checked, trace.violation.what
-                );
-            }
-            None => missed.push(format!("{bug}: {law} holds in {} cases", report.laws[0].checked)),
-        }
+    for known in bugs {
+        let (name, law) = (known.name, known.law);
+        let start = Instant::now();
+        let player = player(&guests, with_bug(known));
+        let report = check(&player, &budget(&[law], CASES_MAX), |_, _, _| {}).unwrap();
+        let checked = report.laws[0].checked;
+        let Some(trace) = &report.laws[0].broken else {
+            missed.push(format!("{name}: {law} holds in {checked} cases"));
+            continue;
+        };
+        let time = start.elapsed().as_millis();
+        println!("{name}: {law} after {checked} cases, {time} ms: {}", trace.violation.what);
     }
     assert!(missed.is_empty(), "{missed:#?}");
 }
@@ -83,6 +117,20 @@ fn guest_without_a_bug_breaks_no_law() {
         assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
     }
     assert_eq!(report.properties.unchanged, Vec::<String>::new());
+}
+
+#[test]
+fn guest_without_a_bug_breaks_no_law_with_data_jobs_and_passwords() {
+    println!("seed {SEED}");
+    let guests = Guests::new().unwrap();
+    for sample in ["store", "sized", "migrated", "guarded", "misused"] {
+        let objects = documents(&format!("testing/faulty/samples/{sample}.yaml"));
+        let subject = subject("faulty", &Value::Null, objects);
+        let report = check(&player(&guests, subject), &budget(&Law::ALL, 3), |_, _, _| {}).unwrap();
+        for law in &report.laws {
+            assert!(law.broken.is_none(), "{sample}: {}", law.broken.as_ref().unwrap());
+        }
+    }
 }
 
 #[test]

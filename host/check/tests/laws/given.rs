@@ -1,9 +1,12 @@
 //! A guest of the repository, with its samples.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use innkeeper_check::{Budget, Law, Player, Subject};
+use innkeeper_contract::Manifest;
 use innkeeper_lab::Guests;
 use innkeeper_sandbox::{Engine, Limits};
 use serde::Deserialize as _;
@@ -31,8 +34,7 @@ pub(crate) fn subject(guest: &str, parameters: &Value, objects: Vec<Value>) -> S
     let bytes = std::fs::read(&component).unwrap_or_else(|error| {
         panic!("{}: {error}; `cargo xtask guests {guest}` builds it", component.display())
     });
-    let engine = Engine::builder().guests(1).permits(2).review_permits(2).build().unwrap();
-    let manifest = engine.load(&bytes, &Limits::default()).unwrap().manifest().clone();
+    let manifest = manifest(guest, &bytes);
     let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
     // Without an account of its own it acts as the host.
     let mut module = json!({
@@ -56,6 +58,57 @@ pub(crate) fn subject(guest: &str, parameters: &Value, objects: Vec<Value>) -> S
     subject.samples = samples;
     subject.before = before;
     subject
+}
+
+/// The manifest of a guest. Its component is compiled once for all tests of this program.
+fn manifest(guest: &str, component: &[u8]) -> Manifest {
+    static KNOWN: Mutex<BTreeMap<String, Manifest>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap();
+    if let Some(manifest) = known.get(guest) {
+        return manifest.clone();
+    }
+    let engine = Engine::builder().guests(1).permits(2).review_permits(2).build().unwrap();
+    let manifest = engine.load(component, &Limits::default()).unwrap().manifest().clone();
+    known.insert(guest.to_owned(), manifest.clone());
+    manifest
+}
+
+/// A guest of `guests/laws.yaml`, which `cargo xtask soak` reads too.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListedGuest {
+    /// Its name.
+    pub(crate) guest: String,
+    samples: Vec<String>,
+    #[serde(default)]
+    skip: Vec<String>,
+    #[serde(default)]
+    history: Vec<String>,
+}
+
+impl ListedGuest {
+    /// All listed guests.
+    pub(crate) fn all() -> Vec<Self> {
+        let path = guests_folder().join("laws.yaml");
+        serde_yaml_ng::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    /// The guest with its samples.
+    pub(crate) fn subject(&self) -> Subject {
+        let objects = self.samples.iter().flat_map(|file| documents(file)).collect();
+        Subject { history: self.history.clone(), ..subject(&self.guest, &Value::Null, objects) }
+    }
+
+    /// The laws that the guest does not break by design.
+    pub(crate) fn laws(&self) -> Vec<Law> {
+        let skipped: Vec<Law> = self.skip.iter().map(|name| Law::named(name).unwrap()).collect();
+        Law::ALL.into_iter().filter(|law| !skipped.contains(law)).collect()
+    }
+}
+
+/// The seed in `INNKEEPER_TEST_SEED`, or [`SEED`].
+pub(crate) fn seed() -> u64 {
+    std::env::var("INNKEEPER_TEST_SEED").map_or(SEED, |seed| seed.parse().unwrap())
 }
 
 /// A player with compiled code that other tests of this program share.

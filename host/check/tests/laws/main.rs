@@ -6,3 +6,5 @@
 mod control_list;
 mod given;
 mod guests;
+mod incidents;
+mod known_bugs;

@@ -1,0 +1,362 @@
+//! Cases as documents: what a check prints for a broken law, and plays again.
+
+use std::cell::Cell;
+use std::fmt;
+
+use innkeeper_core::foreign;
+use innkeeper_faults::{Fault, PlannedFault, WatchFault};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::incident::Incident;
+use crate::law::{Case, Expectation, Law};
+use crate::scenario::{Scenario, Step};
+
+/// The largest document, in bytes.
+const BYTES_MAX: usize = 1 << 20;
+
+/// The longest part of a document that an error quotes, in bytes.
+const QUOTED_BYTES_MAX: usize = 512;
+
+/// The most bytes of the values of a document: aliases of YAML name values several times.
+const EXPANDED_BYTES_MAX: usize = 4 << 20;
+
+/// The most brackets of YAML that are open at once: the parser's time grows with the square of
+/// their number. Values that are deeper are refused anyway.
+const OPEN_BRACKETS_MAX: usize = 128;
+
+/// The most steps.
+const STEPS_MAX: usize = 1_000;
+
+/// The most faults and incidents.
+const FAULTS_MAX: usize = 100;
+
+/// The longest time of all waits and delays together, in virtual milliseconds.
+const WAITS_MAX_MS: u64 = 7 * 24 * 3_600 * 1_000;
+
+/// The shortest time after which each watch may end, in virtual milliseconds.
+const WATCH_MIN_MS: u64 = 1_000;
+
+/// By how much the clock may be set in all incidents together, in seconds.
+const CLOCK_MAX_SECONDS: u64 = 366 * 24 * 3_600;
+
+/// The most crashes of all faults together.
+const CRASHES_MAX: u64 = 1_000;
+
+/// Why a text is no case that can be played.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadCaseError {
+    /// The text is too large.
+    #[error("the document has {0} bytes; the most are {BYTES_MAX}")]
+    TooLarge(usize),
+    /// The text is neither YAML nor JSON, or is no case.
+    #[error("the document is no case: {0}; give one as `innkeeper check -o json` prints it")]
+    Malformed(String),
+    /// No law has this name.
+    #[error("there is no law \"{0}\"; the laws are {laws}", laws = law_names())]
+    UnknownLaw(String),
+    /// There is too much of something.
+    #[error("the scenario has {count} {what}; the most are {most}")]
+    TooMany {
+        /// What it is.
+        what: &'static str,
+        /// How many there are.
+        count: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// A step cannot be carried out.
+    #[error("step {number} ({step}): {why}")]
+    Step {
+        /// Its number, from 1.
+        number: usize,
+        /// What it does.
+        step: &'static str,
+        /// Why it cannot be carried out.
+        why: &'static str,
+    },
+    /// A fault cannot be injected.
+    #[error("fault {number}: {why}")]
+    Fault {
+        /// Its number, from 1.
+        number: usize,
+        /// Why it cannot be injected.
+        why: &'static str,
+    },
+}
+
+fn law_names() -> String {
+    Law::ALL.map(Law::name).join(", ")
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CaseDocument {
+    law: String,
+    expectation: Expectation,
+    scenario: Scenario,
+}
+
+impl Case {
+    /// Reads a case from YAML or JSON: an object with the members `law`, `expectation` and
+    /// `scenario`, as [`Case`] is serialized. The text may come from anyone.
+    ///
+    /// # Errors
+    /// If the text is larger than 1 MiB or is no case; or if the scenario has more than 1,000
+    /// steps, 100 faults and incidents or 1,000 crashes, waits for more than 7 days, sets the clock
+    /// by more than 366 days, or has a step or a fault that cannot be carried out.
+    pub fn read(text: &str) -> Result<Self, ReadCaseError> {
+        if text.len() > BYTES_MAX {
+            return Err(ReadCaseError::TooLarge(text.len()));
+        }
+        let malformed = |error: &dyn fmt::Display| {
+            ReadCaseError::Malformed(foreign::one_line(error, QUOTED_BYTES_MAX))
+        };
+        let value = read_value(text).map_err(|error| malformed(&error))?;
+        let document: CaseDocument =
+            serde_json::from_value(value).map_err(|error| malformed(&error))?;
+        let CaseDocument { law, expectation, scenario } = document;
+        let law = Law::named(&law)
+            .ok_or_else(|| ReadCaseError::UnknownLaw(foreign::one_line(&law, QUOTED_BYTES_MAX)))?;
+        check_scenario(&scenario)?;
+        Ok(Self { law, scenario, expectation })
+    }
+}
+
+impl Serialize for Law {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+fn at_most(what: &'static str, count: u64, most: u64) -> Result<(), ReadCaseError> {
+    if count > most { Err(ReadCaseError::TooMany { what, count, most }) } else { Ok(()) }
+}
+
+fn check_scenario(scenario: &Scenario) -> Result<(), ReadCaseError> {
+    let faults = &scenario.faults.faults;
+    at_most("steps", scenario.steps.len() as u64, STEPS_MAX as u64)?;
+    let planned = faults.len() + scenario.incidents.len();
+    at_most("faults and incidents", planned as u64, FAULTS_MAX as u64)?;
+    let (mut waits, mut clock) = (0_u64, 0_u64);
+    for incident in scenario.all_incidents() {
+        match incident {
+            Incident::Pause { seconds }
+            | Incident::CutOff { seconds }
+            | Incident::TakeOver { seconds } => {
+                waits = waits.saturating_add(u64::from(seconds) * 1_000);
+            }
+            Incident::SetClock { seconds } => clock = clock.saturating_add(seconds.unsigned_abs()),
+            Incident::Swap {}
+            | Incident::SwapBack {}
+            | Incident::Neighbor {}
+            | Incident::Defaulting {}
+            | Incident::Backup {}
+            | Incident::Restore { .. } => {}
+        }
+    }
+    at_most("seconds by which the clock is set", clock, CLOCK_MAX_SECONDS)?;
+    for (index, step) in scenario.steps.iter().enumerate() {
+        let number = index + 1;
+        match step {
+            Step::Apply(object) => check_object(number, "apply", object)?,
+            Step::Replace(object) => check_object(number, "replace", object)?,
+            Step::Delete(object) => check_object(number, "delete", object)?,
+            Step::Merge(object) => check_object(number, "merge", object)?,
+            Step::Recreate(object) => check_object(number, "recreate", object)?,
+            Step::Pass(seconds) => waits = waits.saturating_add(u64::from(*seconds) * 1_000),
+            Step::Settle | Step::Restart | Step::Upgrade | Step::Incident(_) => {}
+        }
+    }
+    let mut crashes = 0_u64;
+    for (index, planned) in faults.iter().enumerate() {
+        check_fault(index + 1, planned)?;
+        waits = waits.saturating_add(delay(&planned.fault));
+        if matches!(planned.fault, Fault::Crash { .. }) {
+            crashes += u64::from(planned.count);
+        }
+    }
+    at_most("crashes", crashes, CRASHES_MAX)?;
+    at_most("milliseconds of waits and delays", waits, WAITS_MAX_MS)
+}
+
+/// The player names objects by these members.
+fn check_object(number: usize, step: &'static str, object: &Value) -> Result<(), ReadCaseError> {
+    let error = |why| Err(ReadCaseError::Step { number, step, why });
+    let is_text = |pointer| {
+        let text = object.pointer(pointer).and_then(Value::as_str);
+        text.is_some_and(|text| !text.is_empty())
+    };
+    if !is_text("/apiVersion") || !is_text("/kind") {
+        return error("the object has no apiVersion or no kind");
+    }
+    if !is_text("/metadata/name") {
+        return error("the object has no metadata.name");
+    }
+    Ok(())
+}
+
+fn check_fault(number: usize, planned: &PlannedFault) -> Result<(), ReadCaseError> {
+    let error = |why| Err(ReadCaseError::Fault { number, why });
+    match &planned.fault {
+        Fault::Crash { .. } if planned.count == 0 => {
+            error("a host that crashes at each request never starts; give a count")
+        }
+        Fault::Watch(fault) if planned.count == 0 && ends_at_once(*fault) => {
+            error("the host watches again for ever if each watch ends at once; give a count")
+        }
+        Fault::Refuse(refusal) if !(400..=599).contains(&refusal.code) => {
+            error("the code of a refusal is no HTTP status from 400 to 599")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a watch ends before time passes and before anything happens in the cluster.
+fn ends_at_once(fault: WatchFault) -> bool {
+    match fault {
+        WatchFault::Close { after_events } | WatchFault::Expire { after_events } => {
+            after_events == 0
+        }
+        WatchFault::Gap { events, milliseconds } => events == 0 || milliseconds < WATCH_MIN_MS,
+        WatchFault::Lag { .. }
+        | WatchFault::Freeze { .. }
+        | WatchFault::Repeat { .. }
+        | WatchFault::Bookmark {} => false,
+    }
+}
+
+/// For how long a fault keeps something back at most, in milliseconds.
+fn delay(fault: &Fault) -> u64 {
+    match fault {
+        Fault::DelayAnswer { milliseconds }
+        | Fault::DelayRequest { milliseconds }
+        | Fault::Watch(
+            WatchFault::Lag { milliseconds, .. }
+            | WatchFault::Freeze { milliseconds }
+            | WatchFault::Gap { milliseconds, .. },
+        ) => *milliseconds,
+        Fault::Refuse(refusal) => u64::from(refusal.retry_after_seconds.unwrap_or(0)) * 1_000,
+        _ => 0,
+    }
+}
+
+/// Reads a value from JSON or YAML whose expanded values are bounded.
+fn read_value(text: &str) -> Result<Value, String> {
+    let left = Cell::new(EXPANDED_BYTES_MAX);
+    if text.trim_start().starts_with('{') {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let value = Bounded(&left).deserialize(&mut json);
+        let value = value.and_then(|value| json.end().map(|()| value));
+        // Flow mappings of YAML begin in the same way.
+        if let Ok(value) = value {
+            return Ok(value);
+        }
+        left.set(EXPANDED_BYTES_MAX);
+    }
+    if open_brackets(text) > OPEN_BRACKETS_MAX {
+        return Err(format!("more than {OPEN_BRACKETS_MAX} brackets are open at once"));
+    }
+    let yaml = serde_yaml_ng::Deserializer::from_str(text);
+    Bounded(&left).deserialize(yaml).map_err(|error| error.to_string())
+}
+
+/// How many brackets are open at once at most. Counts those within texts, too.
+fn open_brackets(text: &str) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// Reads a value, and fails if more bytes than these are read.
+#[derive(Clone, Copy)]
+struct Bounded<'a>(&'a Cell<usize>);
+
+impl Bounded<'_> {
+    fn take<E: serde::de::Error>(self, bytes: usize) -> Result<(), E> {
+        // A value takes memory, too.
+        let rest = self.0.get().checked_sub(bytes.saturating_add(16));
+        self.0.set(rest.unwrap_or(0));
+        rest.map(drop).ok_or_else(|| {
+            E::custom(format_args!("its values have more than {EXPANDED_BYTES_MAX} bytes"))
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
+        self.take(0).map(|()| Value::Null)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Value, E> {
+        self.take(0).map(|()| value.into())
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        self.take(0).map(|()| value.into())
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        self.take(0).map(|()| value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        self.take(0)?;
+        let number = serde_json::Number::from_f64(value);
+        number.map(Value::Number).ok_or_else(|| E::custom("a number is not finite"))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        self.take(value.len()).map(|()| value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        self.take(0)?;
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        self.take(0)?;
+        let mut map = Map::new();
+        while let Some(name) = members.next_key_seed(self)? {
+            let Value::String(name) = name else {
+                return Err(A::Error::custom("the name of a member is no text"));
+            };
+            let value = members.next_value_seed(self)?;
+            if map.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("the member {name:?} is there twice")));
+            }
+            map.insert(name, value);
+        }
+        Ok(map.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

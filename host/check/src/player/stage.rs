@@ -1,0 +1,355 @@
+//! A cluster, and the processes of the host on it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use innkeeper_cluster::{Cluster, Env, Fence, LeaderElector, LeaseConfig, SecretKey, Settings};
+use innkeeper_faults::{Connection, FaultInjector};
+use innkeeper_lab::{Api, ApiFailure, Content, Lab, Modules, Setup};
+use innkeeper_simulator::{Backup, Simulator};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::gate::Gate;
+use super::given::Given;
+use super::line::Line;
+use super::process::Process;
+use super::progress::Progress;
+use crate::incident::Incident;
+use crate::play_error::PlayError;
+use crate::scenario::{Scenario, Step};
+
+/// The longest time until the Module is active, in virtual time.
+const ACTIVATION_MAX: Duration = Duration::from_mins(2);
+
+/// The longest time until nobody writes any more, in virtual time: above the longest wait of the
+/// host before it tries again.
+const QUIET_MAX: Duration = Duration::from_mins(20);
+
+/// The step of virtual time in which the player looks for crashes and incidents.
+const TICK: Duration = Duration::from_secs(1);
+
+/// The resolution of timers.
+const SETTLE_TIME: Duration = Duration::from_millis(1);
+
+/// How long nobody writes until the cluster counts as quiet.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// The same under faults: above the longest time that one keeps an event or an answer back.
+const QUIET_UNDER_FAULTS: Duration = Duration::from_secs(75);
+
+/// After this time without such a quiet one a shorter one suffices also under faults: something
+/// writes from time to time, such as a CronJob each minute. No fault lasts as long.
+const PERIODIC_AFTER: Duration = Duration::from_mins(5);
+
+/// The longest time that an orderly stop of the host may take, in virtual time.
+pub(super) const STOP_MAX: Duration = Duration::from_mins(1);
+
+/// The longest time until a deleted object is gone, in virtual time.
+const GONE_MAX: u32 = 300;
+
+/// The namespace of objects that name none.
+pub(super) const NAMESPACE: &str = "default";
+
+/// The namespace and the name of the Lease.
+const LEASE: (&str, &str) = ("innkeeper-system", "innkeeper");
+
+/// The first process of the host, and those that follow it.
+pub(super) const FIRST: &str = "host-a";
+
+/// A cluster, and the processes of the host on it.
+pub(super) struct Stage<'a> {
+    pub(super) given: &'a Given,
+    seed: u64,
+    pub(super) simulator: Simulator,
+    pub(super) gate: Gate,
+    pub(super) injector: FaultInjector<Gate>,
+    pub(super) process: Process,
+    pub(super) api: Api,
+    pub(super) crashes: u32,
+    /// How long nobody writes until the cluster counts as quiet.
+    quiet: Duration,
+    pub(super) module: Value,
+    /// Whether the Module of the hostile guest is there.
+    pub(super) has_neighbor: bool,
+    /// Whether hosts elect a leader.
+    elects: bool,
+    /// By how many seconds the clock of the host was set forward.
+    pub(super) clock: i64,
+    pub(super) backup: Option<Backup>,
+    pub(super) progress: Progress,
+    /// The incidents so far, and how many requests of the host arrived during each.
+    pub(super) incidents: Vec<(Incident, u64)>,
+    /// The writes of a host after it lost its Lease.
+    pub(super) ousted_writes: Vec<String>,
+    /// How many calls of the guest failed, by reason, and how many had a partial answer, in the
+    /// processes of the host that have ended.
+    pub(super) guest_failures: BTreeMap<String, u64>,
+    pub(super) partial_answers: u64,
+}
+
+impl<'a> Stage<'a> {
+    /// Starts a cluster and a host with a Module, and waits until it is active.
+    pub(super) async fn start(
+        given: &'a Given,
+        scenario: &Scenario,
+        module: &Value,
+    ) -> Result<Self, PlayError> {
+        let setup = Setup::new(scenario.seed);
+        let simulator = Simulator::with(scenario.seed, setup.start, setup.controllers);
+        let gate = Gate::of(simulator.clone());
+        let injector = FaultInjector::new(gate.clone());
+        let env = Env::scripted(scenario.seed, simulator.now());
+        let connection = Connection::through(&injector);
+        let line = Line::of(connection.clone());
+        let mut stage = Self {
+            given,
+            seed: scenario.seed,
+            api: Api::simulated(simulator.clone()),
+            simulator,
+            gate,
+            injector,
+            process: Process { env, connection, line, lab: None, election: None },
+            crashes: 0,
+            quiet: if scenario.is_patient { QUIET_UNDER_FAULTS } else { QUIET },
+            module: module.clone(),
+            has_neighbor: scenario.has_neighbor(),
+            elects: scenario.has_election(),
+            clock: 0,
+            backup: None,
+            progress: Progress::default(),
+            incidents: Vec::new(),
+            ousted_writes: Vec::new(),
+            guest_failures: BTreeMap::new(),
+            partial_answers: 0,
+        };
+        if stage.elects {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+                "metadata": {"name": LEASE.0}});
+            stage.api.apply(&namespace, NAMESPACE).await?;
+        }
+        let mut objects = given.subject.before.clone();
+        if let Some(neighbor) = given.neighbor.as_ref().filter(|_| stage.has_neighbor) {
+            objects.extend(neighbor.before.iter().cloned());
+        }
+        stage.process = stage.start_process(FIRST, objects).await?;
+        Ok(stage)
+    }
+
+    /// Starts the next process of the host in place of the present one.
+    pub(super) async fn start_host(&mut self) -> Result<(), PlayError> {
+        self.process = self.start_process(FIRST, Vec::new()).await?;
+        Ok(())
+    }
+
+    /// Starts a process of the host, and waits until it leads and its Module is active, or it has
+    /// crashed.
+    pub(super) async fn start_process(
+        &mut self,
+        identity: &str,
+        objects: Vec<Value>,
+    ) -> Result<Process, PlayError> {
+        let connection = Connection::through(&self.injector);
+        let line = Line::of(connection.clone());
+        // Two hosts draw other random numbers.
+        let seed = if identity == FIRST { self.seed } else { !self.seed };
+        let env = Env::scripted(seed, self.simulator.now());
+        env.set_clock_forward(self.clock);
+        let mut process = Process { env, connection, line, lab: None, election: None };
+        let Some(fence) = self.lead(&mut process, identity).await? else { return Ok(process) };
+        let mut setup = Setup::new(self.seed);
+        setup.objects = objects;
+        let neighbor = self.given.neighbor.as_ref().filter(|_| self.has_neighbor);
+        let modules = [Some(&self.module), neighbor.map(|neighbor| &neighbor.module)];
+        setup.modules = Modules::Given(modules.into_iter().flatten().cloned().collect());
+        let secrets = SecretKey::new(b"check");
+        let (line, env) = (process.line.clone(), process.env.clone());
+        let cluster = Cluster::over(line, env, Settings::default(), secrets).behind(fence);
+        let guests = &self.given.guests;
+        process.lab = Some(Lab::over(self.simulator.clone(), cluster, guests, setup).await?);
+        let mut passed = Duration::ZERO;
+        loop {
+            let Some(lab) = &process.lab else { return Ok(process) };
+            let operator = lab.running().operator();
+            let is_active = || operator.serving().contains(&self.given.subject.name);
+            if process.connection.is_crashed() || operator.is_ready() && is_active() {
+                return Ok(process);
+            }
+            if passed >= ACTIVATION_MAX {
+                let reason = format!("the Module is not active after {} s", passed.as_secs());
+                return Err(PlayError::Inactive(reason));
+            }
+            self.pass_second().await;
+            // An incident in the middle of the start happens after it.
+            self.gate.let_go(self.gate.reached());
+            passed += TICK;
+        }
+    }
+
+    /// Waits until a process holds the Lease; gives its fence. `None` if it has crashed before.
+    async fn lead(
+        &self,
+        process: &mut Process,
+        identity: &str,
+    ) -> Result<Option<Fence>, PlayError> {
+        if !self.elects {
+            return Ok(Some(Fence::open(&process.env)));
+        }
+        let terms = LeaseConfig::default();
+        let (line, env) = (process.line.clone(), process.env.clone());
+        let cluster = Cluster::over(line, env, terms.settings(), SecretKey::new(b"check"));
+        let mut elector = LeaderElector::new(&cluster, LEASE, identity, terms);
+        let (acquired, mut fence) = watch::channel(None);
+        process.election = Some(process.env.spawn("elect", async move {
+            let fence = elector.acquire().await;
+            acquired.send_replace(Some(fence));
+            elector.hold().await
+        }));
+        let mut passed = Duration::ZERO;
+        while passed < ACTIVATION_MAX {
+            if process.connection.is_crashed() {
+                return Ok(None);
+            }
+            if let Some(fence) = fence.borrow_and_update().clone() {
+                return Ok(Some(fence));
+            }
+            self.pass_second().await;
+            passed += TICK;
+        }
+        let reason = format!("{identity} does not lead after {} s", passed.as_secs());
+        Err(PlayError::Inactive(reason))
+    }
+
+    /// Lets a second pass: the host runs, then the time of the cluster advances, then the host
+    /// reacts to that.
+    async fn pass_second(&self) {
+        tokio::time::sleep(TICK.saturating_sub(SETTLE_TIME)).await;
+        self.simulator.advance(SignedDuration::try_from(TICK).unwrap_or_default());
+        tokio::time::sleep(SETTLE_TIME).await;
+    }
+
+    /// Lets a second pass. Another process of the host starts after a crash, and after the loss of
+    /// the Lease.
+    pub(super) async fn second(&mut self) -> Result<(), PlayError> {
+        self.pass_second().await;
+        while self.process.connection.is_crashed() {
+            self.crashes += 1;
+            self.count_calls();
+            self.process.kill();
+            self.start_host().await?;
+        }
+        if self.process.has_lost() {
+            self.count_calls();
+            self.process.kill();
+            self.start_host().await?;
+        }
+        Ok(())
+    }
+
+    /// Lets time pass until nobody writes any more. Returns whether that happened in time.
+    ///
+    /// A reconcile that writes nothing and takes less than a second, as those that a guest asks for
+    /// from time to time, does not count.
+    pub(super) async fn settle(&mut self) -> Result<bool, PlayError> {
+        let (mut passed, mut quiet, mut busy) = (Duration::ZERO, Duration::ZERO, 0);
+        let mut version = self.gate.version();
+        loop {
+            let needed = if passed >= PERIODIC_AFTER { QUIET } else { self.quiet };
+            if quiet >= needed && busy == 0 {
+                return Ok(true);
+            }
+            if passed >= QUIET_MAX {
+                return Ok(false);
+            }
+            self.tick().await?;
+            passed += TICK;
+            let now = self.gate.version();
+            busy = if self.process.is_quiet() { 0 } else { busy + 1 };
+            quiet = if now == version && busy < 2 { quiet + TICK } else { Duration::ZERO };
+            version = now;
+        }
+    }
+
+    /// Stops the host in an orderly way.
+    pub(super) async fn stop_host(&mut self) {
+        self.count_calls();
+        self.process.election = None;
+        if let Some(lab) = self.process.lab.take() {
+            // It has to release what it holds, but a request without an answer must not stop it.
+            let _ = self.process.env.timeout(STOP_MAX, lab.end()).await;
+        }
+        self.process.kill();
+    }
+
+    /// Carries out a step of a user or of another client.
+    pub(super) async fn carry_out(&mut self, step: &Step) -> Result<(), ApiFailure> {
+        match step {
+            Step::Apply(object) => self.api.apply(object, NAMESPACE).await.map(drop),
+            Step::Replace(object) => {
+                let path = self.api.path_of(object, NAMESPACE).await?;
+                let Some(present) = self.api.get(&path).await? else {
+                    return self.api.apply(object, NAMESPACE).await.map(drop);
+                };
+                let mut object = object.clone();
+                object["metadata"]["resourceVersion"] =
+                    present["metadata"]["resourceVersion"].clone();
+                self.api.send("PUT", &path, Content::Json, &object).await.map(drop)
+            }
+            Step::Delete(object) => {
+                let path = self.api.path_of(object, NAMESPACE).await?;
+                self.api.delete(&path).await.map(drop)
+            }
+            Step::Merge(object) => {
+                let path = self.api.path_of(object, NAMESPACE).await?;
+                self.api.send("PATCH", &path, Content::MergePatch, object).await.map(drop)
+            }
+            Step::Settle
+            | Step::Pass(_)
+            | Step::Restart
+            | Step::Upgrade
+            | Step::Recreate(_)
+            | Step::Incident(_) => Ok(()),
+        }
+    }
+
+    /// Deletes an object, waits until it is gone, and applies it.
+    pub(super) async fn recreate(
+        &mut self,
+        object: &Value,
+    ) -> Result<Result<(), ApiFailure>, PlayError> {
+        let path = self.api.path_of(object, NAMESPACE).await?;
+        if let Err(error) = self.api.delete(&path).await {
+            return Ok(Err(error));
+        }
+        for _ in 0..GONE_MAX {
+            if self.api.get(&path).await?.is_none() {
+                break;
+            }
+            self.tick().await?;
+        }
+        Ok(self.api.apply(object, NAMESPACE).await.map(drop))
+    }
+
+    /// Adds what the present process of the host has counted about the guest.
+    pub(super) fn count_calls(&mut self) {
+        let of_guest = format!("module=\"{}\"", self.given.subject.name);
+        for (labels, count) in self.process.counts("innkeeper_guest_failures_total") {
+            let reason = labels.split_once("reason=\"").map(|(_, rest)| rest);
+            let reason = reason.and_then(|rest| rest.split('"').next()).unwrap_or_default();
+            if count > 0 && labels.contains(&of_guest) {
+                *self.guest_failures.entry(reason.to_owned()).or_default() += count;
+            }
+        }
+        let partial = self.process.counts("innkeeper_guest_partial_answers_total");
+        let partial = partial.iter().filter(|(labels, _)| labels.contains(&of_guest));
+        self.partial_answers += partial.map(|(_, count)| count).sum::<u64>();
+    }
+
+    /// Stops the host at the end. Returns whether it ended in time and without a panic.
+    pub(super) async fn end(mut self) -> bool {
+        self.process.election = None;
+        let Some(lab) = self.process.lab.take() else { return false };
+        self.process.env.timeout(STOP_MAX, lab.end()).await.unwrap_or(false)
+    }
+}

@@ -1,0 +1,126 @@
+//! How often the host makes, deletes and writes objects, compared with a life without faults.
+
+use std::collections::BTreeMap;
+
+use innkeeper_faults::{Recorded, Verb};
+
+use crate::law::Violation;
+use crate::outcome::Outcome;
+
+/// How many times as many accepted writes a life with faults may have.
+const WRITES_FACTOR: usize = 2;
+
+/// How many accepted writes more it may have: faults in a row make the host report each of them.
+const WRITES_MORE: usize = 20;
+
+/// What the host does more often than without the faults: deletions, creations, writes as a whole.
+/// `sees_deletion_late` is for a scenario in which a user deletes a primary while a cache is late:
+/// until the host sees it, it makes the objects again that the garbage collector deletes.
+pub(crate) fn more_requests(
+    outcome: &Outcome,
+    reference: &Outcome,
+    sees_deletion_late: bool,
+) -> Option<Violation> {
+    let more = |counted: fn(&Recorded) -> bool| {
+        let expected = counts(reference, counted);
+        let is_more = |(request, count): &(String, usize)| {
+            expected.get(request).is_none_or(|expected| count > expected)
+        };
+        let requests = counts(outcome, counted).into_iter().filter(is_more);
+        requests.map(|(request, _)| request).collect::<Vec<_>>()
+    };
+    let deleted = more(is_deletion);
+    if !deleted.is_empty() {
+        let what = "the host deletes objects that it keeps without the faults";
+        return Some(Violation::new(what, deleted));
+    }
+    if sees_deletion_late {
+        return None;
+    }
+    let created = more(is_creation);
+    if !created.is_empty() {
+        let what = "the host makes objects more often than without the faults";
+        return Some(Violation::new(what, created));
+    }
+    let writes = |outcome: &Outcome| outcome.writes().filter(|one| is_accepted(one)).count();
+    let (count, expected) = (writes(outcome), writes(reference));
+    if count <= expected * WRITES_FACTOR + WRITES_MORE {
+        return None;
+    }
+    let what = "the host writes many times more than without the faults";
+    Some(Violation::new(what, vec![format!("{count} writes, and {expected} without the faults")]))
+}
+
+fn is_accepted(request: &Recorded) -> bool {
+    request.code.is_some_and(|code| code < 300)
+}
+
+fn is_deletion(request: &Recorded) -> bool {
+    matches!(request.info.verb, Verb::Delete | Verb::DeleteCollection) && is_accepted(request)
+}
+
+fn is_creation(request: &Recorded) -> bool {
+    matches!(request.info.verb, Verb::Create | Verb::Apply) && request.code == Some(201)
+}
+
+/// The requests of a sort, each with how often the host sent it.
+fn counts(outcome: &Outcome, is_counted: fn(&Recorded) -> bool) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for request in outcome.writes().filter(|one| is_counted(one)) {
+        *counts.entry(request.info.to_string()).or_default() += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use innkeeper_faults::RequestInfo;
+
+    use super::*;
+
+    fn write(verb: Verb, name: &str, code: u16) -> Recorded {
+        let info = RequestInfo {
+            verb,
+            group: String::new(),
+            resource: "configmaps".to_owned(),
+            subresource: String::new(),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+            user: String::new(),
+            is_dry_run: false,
+        };
+        Recorded { info, body: Bytes::new(), write: Some(1), fault: None, code: Some(code) }
+    }
+
+    fn found(requests: Vec<Recorded>, is_late: bool) -> Option<String> {
+        let outcome = |requests| Outcome { requests, ..Outcome::default() };
+        let reference = outcome(vec![write(Verb::Apply, "a", 201)]);
+        more_requests(&outcome(requests), &reference, is_late).map(|violation| violation.what)
+    }
+
+    #[test]
+    fn more_deletions_creations_and_writes_than_without_faults_are_found() {
+        let (create, delete) = (write(Verb::Apply, "a", 201), write(Verb::Delete, "a", 200));
+        assert_eq!(found(vec![create.clone()], false), None);
+        // A refused one changes nothing.
+        assert_eq!(found(vec![create.clone(), write(Verb::Delete, "a", 403)], false), None);
+        assert_eq!(
+            found(vec![create.clone(), delete], true).unwrap_or_default(),
+            "the host deletes objects that it keeps without the faults"
+        );
+        let twice = vec![create.clone(), create.clone()];
+        assert_eq!(
+            found(twice.clone(), false).unwrap_or_default(),
+            "the host makes objects more often than without the faults"
+        );
+        assert_eq!(found(twice, true), None);
+        let change = write(Verb::Apply, "a", 200);
+        let most = WRITES_FACTOR + WRITES_MORE;
+        assert_eq!(found(vec![change.clone(); most], false), None);
+        assert_eq!(
+            found(vec![change; most + 1], false).unwrap_or_default(),
+            "the host writes many times more than without the faults"
+        );
+    }
+}

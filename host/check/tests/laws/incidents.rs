@@ -1,0 +1,280 @@
+//! Incidents: each of them really happens, and the host and its guests come through.
+
+use innkeeper_check::{
+    Budget, Incident, Law, Neighbor, Outcome, PlannedIncident, Player, Scenario, Step, check,
+};
+use innkeeper_faults::{Fault, FaultPlan, PlannedFault, WatchFault};
+use innkeeper_lab::Guests;
+use serde_json::{Value, json};
+
+use crate::given::{SEED, budget, documents, player, subject};
+
+fn shop() -> Value {
+    documents("testing/faulty/samples/shop.yaml").remove(0)
+}
+
+fn shops() -> Player {
+    println!("seed {SEED}");
+    player(&Guests::new().unwrap(), subject("faulty", &Value::Null, vec![shop()]))
+}
+
+fn life() -> Scenario {
+    Scenario::new(SEED, vec![Step::Apply(shop()), Step::Settle])
+}
+
+fn at_write(write: u32, incident: Incident) -> Scenario {
+    life().with_incidents(vec![PlannedIncident { write, incident }])
+}
+
+/// Plays a scenario whose end has to be that without its incidents.
+fn assert_undisturbed(player: &Player, scenario: &Scenario) -> Outcome {
+    let outcome = player.play(scenario).unwrap();
+    let reference = player.play(&scenario.undisturbed()).unwrap();
+    assert_eq!(outcome.unused_incidents, 0, "every incident has happened");
+    assert!(outcome.is_quiet && outcome.is_ended_well);
+    let differences = outcome.end().differences_in_applied_fields(reference.end());
+    assert!(differences.is_empty(), "{differences:#?}");
+    outcome
+}
+
+#[test]
+fn paused_host_sends_nothing_and_finishes_afterwards() {
+    let pause = Incident::Pause { seconds: 120 };
+    let outcome = assert_undisturbed(&shops(), &at_write(2, pause));
+    assert_eq!(outcome.incidents, [(pause, 0)]);
+}
+
+#[test]
+fn host_that_is_cut_off_reaches_nothing_and_finishes_afterwards() {
+    let cut = Incident::CutOff { seconds: 120 };
+    let outcome = assert_undisturbed(&shops(), &at_write(2, cut));
+    assert_eq!(outcome.incidents, [(cut, 0)]);
+}
+
+#[test]
+fn leader_that_wakes_up_after_another_took_over_writes_nothing() {
+    let take_over = Incident::TakeOver { seconds: 5 };
+    let player = shops();
+    for write in [1, 3] {
+        let outcome = assert_undisturbed(&player, &at_write(write, take_over));
+        assert_eq!(outcome.ousted_writes, Vec::<String>::new());
+        let holders: Vec<String> = outcome
+            .requests
+            .iter()
+            .filter(|one| one.info.resource == "leases" && one.code.is_some_and(|code| code < 300))
+            .filter_map(|one| {
+                let body: Value = serde_json::from_slice(&one.body).ok()?;
+                body["spec"]["holderIdentity"].as_str().map(str::to_owned)
+            })
+            .collect();
+        assert!(holders.iter().any(|holder| holder == "host-b"), "{holders:?}");
+    }
+}
+
+#[test]
+fn clock_of_the_host_that_is_set_changes_no_result() {
+    let player = shops();
+    for seconds in [7 * 86_400, -7 * 86_400] {
+        let outcome = assert_undisturbed(&player, &at_write(2, Incident::SetClock { seconds }));
+        let now = |object: &Value| object["metadata"]["creationTimestamp"].clone();
+        assert!(outcome.end().objects().all(|(_, object)| now(object).is_null()));
+    }
+}
+
+#[test]
+fn swap_of_the_component_in_the_middle_of_a_reconcile_changes_no_result() {
+    let player = shops();
+    for write in [1, 2, 4] {
+        assert_undisturbed(&player, &at_write(write, Incident::Swap {}));
+    }
+}
+
+#[test]
+fn swap_to_an_earlier_component_takes_place_and_its_rollback_too() {
+    let guests = Guests::new().unwrap();
+    let mut subject = subject("faulty", &Value::Null, vec![shop()]);
+    let mut earlier = subject.module.clone();
+    earlier["spec"]["parameters"] = json!({"bug": "never-scales-down"});
+    subject.earlier_module = Some(earlier);
+    let player = player(&guests, subject);
+    let mut smaller = shop();
+    smaller["spec"]["replicas"] = json!(1);
+    let swapped = [
+        Step::Apply(shop()),
+        Step::Settle,
+        Step::Incident(Incident::Swap {}),
+        Step::Settle,
+        Step::Replace(smaller),
+        Step::Settle,
+    ];
+    let replicas = |outcome: &Outcome| {
+        let mut objects = outcome.end().objects();
+        objects.find(|(_, object)| object["kind"] == "Deployment").unwrap().1["spec"]["replicas"]
+            .clone()
+    };
+    let outcome = player.play(&Scenario::new(SEED, swapped.to_vec())).unwrap();
+    assert_eq!(replicas(&outcome), 2, "the earlier component never scales down");
+    let back = [Step::Incident(Incident::SwapBack {}), Step::Settle];
+    let steps = swapped.into_iter().chain(back).collect();
+    let outcome = player.play(&Scenario::new(SEED, steps)).unwrap();
+    assert_eq!(replicas(&outcome), 1);
+}
+
+#[test]
+fn webhook_that_adds_to_objects_is_not_fought() {
+    let player = shops();
+    let mut scenario = life();
+    scenario.steps.insert(0, Step::Incident(Incident::Defaulting {}));
+    let outcome = player.play(&scenario).unwrap();
+    assert!(outcome.is_quiet);
+    let mut made = outcome.end().objects().filter(|(name, _)| !name.contains("kube-root-ca"));
+    assert!(made.by_ref().count() > 3);
+    let made = outcome.end().objects().filter(|(name, _)| !name.contains("kube-root-ca"));
+    for (name, object) in made {
+        for member in ["labels", "annotations"] {
+            let added = &object["metadata"][member]["check.innkeeper.dev/added"];
+            assert_eq!(added, "yes", "{name}: {member}");
+        }
+    }
+    let without = player.play(&life()).unwrap();
+    let writes = |outcome: &Outcome| outcome.writes().count();
+    assert!(writes(&outcome) <= writes(&without) + 2);
+}
+
+#[test]
+fn primary_that_is_made_again_has_another_uid_and_the_same_objects() {
+    let player = shops();
+    let steps = vec![Step::Apply(shop()), Step::Settle, Step::Recreate(shop()), Step::Settle];
+    let outcome = player.play(&Scenario::new(SEED, steps)).unwrap();
+    assert_eq!(outcome.refused_steps, Vec::<String>::new());
+    let reference = player.play(&life()).unwrap();
+    let differences = outcome.end().differences_in_applied_fields(reference.end());
+    assert!(differences.is_empty(), "{differences:#?}");
+    assert!(outcome.writes().count() > 2 * reference.writes().count() - 3);
+}
+
+fn restored(bump: bool) -> Scenario {
+    let mut other = shop();
+    other["spec"]["replicas"] = json!(0);
+    other["spec"]["pages"] = json!(["legal"]);
+    let steps = vec![
+        Step::Apply(shop()),
+        Step::Settle,
+        Step::Incident(Incident::Backup {}),
+        Step::Replace(other),
+        Step::Settle,
+        Step::Incident(Incident::Restore { bump }),
+        Step::Settle,
+    ];
+    Scenario { is_patient: true, ..Scenario::new(SEED, steps) }
+}
+
+fn assert_as_at_the_backup(player: &Player, scenario: &Scenario) {
+    let outcome = player.play(scenario).unwrap();
+    let at_backup = player.play(&Scenario::new(SEED, scenario.steps[..2].to_vec())).unwrap();
+    let differences = outcome.states[1].differences_in_applied_fields(at_backup.end());
+    assert!(!differences.is_empty(), "before the restore there are other objects");
+    let differences = outcome.end().differences_in_applied_fields(at_backup.end());
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+#[test]
+fn restored_backup_leads_to_the_objects_of_its_primaries() {
+    let player = shops();
+    for bump in [true, false] {
+        assert_as_at_the_backup(&player, &restored(bump));
+    }
+}
+
+#[test]
+fn spec_after_a_restored_backup_is_followed_though_its_version_was_used_before() {
+    let player = shops();
+    for bump in [true, false] {
+        let mut scenario = restored(bump);
+        let mut last = shop();
+        last["spec"]["replicas"] = json!(1);
+        scenario.steps.push(Step::Replace(last.clone()));
+        let outcome = player.play(&scenario).unwrap();
+        let alone = player.play(&Scenario::new(SEED, vec![Step::Apply(last)])).unwrap();
+        let differences = outcome.end().differences_in_applied_fields(alone.end());
+        assert!(differences.is_empty(), "bump {bump}: {differences:#?}");
+    }
+}
+
+/// The watch of the primaries is frozen when the backup is restored.
+#[test]
+fn restored_backup_is_followed_though_the_watch_of_the_primaries_is_late() {
+    println!("seed {SEED}");
+    let mut imo = documents("imo/samples/imo.yaml").remove(0);
+    imo["spec"] = json!({});
+    let mut other = imo.clone();
+    other["spec"] = json!({"size": 0});
+    let player = player(&Guests::new().unwrap(), subject("imo", &Value::Null, vec![imo.clone()]));
+    for count in [1, 2, 3, 4] {
+        let freeze = Fault::Watch(WatchFault::Freeze { milliseconds: 30_000 });
+        let fault =
+            PlannedFault { count, ..PlannedFault::of_watches("imo.example.com/imos", freeze) };
+        let mut scenario = restored(true);
+        scenario.steps[0] = Step::Apply(imo.clone());
+        scenario.steps[3] = Step::Replace(other.clone());
+        scenario.faults = FaultPlan { faults: vec![fault] };
+        assert_as_at_the_backup(&player, &scenario);
+    }
+}
+
+/// The guest imo, next to a guest with a bug on the same host.
+fn imo_next_to(bug: &str, shop: Value) -> Player {
+    println!("seed {SEED}");
+    let imo = documents("imo/samples/imo.yaml");
+    let mut module = subject("faulty", &json!({ "bug": bug }), vec![]).module;
+    module["metadata"]["name"] = json!("neighbor");
+    let neighbor = Neighbor { module, before: Vec::new(), primaries: vec![shop] };
+    player(&Guests::new().unwrap(), subject("imo", &Value::Null, imo)).with_neighbor(neighbor)
+}
+
+#[test]
+fn guest_next_to_a_hostile_one_is_not_affected() {
+    let mut trapping = shop();
+    trapping["spec"].as_object_mut().unwrap().remove("image");
+    let mut endless = shop();
+    endless["spec"]["replicas"] = json!(0);
+    for (bug, shop, reason) in [
+        ("trap-on-empty-image", trapping, "GuestTrapped"),
+        ("loop-on-zero-replicas", endless, "GuestTimeout"),
+    ] {
+        let player = imo_next_to(bug, shop);
+        let imo = player.subject().samples[0].clone();
+        let neighbor = Step::Incident(Incident::Neighbor {});
+        let steps = vec![neighbor, Step::Apply(imo), Step::Settle];
+        let scenario = Scenario { is_patient: true, ..Scenario::new(SEED, steps) };
+        let outcome = assert_undisturbed(&player, &scenario);
+        assert_eq!(outcome.guest_failures, Vec::new(), "of imo");
+        let reports = outcome.requests.iter().filter(|one| one.info.resource == "shops");
+        let bodies = reports.map(|one| String::from_utf8_lossy(&one.body).into_owned());
+        assert!(bodies.into_iter().any(|body| body.contains(reason)), "{bug}: the neighbor fails");
+    }
+}
+
+#[test]
+fn exploration_lists_each_crash_with_each_staleness_and_goes_on_from_what_was_new() {
+    let player = shops();
+    let budget = Budget { seed: 7, ..budget(&[Law::Exploration], 4) };
+    let run = || {
+        let report = check(&player, &budget, |_, _, _| {}).unwrap();
+        let law = &report.laws[0];
+        assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
+        (law.cases, law.checked, law.signature_parts)
+    };
+    let (cases, checked, parts) = run();
+    println!("exploration of faulty: {cases} cases");
+    // Each write of the life of two shops, before and after, with the caches of none, each and each
+    // two of all kinds one or two events late: more than four are not late at once.
+    let subject = player.subject();
+    let kinds = subject.kinds().len() + subject.manifest.reads.len();
+    assert!(kinds > 4, "{kinds} kinds");
+    let combinations = 1 + 2 * kinds + 4 * (kinds * (kinds - 1) / 2);
+    assert!(cases % (2 * combinations) == 0 && cases / (2 * combinations) > 10, "{cases}");
+    assert_eq!(checked, 4);
+    assert!(parts > 10, "{parts}");
+    assert_eq!(run(), (cases, checked, parts), "the same seed gives the same");
+}
