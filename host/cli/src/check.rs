@@ -2,11 +2,15 @@
 //!
 //! Kubernetes asks of mutating webhooks that they are idempotent and do not depend on their order.
 
+mod case_replay;
 mod check_result;
 mod documents;
 mod field_values;
 mod given_objects;
 mod guest_laws;
+mod law_progress;
+mod law_report;
+mod law_results;
 mod object_changes;
 mod object_check;
 mod orders;
@@ -15,12 +19,14 @@ mod policy_set;
 mod reconciler_check;
 mod set_member;
 mod simulation;
+mod time_limit;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use clap::value_parser;
 use innkeeper_core::counted_len;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -29,6 +35,7 @@ use self::check_result::{CheckResult, Status};
 use self::object_check::{Asked, OPERATIONS};
 use self::policy_reviews::{Given, NoResult};
 use self::policy_set::PolicySet;
+use self::time_limit::TIME_MAX;
 use crate::code_cache;
 use crate::document::Document;
 use crate::objects::{DEFAULT_NAMESPACE, InputObject};
@@ -77,7 +84,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", conflicts_with = "guest")]
     now: Option<Timestamp>,
     /// Maximum time of the reviews.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, conflicts_with = "guest")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        conflicts_with = "guest",
+        value_parser = value_parser!(u64).range(0..=TIME_MAX)
+    )]
     timeout: u64,
     /// Seed of everything random in the simulated cluster of the reconcilers.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]

@@ -94,6 +94,21 @@ pub(crate) fn eprint(text: &str) {
     let _ = io::stderr().lock().write_all(page.text().as_bytes());
 }
 
+/// Whether standard error is a terminal.
+pub(crate) fn is_error_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Writes a line to a terminal at standard error that the next output replaces; an empty text
+/// removes it. Cuts the text, so that the terminal does not wrap it.
+pub(crate) fn replace_error_line(text: &str) {
+    const LINE_MAX: usize = 79;
+    let line: String =
+        foreign::one_line(text, foreign::LINE_BYTES_MAX).chars().take(LINE_MAX).collect();
+    // To the first column, and the rest of the line empty.
+    let _ = io::stderr().lock().write_all(format!("\r\u{1b}[K{line}").as_bytes());
+}
+
 fn write(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;

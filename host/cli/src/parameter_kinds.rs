@@ -63,6 +63,14 @@ impl ParameterArguments {
         self.parameters.is_some()
     }
 
+    /// The options that give the same parameters and definitions, with their values.
+    pub(crate) fn options(&self) -> Vec<(&'static str, String)> {
+        let parameters = self.parameters.iter().map(|given| ("--parameters", given.clone()));
+        let definitions =
+            self.definitions.iter().map(|file| ("--crd", file.to_string_lossy().into_owned()));
+        parameters.chain(definitions).collect()
+    }
+
     fn read(&self) -> anyhow::Result<Value> {
         let Some(given) = &self.parameters else { return Ok(Value::Null) };
         let text = match given.strip_prefix('@') {

@@ -1,6 +1,10 @@
-//! `innkeeper simulate`: runs an empty simulated cluster on a port for kubectl.
+//! `innkeeper simulate`: runs an empty simulated cluster on a port for kubectl, with faults for a
+//! client under test.
 
-use std::path::PathBuf;
+mod client;
+mod faults;
+
+use std::path::{Path, PathBuf};
 
 use innkeeper_simulator::{Controllers, Simulator};
 use innkeeper_simulator_server::{Options, Server, Time};
@@ -8,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::out::{self, Page};
+use crate::simulate::faults::Faults;
 
 /// Arguments of `innkeeper simulate`.
 #[derive(clap::Args)]
@@ -29,6 +34,19 @@ pub(crate) struct Arguments {
     /// none expires.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     compaction_interval: u32,
+    /// Inject the faults of a plan into the requests of a client under test, which has a kubeconfig
+    /// of its own: the file of --kubeconfig with `.client` at its end. The plan is a list of faults
+    /// or a test plan of Sieve (docs/client-faults.md).
+    #[arg(long, value_name = "PLAN")]
+    faults: Option<PathBuf>,
+    /// The client under test is each program with a User-Agent that begins with this, with any
+    /// kubeconfig.
+    #[arg(long, value_name = "PREFIX", requires = "faults")]
+    faults_agent: Option<String>,
+    /// Command that runs the client under test, by `sh -c` with KUBECONFIG set. It is killed where
+    /// the plan ends the client, and starts again whenever it has ended.
+    #[arg(long, value_name = "COMMAND", requires = "faults")]
+    faults_exec: Option<String>,
 }
 
 /// Runs the command until a signal.
@@ -45,27 +63,53 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let time = if arguments.freeze_time { Time::Still } else { Time::Wall };
+    let options = Options { port: arguments.port, time };
     let simulator = Simulator::with(arguments.seed, Timestamp::now(), Controllers::all());
     simulator.compact_every(SignedDuration::from_secs(arguments.compaction_interval.into()));
-    let server = Server::start(simulator, &Options { port: arguments.port, time }).await?;
+    let mut faults = match &arguments.faults {
+        Some(plan) => {
+            let (agent, command) = (&arguments.faults_agent, &arguments.faults_exec);
+            Some(Faults::read(plan, agent.clone(), command.clone(), &simulator)?)
+        }
+        None => None,
+    };
+    let interceptor = faults.as_ref().map(Faults::for_everybody);
+    let mut server = Server::start_intercepted(simulator, &options, interceptor).await?;
     let path = arguments.kubeconfig.clone().unwrap_or_else(|| {
         let name = format!("innkeeper-simulator-{}.kubeconfig", std::process::id());
         std::env::temp_dir().join(name)
     });
     let path = std::path::absolute(path)?;
     let kubeconfig = server.write_kubeconfig(&path)?;
+    if let Some(faults) = &mut faults {
+        faults.serve(&mut server, &path).await?;
+    }
+    print(&server, kubeconfig.path(), faults.as_ref())?;
+    let injecting = async {
+        match &mut faults {
+            Some(faults) => faults.inject().await,
+            None => std::future::pending().await,
+        }
+    };
+    let result = tokio::select! {
+        biased;
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+        result = injecting => result,
+    };
+    server.stop().await;
+    result
+}
+
+fn print(server: &Server, kubeconfig: &Path, faults: Option<&Faults>) -> anyhow::Result<()> {
     let mut page = Page::default();
     page.line(format_args!(
         "The simulated cluster runs at {} until Ctrl-C. To use it with kubectl:",
         server.url()
     ));
-    page.line(format_args!("  export KUBECONFIG={}", kubeconfig.path().display()));
-    out::page(&page)?;
-    tokio::select! {
-        biased;
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+    page.line(format_args!("  export KUBECONFIG={}", kubeconfig.display()));
+    if let Some(faults) = faults {
+        faults.describe(&mut page);
     }
-    server.stop().await;
-    Ok(())
+    out::page(&page)
 }

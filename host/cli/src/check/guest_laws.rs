@@ -4,23 +4,31 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use innkeeper_check::{
-    Budget, CheckReport, Law, LawResult, Player, Subject, check, smallest_sample,
-};
-use innkeeper_core::counted_len;
+use clap::value_parser;
+use innkeeper_check::{Budget, Law, Player, Subject, check, smallest_sample};
+use innkeeper_contract::Kind;
 use innkeeper_lab::Guests;
 use innkeeper_sandbox::Interruption;
-use serde_json::{Value, json};
+use jiff::Timestamp;
+use serde_json::json;
+use tempfile::TempDir;
 
 use super::check_result::Status;
-use super::given_objects;
-use crate::document::Document;
-use crate::out::{self, Format, Page};
+use super::law_progress::LawProgress;
+use super::law_report::{self, ReportFile};
+use super::time_limit::TIME_MAX;
+use super::{case_replay, given_objects, law_results};
+use crate::component::Opened;
+use crate::objects::InputObject;
+use crate::out::Format;
 use crate::parameter_kinds::ParameterArguments;
 use crate::{code_cache, component, rbac};
 
 /// How long one failing scenario is made smaller.
 const SHRINK_TIME: Duration = Duration::from_mins(1);
+
+/// The time of a check if neither a time nor a number of cases is given, in seconds.
+const SECONDS: u64 = 60;
 
 /// Options of the laws of a guest.
 #[derive(clap::Args)]
@@ -43,9 +51,31 @@ pub(super) struct Options {
     #[arg(long = "history", value_name = "FIELD", requires = "guest")]
     history: Vec<String>,
     /// Time of the check, in parts for the laws; each law is checked with at least one scenario. A
-    /// failing scenario takes up to a minute more, to make it smaller.
-    #[arg(long, value_name = "NUMBER", default_value_t = 60)]
-    seconds: u64,
+    /// failing scenario takes up to a minute more, to make it smaller [default: 60; with --cases no
+    /// limit].
+    #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u64).range(0..=TIME_MAX))]
+    seconds: Option<u64>,
+    /// The most cases of each law, listed and random ones [default: as many as there is time for].
+    /// Without --seconds a check plays the same cases on each machine.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "guest",
+        value_parser = value_parser!(u64).range(1..)
+    )]
+    cases: Option<u64>,
+    /// Play one case again, as a check prints it for a broken law: a file with YAML or JSON; `-` is
+    /// standard input. Give the other options as for that check.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "guest",
+        conflicts_with_all = ["laws", "skipped", "cases", "report"]
+    )]
+    scenario: Option<PathBuf>,
+    /// Write a report to this file: an in-toto statement about the component, without a signature.
+    #[arg(long, value_name = "FILE", requires = "guest")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     parameters: ParameterArguments,
 }
@@ -67,10 +97,102 @@ pub(super) fn run(
     seed: u64,
     format: Format,
 ) -> anyhow::Result<Status> {
+    let laws = options.chosen_laws()?;
+    if let Some(field) = options.history.iter().find(|field| !field.starts_with('.')) {
+        bail!("--history {field}: a field begins with a dot, as in .status.lastRun");
+    }
+    let report_file = options.report.as_deref().map(ReportFile::at).transpose()?;
     let folder = tempfile::tempdir()?;
     let cache = code_cache::open_or_temporary(&folder)?;
     // With the code that the simulated host runs, so that it is compiled once.
     let opened = component::open_with(file, Interruption::Fuel, Some(cache.clone()))?;
+    let earlier = options.from.as_deref();
+    let earlier = earlier
+        .map(|from| component::open_with(from, Interruption::Fuel, Some(cache.clone())))
+        .transpose()?;
+    let given = given_objects::read(&options.samples)?;
+    let samples = given.iter().map(law_report::sample).collect();
+    let subject = subject(&opened, earlier.as_ref(), given, options, &folder)?;
+    let player = Player::new(Guests::with_cache(cache)?, subject);
+    let cannot_be_checked = || format!("the guest {} cannot be checked", player.subject().name);
+    let again = options.replay_command(file)?;
+    if let Some(scenario) = &options.scenario {
+        let replay = case_replay::play(&player, scenario).with_context(cannot_be_checked)?;
+        return case_replay::print(&replay, &again, format);
+    }
+    let cases_max =
+        options.cases.map_or(usize::MAX, |cases| usize::try_from(cases).unwrap_or(usize::MAX));
+    let time = Duration::from_secs(options.seconds());
+    let budget = Budget { seed, laws, time, cases_max, shrink_time: SHRINK_TIME };
+    let started = Timestamp::now();
+    let mut progress = LawProgress::begin();
+    let report = check(&player, &budget, |law, checked, cases| {
+        progress.show(law, checked, cases);
+    });
+    progress.end();
+    let report = report.with_context(cannot_be_checked)?;
+    if let Some(file) = &report_file {
+        let subject = player.subject();
+        let inputs = law_report::Inputs {
+            component: law_report::component(&opened),
+            earlier: earlier.as_ref().map(law_report::component),
+            samples,
+            guest: json!({"name": subject.name, "version": subject.manifest.version}),
+            parameters: subject.module["spec"]["parameters"].clone(),
+            skipped: options.skipped.iter().map(|law| law.name()).collect(),
+            history: options.history.clone(),
+            seed,
+        };
+        file.write(&law_report::statement(&inputs, &report, started, Timestamp::now()))?;
+    }
+    law_results::print(&report, seed, &again, format)?;
+    let is_broken = report.laws.iter().any(|law| law.broken.is_some());
+    Ok(if is_broken { Status::Found } else { Status::Ok })
+}
+
+impl Options {
+    /// The time of the check.
+    fn seconds(&self) -> u64 {
+        // A number of cases ends the check, however slow the machine is.
+        let default = if self.cases.is_some() { TIME_MAX } else { SECONDS };
+        self.seconds.unwrap_or(default)
+    }
+
+    fn chosen_laws(&self) -> anyhow::Result<Vec<Law>> {
+        let mut laws = if self.laws.is_empty() { Law::ALL.to_vec() } else { self.laws.clone() };
+        laws.retain(|law| !self.skipped.contains(law));
+        if laws.is_empty() {
+            bail!("--skip leaves out all laws; name one to check with --law");
+        }
+        if self.laws.contains(&Law::Upgrade) && self.from.is_none() {
+            bail!("the law upgrade needs an earlier component: name it with --from");
+        }
+        Ok(laws)
+    }
+
+    /// The command that plays a case from standard input with this guest.
+    fn replay_command(&self, file: &Path) -> anyhow::Result<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut words = vec!["innkeeper".to_owned(), "check".to_owned(), text(file)];
+        let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+        self.samples.iter().for_each(|path| add("--samples", text(path)));
+        self.from.iter().for_each(|path| add("--from", text(path)));
+        self.history.iter().for_each(|field| add("--history", field.clone()));
+        self.parameters.options().into_iter().for_each(|(option, value)| add(option, value));
+        add("--scenario", "-".to_owned());
+        Ok(shlex::try_join(words.iter().map(String::as_str))?)
+    }
+}
+
+/// The guest, and what a cluster needs to run it. Copies the components into the folder: the hosts
+/// of all scenarios run what was read once, even if the file changes meanwhile.
+fn subject(
+    opened: &Opened,
+    earlier: Option<&Opened>,
+    given: Vec<InputObject>,
+    options: &Options,
+    folder: &TempDir,
+) -> anyhow::Result<Subject> {
     let manifest = opened.guest.manifest().clone();
     let Some(primary) = manifest.primary.clone() else {
         bail!(
@@ -83,19 +205,19 @@ pub(super) fn run(
     let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
     let mut module = json!({
         "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name},
-        "spec": {"source": {"file": file.canonicalize()?}, "serviceAccountName": name,
-            "allowedCRDGroups": groups.collect::<Vec<_>>()},
+        "spec": {"source": {"file": copied(opened, folder, "guest.wasm")?},
+            "serviceAccountName": name, "allowedCRDGroups": groups.collect::<Vec<_>>()},
     });
     if !parameters.is_null() {
         module["spec"]["parameters"] = parameters;
     }
     let mut before = rbac::minimal_rules(&manifest, &name, &name);
     let mut earlier_module = None;
-    if let Some(from) = &options.from {
-        let earlier = component::open_with(from, Interruption::Fuel, Some(cache.clone()))?;
+    if let Some(earlier) = earlier {
         before.extend(rbac::minimal_rules(earlier.guest.manifest(), &name, &name));
         let mut of_earlier = module.clone();
-        of_earlier["spec"]["source"]["file"] = json!(from.canonicalize()?);
+        of_earlier["spec"]["source"]["file"] =
+            json!(copied(earlier, folder, "earlier-guest.wasm")?);
         earlier_module = Some(of_earlier);
     }
     let mut subject = Subject {
@@ -107,92 +229,62 @@ pub(super) fn run(
         samples: Vec::new(),
         history: options.history.clone(),
     };
-    for object in given_objects::read(&options.samples)? {
-        if object.is(&primary) {
+    add_samples(&mut subject, &primary, given)?;
+    Ok(subject)
+}
+
+/// Writes the bytes of a component that were checked into the folder, and returns their path.
+fn copied(opened: &Opened, folder: &TempDir, name: &str) -> anyhow::Result<PathBuf> {
+    let path = folder.path().canonicalize()?.join(name);
+    std::fs::write(&path, &opened.component.bytes)
+        .with_context(|| format!("cannot copy the component to {}", path.display()))?;
+    Ok(path)
+}
+
+fn add_samples(
+    subject: &mut Subject,
+    primary: &Kind,
+    given: Vec<InputObject>,
+) -> anyhow::Result<()> {
+    for object in given {
+        if object.is(primary) {
             subject.samples.push(object.value);
         } else {
             subject.before.push(object.value);
         }
     }
     if subject.samples.is_empty() {
-        let sample = smallest_sample(&subject);
+        let sample = smallest_sample(subject);
         subject.samples.push(sample.with_context(|| {
             format!("no {} is given, and none can be made by the schema of its kind: give primaries with --samples", primary.kind)
         })?);
     }
-    let mut laws = if options.laws.is_empty() { Law::ALL.to_vec() } else { options.laws.clone() };
-    laws.retain(|law| !options.skipped.contains(law));
-    if laws.is_empty() {
-        bail!("--skip leaves out all laws; name one to check with --law");
-    }
-    if options.laws.contains(&Law::Upgrade) && options.from.is_none() {
-        bail!("the law upgrade needs an earlier component: name it with --from");
-    }
-    if let Some(field) = options.history.iter().find(|field| !field.starts_with('.')) {
-        bail!("--history {field}: a field begins with a dot, as in .status.lastRun");
-    }
-    let time = Duration::from_secs(options.seconds);
-    let budget = Budget { seed, laws, time, cases_max: usize::MAX, shrink_time: SHRINK_TIME };
-    let player = Player::new(Guests::with_cache(cache)?, subject);
-    let report = check(&player, &budget, |_, _, _| {})
-        .with_context(|| format!("the guest {} cannot be checked", player.subject().name))?;
-    print(&report, seed, format)?;
-    let is_broken = report.laws.iter().any(|law| law.broken.is_some());
-    Ok(if is_broken { Status::Found } else { Status::Ok })
+    Ok(())
 }
 
-fn print(report: &CheckReport, seed: u64, format: Format) -> anyhow::Result<()> {
-    if format == Format::Json {
-        let laws: Vec<Value> = report.laws.iter().map(law_json).collect();
-        let document = json!({"laws": laws, "seed": seed, "scenarios": report.played,
-            "properties": {"all": report.properties.properties,
-                "changed": report.properties.changed, "unchanged": report.properties.unchanged}});
-        return out::document(&Document::json(&document)?);
-    }
-    let mut page = Page::default();
-    let rows: Vec<[String; 4]> = report.laws.iter().map(row).collect();
-    page.table(&rows);
-    for trace in report.laws.iter().filter_map(|law| law.broken.as_ref()) {
-        page.line("");
-        page.lines(&trace.to_string());
-    }
-    let broken = report.laws.iter().filter(|law| law.broken.is_some()).count();
-    let laws = counted_len(report.laws.len(), "law", "laws");
-    let properties = &report.properties;
-    page.line(format_args!(
-        "{laws}, {broken} broken; {} scenarios played with seed {seed}; {} of {} changed",
-        report.played,
-        properties.changed,
-        counted_len(properties.properties, "property", "properties"),
-    ));
-    out::page(&page)
-}
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
 
-/// A law, how much of it was checked, and what it says.
-fn row(result: &LawResult) -> [String; 4] {
-    let word = match (&result.broken, result.checked) {
-        (Some(_), _) => "FAIL",
-        (None, checked) if checked == result.not_judged => "none",
-        (None, _) => "ok",
-    };
-    let mut checked = match result.checked.checked_sub(result.cases) {
-        Some(random @ 1..) => format!("{} and {random} random", result.cases),
-        _ => format!("{} of {}", result.checked, result.cases),
-    };
-    if result.not_judged > 0 {
-        checked = format!("{checked}, {} not judged", result.not_judged);
-    }
-    [word.into(), result.law.name().into(), checked, result.law.sentence().into()]
-}
+    use super::super::Arguments;
+    use super::*;
 
-fn law_json(result: &LawResult) -> Value {
-    let mut law = json!({"law": result.law.name(), "sentence": result.law.sentence(),
-        "cases": result.cases, "checked": result.checked, "notJudged": result.not_judged,
-        "holds": result.broken.is_none() && result.checked > result.not_judged});
-    if let Some(trace) = &result.broken {
-        law["violation"] = json!({"what": trace.violation.what,
-            "details": trace.violation.details, "scenario": trace.case.scenario,
-            "writes": trace.writes});
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        check: Arguments,
     }
-    law
+
+    #[test]
+    fn check_is_limited_by_a_minute_unless_seconds_or_cases_are_given() {
+        for (more, seconds) in [
+            (&[][..], SECONDS),
+            (&["--seconds", "5"], 5),
+            (&["--cases", "9"], TIME_MAX),
+            (&["--cases", "9", "--seconds", "5"], 5),
+        ] {
+            let given = [&["check", "guest.wasm"], more].concat();
+            assert_eq!(Command::parse_from(given).check.laws.seconds(), seconds, "{more:?}");
+        }
+    }
 }

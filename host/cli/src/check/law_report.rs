@@ -1,0 +1,164 @@
+//! The report of a check of laws: an in-toto Statement v1 that another program can sign.
+//!
+//! The format is that of <https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>.
+
+use std::fs::Permissions;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use innkeeper_check::{CheckReport, LawResult};
+use innkeeper_modules::Digest;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+
+use crate::component::Opened;
+use crate::document::Document;
+use crate::objects::InputObject;
+
+/// The type of the statement.
+const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+
+/// The type of the predicate; docs/laws.md describes it.
+const PREDICATE: &str = "https://innkeeper.dev/laws/v1";
+
+/// What was checked, and how.
+pub(super) struct Inputs {
+    /// File name and digest of the component.
+    pub(super) component: Value,
+    /// The earlier component.
+    pub(super) earlier: Option<Value>,
+    /// The given objects, each with its digest.
+    pub(super) samples: Vec<Value>,
+    /// Name and version of the guest.
+    pub(super) guest: Value,
+    /// The parameters of the Module.
+    pub(super) parameters: Value,
+    /// Names of the laws that are not checked.
+    pub(super) skipped: Vec<&'static str>,
+    /// The fields that hold a history.
+    pub(super) history: Vec<String>,
+    /// The seed.
+    pub(super) seed: u64,
+}
+
+/// File name and digest of a component.
+pub(super) fn component(opened: &Opened) -> Value {
+    let name = opened.path.file_name().unwrap_or_default().to_string_lossy();
+    json!({"name": name, "digest": {"sha256": opened.component.digest.to_string()}})
+}
+
+/// Name of an object, and the digest of its JSON; without a digest for a Secret, since short values
+/// could be guessed from it.
+pub(super) fn sample(object: &InputObject) -> Value {
+    let text = |pointer| object.text(pointer);
+    let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+    let separator = if namespace.is_empty() { "" } else { "/" };
+    let title = format!("{} {} {namespace}{separator}{name}", text("/apiVersion"), text("/kind"));
+    if text("/kind") == "Secret" {
+        return json!({"name": title});
+    }
+    json!({"name": title, "digest": {"sha256": digest(&object.value)}})
+}
+
+fn digest(value: &Value) -> String {
+    Digest::of(value.to_string().as_bytes()).to_string()
+}
+
+/// The statement about a check.
+pub(super) fn statement(
+    inputs: &Inputs,
+    report: &CheckReport,
+    started: Timestamp,
+    ended: Timestamp,
+) -> Value {
+    let broken = report.laws.iter().filter(|law| law.broken.is_some()).count();
+    let laws: Vec<Value> = report.laws.iter().map(law).collect();
+    let mut predicate = json!({
+        "tool": {"name": "innkeeper", "version": env!("CARGO_PKG_VERSION")},
+        "guest": inputs.guest,
+        "verdict": if broken == 0 { "passed" } else { "failed" },
+        "startedOn": started.to_string(),
+        "endedOn": ended.to_string(),
+        "seed": inputs.seed,
+        "scenarios": report.played,
+        "simulatedSeconds": report.simulated.as_secs(),
+        "laws": laws,
+        "skipped": inputs.skipped,
+        "history": inputs.history,
+        "samples": inputs.samples,
+    });
+    if let Some(earlier) = &inputs.earlier {
+        predicate["earlier"] = earlier.clone();
+    }
+    if !inputs.parameters.is_null() {
+        predicate["parameters"] = json!({"digest": {"sha256": digest(&inputs.parameters)}});
+    }
+    json!({"_type": STATEMENT, "subject": [inputs.component], "predicateType": PREDICATE,
+        "predicate": predicate})
+}
+
+fn law(result: &LawResult) -> Value {
+    let word = match &result.broken {
+        Some(_) => "broken",
+        None if result.checked == result.not_judged => "notJudged",
+        None => "holds",
+    };
+    let mut law = json!({"law": result.law, "result": word, "cases": result.cases,
+        "checked": result.checked, "notJudged": result.not_judged});
+    if let Some(trace) = &result.broken {
+        law["violation"] = json!({"what": trace.violation.what, "case": trace.case});
+    }
+    law
+}
+
+/// A file to which a report is written when the check has ended.
+pub(super) struct ReportFile {
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+impl ReportFile {
+    /// A file at this path, which may exist. Fails before the check if it cannot be written.
+    ///
+    /// # Errors
+    /// If the path is a folder, or no file can be made next to it.
+    pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
+        if path.is_dir() || path.file_name().is_none() {
+            bail!("--report {}: this is a folder; name a file", path.display());
+        }
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let file = Self { path: path.to_owned(), folder };
+        file.temporary().map(|_| file)
+    }
+
+    /// Writes the report. A reader sees the earlier content of the file, or all of the report.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn write(&self, statement: &Value) -> anyhow::Result<()> {
+        let mut temporary = self.temporary()?;
+        let failed = || format!("--report {}: the file cannot be written", self.path.display());
+        let document = Document::json(statement)?;
+        temporary.write_all(document.text().as_bytes()).with_context(failed)?;
+        temporary.as_file().sync_all().with_context(failed)?;
+        temporary.persist(&self.path).with_context(failed)?;
+        Ok(())
+    }
+
+    fn temporary(&self) -> anyhow::Result<NamedTempFile> {
+        let readable = Permissions::from_mode(0o644);
+        tempfile::Builder::new()
+            .prefix(".innkeeper-report-")
+            .permissions(readable)
+            .tempfile_in(&self.folder)
+            .with_context(|| {
+                format!("--report {}: no file can be made in its folder", self.path.display())
+            })
+    }
+}

@@ -1,0 +1,161 @@
+//! Results of laws, as text and JSON.
+
+use std::time::Duration;
+
+use innkeeper_check::{Case, CheckReport, LawResult, Trace};
+use innkeeper_core::{counted_len, foreign};
+use serde_json::{Value, json};
+
+use crate::document::{Document, visible_json};
+use crate::out::{self, Format, Page};
+
+/// The most unchanged properties that are named.
+const PROPERTIES_MAX: usize = 10;
+
+/// Prints the results. `again` is the command that plays a case from standard input.
+///
+/// # Errors
+/// If standard output is closed.
+pub(super) fn print(
+    report: &CheckReport,
+    seed: u64,
+    again: &str,
+    format: Format,
+) -> anyhow::Result<()> {
+    if format == Format::Json {
+        return out::document(&Document::json(&report_json(report, seed, again))?);
+    }
+    let mut page = Page::default();
+    let rows: Vec<[String; 4]> = report.laws.iter().map(row).collect();
+    page.table(&rows);
+    for trace in report.laws.iter().filter_map(|law| law.broken.as_ref()) {
+        page.line("");
+        add_trace(&mut page, trace, again)?;
+    }
+    let properties = &report.properties;
+    let changed = properties.changed;
+    let all = counted_len(properties.properties, "property", "properties");
+    let mut coverage = format!("{changed} of {all} changed");
+    if !properties.unchanged.is_empty() {
+        coverage = format!("{coverage}; not {}", unchanged(&properties.unchanged));
+    }
+    page.line(coverage);
+    let broken = report.laws.iter().filter(|law| law.broken.is_some()).count();
+    let laws = counted_len(report.laws.len(), "law", "laws");
+    let Speed { simulated, took, factor, per_second } = Speed::of(report);
+    let hours = Duration::from_secs(simulated).as_secs_f64() / 3_600.0;
+    page.line(format_args!(
+        "{laws}, {broken} broken with seed {seed}; {} scenarios, {hours:.1} simulated hours in {took} s: {factor} times as fast, {per_second} scenarios/s",
+        report.played,
+    ));
+    out::page(&page)
+}
+
+/// Adds what happens in a case that breaks a law, and the command that plays it again.
+///
+/// # Errors
+/// If the case cannot be serialized.
+pub(super) fn add_trace(page: &mut Page, trace: &Trace, again: &str) -> anyhow::Result<()> {
+    page.lines(&trace.to_string());
+    let case = visible_json(&serde_json::to_string(&trace.case)?);
+    if case.len() > foreign::LINE_BYTES_MAX {
+        page.line("The case is too long to be shown: -o json prints it, and --scenario plays it.");
+        return Ok(());
+    }
+    page.line("To play this case again:");
+    page.line(format_args!("{again} <<'END'"));
+    page.line(case);
+    page.line("END");
+    Ok(())
+}
+
+/// A case that breaks a law, for programs.
+pub(super) fn violation_json(trace: &Trace, again: &str) -> Value {
+    let Trace { case, violation, writes, more_writes, tried, took } = trace;
+    let Case { law, expectation, scenario } = case;
+    json!({"what": violation.what, "details": violation.details,
+        "case": {"law": law, "expectation": expectation, "scenario": scenario},
+        "writes": writes, "moreWrites": more_writes, "command": again,
+        "shrink": {"tried": tried, "seconds": took.as_secs_f64()}})
+}
+
+fn report_json(report: &CheckReport, seed: u64, again: &str) -> Value {
+    let laws: Vec<Value> = report.laws.iter().map(|law| law_json(law, again)).collect();
+    let Speed { simulated, took, factor, per_second } = Speed::of(report);
+    json!({"laws": laws, "seed": seed, "scenarios": report.played,
+        "simulatedSeconds": simulated, "seconds": took, "speedFactor": factor,
+        "scenariosPerSecond": per_second,
+        "properties": {"all": report.properties.properties,
+            "changed": report.properties.changed, "unchanged": report.properties.unchanged}})
+}
+
+fn law_json(result: &LawResult, again: &str) -> Value {
+    let (bug, source) = result.law.published_bug();
+    let mut law = json!({"law": result.law.name(), "sentence": result.law.sentence(),
+        "publishedBug": {"what": bug, "source": source},
+        "cases": result.cases, "checked": result.checked, "notJudged": result.not_judged,
+        "holds": holds(result)});
+    if let Some(trace) = &result.broken {
+        law["violation"] = violation_json(trace, again);
+    }
+    law
+}
+
+/// Whether at least one case was judged, and none broke the law.
+pub(super) fn holds(result: &LawResult) -> bool {
+    result.broken.is_none() && result.checked > result.not_judged
+}
+
+/// A law, how much of it was checked, and what it says.
+fn row(result: &LawResult) -> [String; 4] {
+    let word = match (&result.broken, result.checked) {
+        (Some(_), _) => "FAIL",
+        (None, checked) if checked == result.not_judged => "none",
+        (None, _) => "ok",
+    };
+    let mut checked = match result.checked.checked_sub(result.cases) {
+        Some(random @ 1..) => format!("{} and {random} random", result.cases),
+        _ => format!("{} of {}", result.checked, result.cases),
+    };
+    if result.not_judged > 0 {
+        checked = format!("{checked}, {} not judged", result.not_judged);
+    }
+    [word.into(), result.law.name().into(), checked, result.law.sentence().into()]
+}
+
+fn unchanged(names: &[String]) -> String {
+    let first = names[..names.len().min(PROPERTIES_MAX)].join(", ");
+    match names.len().saturating_sub(PROPERTIES_MAX) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// How much virtual time was played, and how fast.
+pub(super) struct Speed {
+    /// The virtual time, in seconds.
+    pub(super) simulated: u64,
+    /// The time of the check, in seconds.
+    pub(super) took: f64,
+    /// Virtual time by time.
+    pub(super) factor: u64,
+    /// Scenarios by seconds.
+    pub(super) per_second: f64,
+}
+
+impl Speed {
+    /// The speed of a check.
+    pub(super) fn of(report: &CheckReport) -> Self {
+        // No check is that fast.
+        let took = report.took.as_secs_f64().max(0.001);
+        let rounded = |value: f64| (value * 10.0).round() / 10.0;
+        let factor = report.simulated.as_millis() / report.took.as_millis().max(1);
+        let played = u32::try_from(report.played).unwrap_or(u32::MAX);
+        Self {
+            simulated: report.simulated.as_secs(),
+            took: rounded(took),
+            factor: u64::try_from(factor).unwrap_or(u64::MAX),
+            per_second: rounded(f64::from(played) / took),
+        }
+    }
+}
