@@ -11,10 +11,12 @@ mod guests;
 mod image;
 mod metadata;
 mod openapi;
+mod operators;
 mod progress;
 mod reference;
 mod sbom;
 mod schema;
+mod soak;
 mod suite;
 mod supply;
 mod tidy;
@@ -86,6 +88,9 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Build operators of others from the Go module proxy, and run them on the simulator without
+    /// and with faults (docs/other-operators.md); no part of CI
+    Operators(operators::Arguments),
     /// Write docs/screens, the pages with terminal output, from test runs on a real node; needs
     /// root
     Screens,
@@ -95,6 +100,8 @@ enum Task {
     Sbom(sbom::Arguments),
     /// Search for inputs that break the properties of tests/fuzz, with libFuzzer (docs/fuzzing.md)
     Fuzz(fuzz::Arguments),
+    /// Check the laws of the guests in guests/laws.yaml with new seeds (docs/laws.md)
+    Soak(soak::Arguments),
     /// Check the rules that no compiler checks: dependencies, imports, files, words, links
     Tidy {
         /// Write the remaining exceptions instead: counts only shrink
@@ -150,10 +157,12 @@ fn main() -> ExitCode {
         },
         Task::Bench { arguments } => bench::run(&arguments),
         Task::Conformance { arguments } => conformance::run(&arguments),
+        Task::Operators(arguments) => operators::run(&arguments),
         Task::Screens => suite::screens(),
         Task::Deny => supply::run(),
         Task::Sbom(arguments) => sbom::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Soak(arguments) => soak::run(&arguments),
         Task::Tidy { lower: true, .. } => tidy::update(tidy::Update::Lower),
         Task::Tidy { raise: true, .. } => tidy::update(tidy::Update::Raise),
         Task::Tidy { .. } => tidy::run(),

@@ -81,6 +81,8 @@ const ARROW: [(&str, &[&str]); 28] = [
             "innkeeper-simulator-server",
             "innkeeper-toolchain",
             "innkeeper-check",
+            // It serves a simulated cluster with faults.
+            "innkeeper-faults",
             "innkeeper-lab",
             "innkeeper-operator",
             "innkeeper-modules",
@@ -127,6 +129,8 @@ const ARROW: [(&str, &[&str]); 28] = [
         "innkeeper-fuzz-tests",
         &[
             "innkeeper-admission",
+            // It reads cases of laws.
+            "innkeeper-check",
             "innkeeper-core",
             "innkeeper-cluster",
             "innkeeper-faults",
@@ -152,9 +156,10 @@ const ARROW: [(&str, &[&str]); 28] = [
 const KUBE: [&str; 3] = ["innkeeper-cluster", "innkeeper-cluster-tests", "innkeeper-loop-tests"];
 
 /// Who may be async.
-const ASYNC: [&str; 12] = [
+const ASYNC: [&str; 13] = [
     "innkeeper-admission",
     "innkeeper-admission-load",
+    "innkeeper-check",
     "innkeeper-differential-tests",
     "innkeeper-simulator-server",
     "innkeeper-sandbox",
