@@ -14,6 +14,7 @@
 )]
 
 pub mod admission;
+pub mod case;
 pub mod cel;
 pub mod chunks;
 pub mod component;
@@ -28,6 +29,7 @@ pub mod module;
 pub mod mutate;
 pub mod quantity;
 pub mod selector;
+pub mod sieve;
 pub mod steps;
 pub mod verdict;
 
@@ -60,7 +62,7 @@ pub fn cpu_time() -> Duration {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "manifest", fuzz_entry: manifest::fuzz_entry, cases: 4_000 },
     Target { name: "desired", fuzz_entry: desired::fuzz_entry, cases: 4_000 },
     Target { name: "failure", fuzz_entry: failure::fuzz_entry, cases: 8_000 },
@@ -73,6 +75,8 @@ pub const TARGETS: [Target; 16] = [
     Target { name: "admission", fuzz_entry: admission::fuzz_entry, cases: 4_000 },
     Target { name: "verdict", fuzz_entry: verdict::fuzz_entry, cases: 4_000 },
     Target { name: "faults", fuzz_entry: faults::fuzz_entry, cases: 8_000 },
+    Target { name: "case", fuzz_entry: case::fuzz_entry, cases: 4_000 },
+    Target { name: "sieve", fuzz_entry: sieve::fuzz_entry, cases: 4_000 },
     Target { name: "component", fuzz_entry: component::fuzz_entry, cases: 1_000 },
     Target { name: "kubewarden", fuzz_entry: kubewarden::fuzz_entry, cases: 2_000 },
     Target { name: "module", fuzz_entry: module::fuzz_entry, cases: 4_000 },

@@ -78,6 +78,8 @@ targets! {
     admission_requests_keep_their_properties: "admission",
     verdicts_keep_their_properties: "verdict",
     fault_plans_keep_their_properties: "faults",
+    cases_of_laws_keep_their_properties: "case",
+    test_plans_of_sieve_keep_their_properties: "sieve",
     components_keep_their_properties: "component",
     metadata_of_kubewarden_keeps_its_properties: "kubewarden",
     modules_keep_their_properties: "module",
