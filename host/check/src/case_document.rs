@@ -1,30 +1,24 @@
 //! Cases as documents: what a check prints for a broken law, and plays again.
 
-use std::cell::Cell;
 use std::fmt;
 
 use innkeeper_core::foreign;
-use innkeeper_faults::{Fault, PlannedFault, WatchFault};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use innkeeper_faults::{Fault, PlannedFault, WatchFault, bounded_json, bounded_yaml};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::incident::Incident;
 use crate::law::{Case, Expectation, Law};
 use crate::scenario::{Scenario, Step};
 
-/// The largest document, in bytes.
-const BYTES_MAX: usize = 1 << 20;
+/// The largest document of a case, in bytes.
+pub const CASE_BYTES_MAX: usize = 1 << 20;
 
 /// The longest part of a document that an error quotes, in bytes.
 const QUOTED_BYTES_MAX: usize = 512;
 
 /// The most bytes of the values of a document: aliases of YAML name values several times.
 const EXPANDED_BYTES_MAX: usize = 4 << 20;
-
-/// The most brackets of YAML that are open at once: the parser's time grows with the square of
-/// their number. Values that are deeper are refused anyway.
-const OPEN_BRACKETS_MAX: usize = 128;
 
 /// The most steps.
 const STEPS_MAX: usize = 1_000;
@@ -48,7 +42,7 @@ const CRASHES_MAX: u64 = 1_000;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadCaseError {
     /// The text is too large.
-    #[error("the document has {0} bytes; the most are {BYTES_MAX}")]
+    #[error("the document has {0} bytes; the most are {CASE_BYTES_MAX}")]
     TooLarge(usize),
     /// The text is neither YAML nor JSON, or is no case.
     #[error("the document is no case: {0}; give one as `innkeeper check -o json` prints it")]
@@ -107,7 +101,7 @@ impl Case {
     /// steps, 100 faults and incidents or 1,000 crashes, waits for more than 7 days, sets the clock
     /// by more than 366 days, or has a step or a fault that cannot be carried out.
     pub fn read(text: &str) -> Result<Self, ReadCaseError> {
-        if text.len() > BYTES_MAX {
+        if text.len() > CASE_BYTES_MAX {
             return Err(ReadCaseError::TooLarge(text.len()));
         }
         let malformed = |error: &dyn fmt::Display| {
@@ -206,7 +200,7 @@ fn check_fault(number: usize, planned: &PlannedFault) -> Result<(), ReadCaseErro
         Fault::Watch(fault) if planned.count == 0 && ends_at_once(*fault) => {
             error("the host watches again for ever if each watch ends at once; give a count")
         }
-        Fault::Refuse(refusal) if !(400..=599).contains(&refusal.code) => {
+        Fault::Refuse(refusal) if !refusal.is_error() => {
             error("the code of a refusal is no HTTP status from 400 to 599")
         }
         _ => Ok(()),
@@ -242,120 +236,16 @@ fn delay(fault: &Fault) -> u64 {
     }
 }
 
-/// Reads a value from JSON or YAML whose expanded values are bounded.
+/// Reads a value from JSON or YAML.
 fn read_value(text: &str) -> Result<Value, String> {
-    let left = Cell::new(EXPANDED_BYTES_MAX);
-    if text.trim_start().starts_with('{') {
-        let mut json = serde_json::Deserializer::from_str(text);
-        let value = Bounded(&left).deserialize(&mut json);
-        let value = value.and_then(|value| json.end().map(|()| value));
-        // Flow mappings of YAML begin in the same way.
-        if let Ok(value) = value {
-            return Ok(value);
-        }
-        left.set(EXPANDED_BYTES_MAX);
+    let text = text.as_bytes();
+    // Flow mappings of YAML begin as JSON does. JSON may have brackets in its texts.
+    if let Some(b'{') = text.trim_ascii_start().first()
+        && let Ok(value) = bounded_json(text, EXPANDED_BYTES_MAX)
+    {
+        return Ok(value);
     }
-    if open_brackets(text) > OPEN_BRACKETS_MAX {
-        return Err(format!("more than {OPEN_BRACKETS_MAX} brackets are open at once"));
-    }
-    let yaml = serde_yaml_ng::Deserializer::from_str(text);
-    Bounded(&left).deserialize(yaml).map_err(|error| error.to_string())
-}
-
-/// How many brackets are open at once at most. Counts those within texts, too.
-fn open_brackets(text: &str) -> usize {
-    let (mut open, mut most) = (0_usize, 0);
-    for byte in text.bytes() {
-        match byte {
-            b'[' | b'{' => open += 1,
-            b']' | b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        most = most.max(open);
-    }
-    most
-}
-
-/// Reads a value, and fails if more bytes than these are read.
-#[derive(Clone, Copy)]
-struct Bounded<'a>(&'a Cell<usize>);
-
-impl Bounded<'_> {
-    fn take<E: serde::de::Error>(self, bytes: usize) -> Result<(), E> {
-        // A value takes memory, too.
-        let rest = self.0.get().checked_sub(bytes.saturating_add(16));
-        self.0.set(rest.unwrap_or(0));
-        rest.map(drop).ok_or_else(|| {
-            E::custom(format_args!("its values have more than {EXPANDED_BYTES_MAX} bytes"))
-        })
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Bounded<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Bounded<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of JSON")
-    }
-
-    fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
-        self.take(0).map(|()| Value::Null)
-    }
-
-    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Value, E> {
-        self.take(0).map(|()| value.into())
-    }
-
-    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
-        self.take(0).map(|()| value.into())
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
-        self.take(0).map(|()| value.into())
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        self.take(0)?;
-        let number = serde_json::Number::from_f64(value);
-        number.map(Value::Number).ok_or_else(|| E::custom("a number is not finite"))
-    }
-
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
-        self.take(value.len()).map(|()| value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        self.take(0)?;
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
-            list.push(item);
-        }
-        Ok(list.into())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        self.take(0)?;
-        let mut map = Map::new();
-        while let Some(name) = members.next_key_seed(self)? {
-            let Value::String(name) = name else {
-                return Err(A::Error::custom("the name of a member is no text"));
-            };
-            let value = members.next_value_seed(self)?;
-            if map.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("the member {name:?} is there twice")));
-            }
-            map.insert(name, value);
-        }
-        Ok(map.into())
-    }
+    bounded_yaml(text, EXPANDED_BYTES_MAX)
 }
 
 #[cfg(test)]

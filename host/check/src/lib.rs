@@ -37,7 +37,7 @@ mod subject;
 mod trace;
 mod variants;
 
-pub use case_document::ReadCaseError;
+pub use case_document::{CASE_BYTES_MAX, ReadCaseError};
 pub use check::{Budget, CheckReport, LawResult, check};
 pub use cluster_state::{ClusterState, Difference};
 pub use incident::{Incident, PlannedIncident};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
-use tower::{Service, ServiceExt as _};
+use tower::Service;
 
 use crate::body::{self, AnswerBody, BoxError};
 use crate::fault::{CrashPoint, Fault, OtherWrite};
@@ -132,9 +132,7 @@ where
 
     /// Has the server carry out a request.
     async fn send(&self, request: Request<Bytes>) -> Result<Response<AnswerBody>, BoxError> {
-        let response = self.injector.server().oneshot(request.map(Full::new)).await;
-        let response = response.map_err(Into::into)?;
-        Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
+        body::send(self.injector.server(), request).await
     }
 }
 

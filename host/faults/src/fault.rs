@@ -65,6 +65,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// Whether the code is that of an error, from 400 to 599.
+    pub fn is_error(&self) -> bool {
+        (400..=599).contains(&self.code)
+    }
+
     /// The reason of a `Status` with this code, as `k8s.io/apimachinery` defines them.
     pub fn reason(&self) -> &'static str {
         match self.code {

@@ -10,7 +10,7 @@
 //! tokio's, which a test pauses, and no randomness.
 
 mod body;
-mod bounded_value;
+mod bounded_document;
 mod connection;
 mod fault;
 mod injector;
@@ -25,6 +25,7 @@ mod sieve;
 mod watch_body;
 
 pub use body::{AnswerBody, BoxError};
+pub use bounded_document::{bounded_json, bounded_yaml};
 pub use connection::Connection;
 pub use fault::{CrashPoint, Fault, OtherWrite, Refusal, WatchFault};
 pub use injector::{FaultInjector, Recorded};

@@ -31,14 +31,12 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    pub(crate) fn text(problem: &str) -> Self {
+        Self::Text(short(problem))
+    }
+
     pub(crate) fn value(place: &str, problem: &str) -> Self {
         Self::Value { place: short(place), problem: short(problem) }
-    }
-}
-
-impl From<serde_yaml_ng::Error> for PlanError {
-    fn from(error: serde_yaml_ng::Error) -> Self {
-        Self::Text(short(&error.to_string()))
     }
 }
 

@@ -1,10 +1,9 @@
 //! A file with a plan, in our own format or in Sieve's.
 
 use serde::Deserialize as _;
-use serde::de::DeserializeSeed as _;
 use serde_json::Value;
 
-use crate::bounded_value::BoundedValue;
+use crate::bounded_document::bounded_yaml;
 use crate::fault::{Fault, WatchFault};
 use crate::plan::FaultPlan;
 use crate::plan_error::PlanError;
@@ -14,8 +13,6 @@ use crate::sieve::SievePlan;
 pub const PLAN_BYTES_MAX: usize = 1024 * 1024;
 /// The maximum size in bytes of a plan whose aliases are replaced.
 const EXPANDED_BYTES_MAX: usize = 8 * PLAN_BYTES_MAX;
-/// The maximum number of brackets that are open at once.
-const NESTING_MAX: usize = 128;
 /// The maximum number of faults of a plan.
 const FAULTS_MAX: usize = 1000;
 /// The maximum time of a fault: an hour.
@@ -42,13 +39,8 @@ impl PlanFile {
         if content.len() > PLAN_BYTES_MAX {
             return Err(PlanError::TooLong { bytes: content.len(), max: PLAN_BYTES_MAX });
         }
-        if nesting(content) > NESTING_MAX {
-            let problem = format!("it has more than {NESTING_MAX} open brackets");
-            return Err(PlanError::Text(problem));
-        }
-        let mut budget = EXPANDED_BYTES_MAX;
-        let deserializer = serde_yaml_ng::Deserializer::from_slice(content);
-        let document = BoundedValue(&mut budget).deserialize(deserializer)?;
+        let document = bounded_yaml(content, EXPANDED_BYTES_MAX)
+            .map_err(|problem| PlanError::text(&problem))?;
         if document.get("actions").is_some() {
             return SievePlan::parse(&document).map(Self::Sieve);
         }
@@ -80,20 +72,6 @@ impl PlanFile {
     }
 }
 
-/// How many brackets are open at once, at most. The time of the reader grows with the square of it.
-fn nesting(content: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for byte in content {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
 /// Checks the values of a plan.
 fn check(plan: &FaultPlan) -> Result<(), PlanError> {
     if plan.faults.len() > FAULTS_MAX {
@@ -121,7 +99,7 @@ fn check_fault(fault: &Fault) -> Result<(), String> {
         Ok(())
     };
     match fault {
-        Fault::Refuse(refusal) if !(400..=599).contains(&refusal.code) => {
+        Fault::Refuse(refusal) if !refusal.is_error() => {
             Err(format!("{} refuses nothing; write a code from 400 to 599", refusal.code))
         }
         Fault::DelayAnswer { milliseconds } | Fault::DelayRequest { milliseconds } => {

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use tokio::sync::mpsc;
 use tower::{Service, ServiceExt as _};
 
-use crate::body::{AnswerBody, BoxError};
+use crate::body::{self, AnswerBody, BoxError};
 use crate::connection::Connection;
 use crate::injector::FaultInjector;
 use crate::plan_file::PlanFile;
@@ -106,7 +106,7 @@ where
     ) -> Result<Response<AnswerBody>, BoxError> {
         if !is_of_client {
             return match &self.carrier {
-                Carrier::Faults { .. } => send(self.server.clone(), request).await,
+                Carrier::Faults { .. } => body::send(self.server.clone(), request).await,
                 Carrier::Sieve(api) => {
                     let arrival = Arrival { server: api_server.to_owned(), is_of_client };
                     api.call(arrival, request).await
@@ -157,17 +157,6 @@ fn request_restart(process: &Process, restarts: &mpsc::UnboundedSender<Restart>)
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-async fn send<S, B>(server: S, request: Request<Bytes>) -> Result<Response<AnswerBody>, BoxError>
-where
-    S: Service<Request<Full<Bytes>>, Response = Response<B>>,
-    S::Error: Into<BoxError>,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    let response = server.oneshot(request.map(Full::new)).await.map_err(Into::into)?;
-    Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
 }
 
 /// A body that breaks when its client crashes.

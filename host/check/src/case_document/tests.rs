@@ -115,12 +115,12 @@ fn error_is_short_and_visible_whatever_it_quotes() {
 
 #[test]
 fn document_that_is_too_large_is_refused() {
-    let large = "a".repeat(BYTES_MAX + 1);
-    assert_eq!(Case::read(&large), Err(ReadCaseError::TooLarge(BYTES_MAX + 1)));
+    let large = "a".repeat(CASE_BYTES_MAX + 1);
+    assert_eq!(Case::read(&large), Err(ReadCaseError::TooLarge(CASE_BYTES_MAX + 1)));
     for part in
         ["[", "{\"a\":", "[{a: ", "- ", "? ", "- - a: ", "&a [*a, ", "\n- ", "a: ", "]", "'"]
     {
-        let deep = part.repeat(BYTES_MAX / part.len());
+        let deep = part.repeat(CASE_BYTES_MAX / part.len());
         assert!(error(&deep).contains("no case"), "{part}");
     }
 }

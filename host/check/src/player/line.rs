@@ -9,13 +9,10 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt as _, Full};
-use innkeeper_faults::{Connection, RequestInfo};
+use innkeeper_faults::{BoxError, Connection, RequestInfo};
 use tower::Service;
 
 use super::gate::Gate;
-
-/// Any error of a body or a service.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The line of one process. Clones are the same one.
 #[derive(Clone)]

@@ -5,16 +5,13 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use innkeeper_check::{Case, Judgement, Player, Replay, Step, replay};
+use innkeeper_check::{CASE_BYTES_MAX, Case, Judgement, Player, Replay, Step, replay};
 use serde_json::json;
 
 use super::check_result::Status;
 use super::law_results;
 use crate::document::Document;
 use crate::out::{self, Format, Page};
-
-/// The largest file of a case, in bytes, as [`Case::read`] has it.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Reads a case from a file, or from standard input if it is `-`, and plays it.
 ///
@@ -42,9 +39,9 @@ fn read(file: &Path) -> anyhow::Result<Case> {
 
 fn bounded(source: impl Read) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    source.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        bail!("it has more than {FILE_BYTES_MAX} bytes; a case has fewer");
+    source.take(CASE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > CASE_BYTES_MAX {
+        bail!("it has more than {CASE_BYTES_MAX} bytes; a case has fewer");
     }
     String::from_utf8(bytes).context("it is no UTF-8")
 }

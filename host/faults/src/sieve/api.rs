@@ -8,9 +8,9 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use tower::{Service, ServiceExt as _};
+use tower::Service;
 
-use crate::body::{AnswerBody, BoxError};
+use crate::body::{self, AnswerBody, BoxError};
 use crate::process::Process;
 use crate::request_info::{RequestInfo, Verb};
 use crate::restart::Restart;
@@ -265,8 +265,6 @@ where
 
     /// Has the API server carry out a request.
     async fn send(&self, request: Request<Bytes>) -> Result<Response<AnswerBody>, BoxError> {
-        let response = self.server.clone().oneshot(request.map(Full::new)).await;
-        let response = response.map_err(Into::into)?;
-        Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
+        body::send(self.server.clone(), request).await
     }
 }

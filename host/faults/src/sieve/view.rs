@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::Full;
 use tokio::time::Instant;
-use tower::{Service, ServiceExt as _};
+use tower::Service;
 
-use crate::body::BoxError;
+use crate::body::{self, BoxError};
 use crate::sieve::resource_key::ResourceKey;
 use crate::sieve::session::Session;
 use crate::sieve::view_body::{Opening, View};
@@ -66,10 +66,6 @@ where
     }
 
     fn open(&self, request: Request<Bytes>) -> Opening {
-        let server = self.api_server.clone();
-        Box::pin(async move {
-            let response = server.oneshot(request.map(Full::new)).await.map_err(Into::into)?;
-            Ok(response.map(|body| body.map_err(Into::into).boxed_unsync()))
-        })
+        Box::pin(body::send(self.api_server.clone(), request))
     }
 }

@@ -1,0 +1,147 @@
+//! Foreign documents of a limited size, also after their aliases are replaced by what they stand
+//! for.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// The most brackets of YAML that are open at once: the parser's time grows with the square of
+/// their number. Values that are deeper are refused anyway.
+const OPEN_BRACKETS_MAX: usize = 128;
+
+/// What a scalar, a list or a map counts in addition to its text, in bytes.
+const NODE_BYTES: usize = 16;
+
+/// Reads a document of YAML, of which JSON is a part, whose values have at most as many bytes.
+///
+/// # Errors
+/// Why the text is no YAML, has too much in it, or has a member twice.
+pub fn bounded_yaml(text: &[u8], bytes_max: usize) -> Result<Value, String> {
+    if open_brackets(text) > OPEN_BRACKETS_MAX {
+        return Err(format!("it has more than {OPEN_BRACKETS_MAX} open brackets"));
+    }
+    let deserializer = serde_yaml_ng::Deserializer::from_slice(text);
+    let budget = &mut Budget { left: bytes_max, max: bytes_max };
+    BoundedValue(budget).deserialize(deserializer).map_err(|error| error.to_string())
+}
+
+/// Reads a document of JSON whose values have at most as many bytes.
+///
+/// # Errors
+/// Why the text is no JSON, has too much in it, or has a member twice.
+pub fn bounded_json(text: &[u8], bytes_max: usize) -> Result<Value, String> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let budget = &mut Budget { left: bytes_max, max: bytes_max };
+    let value = BoundedValue(budget).deserialize(&mut deserializer);
+    let value = value.and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| error.to_string())
+}
+
+/// How many brackets are open at once, at most. Counts those within texts, too.
+fn open_brackets(text: &[u8]) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// How many bytes the values of a document may have.
+struct Budget {
+    left: usize,
+    max: usize,
+}
+
+/// Reads a value, and subtracts its size from a budget.
+struct BoundedValue<'a>(&'a mut Budget);
+
+impl BoundedValue<'_> {
+    fn spend<E: Error>(&mut self, text: usize) -> Result<(), E> {
+        let Some(rest) = self.0.left.checked_sub(text.saturating_add(NODE_BYTES)) else {
+            let max = self.0.max;
+            return Err(E::custom(format_args!(
+                "the document is too large: its values have more than {max} bytes"
+            )));
+        };
+        self.0.left = rest;
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for BoundedValue<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for BoundedValue<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value as in JSON")
+    }
+
+    fn visit_unit<E: Error>(mut self) -> Result<Value, E> {
+        self.spend(0)?;
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(mut self, value: bool) -> Result<Value, E> {
+        self.spend(0)?;
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: Error>(mut self, value: i64) -> Result<Value, E> {
+        self.spend(0)?;
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: Error>(mut self, value: u64) -> Result<Value, E> {
+        self.spend(0)?;
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(mut self, value: f64) -> Result<Value, E> {
+        self.spend(0)?;
+        let number = Number::from_f64(value);
+        number.map(Value::Number).ok_or_else(|| E::custom("a number is not finite"))
+    }
+
+    fn visit_str<E: Error>(mut self, value: &str) -> Result<Value, E> {
+        self.spend(value.len())?;
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<Value, A::Error> {
+        self.spend(0)?;
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(BoundedValue(&mut *self.0))? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
+        self.spend(0)?;
+        let mut members = Map::new();
+        while let Some(name) = map.next_key_seed(BoundedValue(&mut *self.0))? {
+            let Value::String(name) = name else {
+                return Err(A::Error::custom("the name of a member is no text"));
+            };
+            let value = map.next_value_seed(BoundedValue(&mut *self.0))?;
+            if members.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("the member {name:?} is there twice")));
+            }
+            members.insert(name, value);
+        }
+        Ok(Value::Object(members))
+    }
+}
