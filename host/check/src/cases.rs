@@ -170,8 +170,7 @@ impl Material<'_> {
 
     /// The most writes of a life.
     pub(crate) fn writes_max(&self) -> u32 {
-        let writes = self.lives.iter().map(|(_, outcome)| outcome.writes().count()).max();
-        u32::try_from(writes.unwrap_or_default()).unwrap_or(u32::MAX)
+        self.lives.iter().map(|(_, outcome)| outcome.write_count()).max().unwrap_or_default()
     }
 
     /// The resources that the host watches for the guest.
@@ -183,6 +182,14 @@ impl Material<'_> {
         };
         kinds.map(resource).collect()
     }
+}
+
+/// The same primary under a second name.
+pub(crate) fn second(primary: &Value) -> Value {
+    let mut second = primary.clone();
+    let name = primary["metadata"]["name"].as_str().unwrap_or("primary");
+    second["metadata"]["name"] = format!("{name}-2").into();
+    second
 }
 
 /// A primary under the namespace and name of another one.

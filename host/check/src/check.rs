@@ -45,6 +45,13 @@ pub struct LawResult {
     pub broken: Option<Trace>,
 }
 
+impl LawResult {
+    /// Whether the law says something about at least one of the checked cases.
+    pub fn is_judged(&self) -> bool {
+        self.checked > self.not_judged
+    }
+}
+
 /// The results of all laws.
 #[derive(Clone, Debug)]
 pub struct CheckReport {

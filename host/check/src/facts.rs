@@ -43,7 +43,7 @@ pub(crate) fn contradictions(state: &ClusterState, subject: &Subject) -> Vec<Str
 }
 
 /// The condition of a type, if there is one.
-fn condition<'o>(object: &'o Value, type_: &str) -> Option<&'o Value> {
+pub(crate) fn condition<'o>(object: &'o Value, type_: &str) -> Option<&'o Value> {
     let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.into_iter().find(|one| one["type"] == type_)
 }

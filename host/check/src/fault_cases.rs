@@ -12,7 +12,7 @@ impl Material<'_> {
     pub(crate) fn faults_at_writes(&self, faults: &[Fault], law: Law) -> Vec<Case> {
         let mut cases = Vec::new();
         for (life, outcome) in self.lives {
-            let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX);
+            let writes = outcome.write_count();
             // The client repeats some requests four times.
             for count in [1, 2, 6] {
                 for write in 1..=writes {
@@ -33,7 +33,7 @@ impl Material<'_> {
     pub(crate) fn faults_before_deletion(&self) -> Vec<Scenario> {
         let mut scenarios = Vec::new();
         for (life, outcome) in self.lives {
-            let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX);
+            let writes = outcome.write_count();
             let Some(Step::Apply(sample)) = life.steps.first() else { continue };
             for write in 1..=writes {
                 for fault in [Fault::Hang {}, Fault::Crash { point: CrashPoint::BeforeRequest }] {

@@ -18,7 +18,7 @@ impl Material<'_> {
     pub(crate) fn incidents_at_writes(&self, incidents: &[Incident], law: Law) -> Vec<Case> {
         let mut cases = Vec::new();
         for (life, outcome) in self.lives {
-            let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX);
+            let writes = outcome.write_count();
             for write in 1..=writes {
                 for incident in incidents {
                     let planned = PlannedIncident { write, incident: *incident };

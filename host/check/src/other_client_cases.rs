@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cases::{Material, life, reference};
+use crate::cases::{Material, life, reference, second};
 use crate::scenario::{Scenario, Step, controllers};
 
 impl Material<'_> {
@@ -56,15 +56,9 @@ impl Material<'_> {
     /// Several primaries: all samples, and the first sample under two names.
     pub(crate) fn several(&self) -> impl Iterator<Item = Scenario> {
         let samples = &self.subject.samples;
-        let renamed = |sample: &Value| {
-            let mut second = sample.clone();
-            let name = sample["metadata"]["name"].as_str().unwrap_or("primary");
-            second["metadata"]["name"] = format!("{name}-2").into();
-            second
-        };
         let mut scenarios = Vec::new();
         for sample in samples {
-            let (first, second) = (Step::Apply(sample.clone()), Step::Apply(renamed(sample)));
+            let (first, second) = (Step::Apply(sample.clone()), Step::Apply(second(sample)));
             let steps = vec![first, Step::Settle, second];
             scenarios.push(Scenario::new(self.seed, steps.clone()));
             // The host decides about both again.

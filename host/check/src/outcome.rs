@@ -49,6 +49,11 @@ impl Outcome {
         &self.states[self.states.len() - 1]
     }
 
+    /// The number of writes of the host.
+    pub fn write_count(&self) -> u32 {
+        u32::try_from(self.writes().count()).unwrap_or(u32::MAX)
+    }
+
     /// The writes of the host, in order.
     pub fn writes(&self) -> impl Iterator<Item = &Recorded> {
         self.requests.iter().filter(|request| request.write.is_some())

@@ -55,7 +55,7 @@ impl Material<'_> {
             }
             Law::Crash | Law::FailedWrites | Law::Staleness => {
                 let (life, outcome) = random.choice(self.lives)?;
-                let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX).max(1);
+                let writes = outcome.write_count().max(1);
                 let mut faults = Vec::new();
                 for _ in 0..random.usize(2..=FAULTS_MAX) {
                     faults.push(self.random_fault(law, writes, random)?);
@@ -70,7 +70,7 @@ impl Material<'_> {
             Law::Exploration => {
                 let (life, outcome) =
                     random.choice(self.pairs.iter().chain(self.lives).collect::<Vec<_>>())?;
-                let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX).max(1);
+                let writes = outcome.write_count().max(1);
                 let mut faults = Vec::new();
                 for _ in 0..random.usize(2..=FAULTS_MAX) {
                     let law = *random.choice(&[Law::Crash, Law::FailedWrites, Law::Staleness])?;

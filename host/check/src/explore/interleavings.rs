@@ -3,7 +3,8 @@
 use innkeeper_faults::{CrashPoint, Fault, FaultPlan, PlannedFault, WatchFault};
 use serde_json::Value;
 
-use crate::cases::{Material, reference};
+use crate::cases::{Material, reference, second};
+use crate::facts::condition;
 use crate::fault_lists::late;
 use crate::law::{Case, Expectation, Law};
 use crate::outcome::Outcome;
@@ -20,9 +21,7 @@ const LATE_MILLISECONDS: u64 = 10_000;
 /// The life of two primaries: a sample, and the same under another name. Both are deleted at the
 /// end.
 pub(crate) fn pair(seed: u64, sample: &Value) -> Scenario {
-    let mut second = sample.clone();
-    let name = sample["metadata"]["name"].as_str().unwrap_or("primary");
-    second["metadata"]["name"] = format!("{name}-2").into();
+    let second = second(sample);
     let deletes = [sample, &second].map(|one| Step::Delete(reference(one)));
     let mut steps = vec![Step::Apply(sample.clone()), Step::Apply(second), Step::Settle];
     steps.extend(deletes);
@@ -36,9 +35,7 @@ fn can_both_live(subject: &Subject, outcome: &Outcome) -> bool {
     let primaries: Vec<&Value> =
         settled.objects().map(|(_, object)| object).filter(|one| subject.is_primary(one)).collect();
     let is_applied = |primary: &&Value| {
-        let conditions = primary["status"]["conditions"].as_array().into_iter().flatten();
-        let mut synced = conditions.filter(|one| one["type"] == "Synced");
-        synced.all(|one| one["status"] == "True")
+        condition(primary, "Synced").is_none_or(|synced| synced["status"] == "True")
     };
     primaries.len() == 2 && primaries.iter().all(is_applied)
 }
@@ -51,7 +48,7 @@ impl Material<'_> {
         let mut cases = Vec::new();
         for (pair, alone) in self.pairs.iter().zip(self.lives) {
             let (life, outcome) = if can_both_live(self.subject, &pair.1) { pair } else { alone };
-            let writes = u32::try_from(outcome.writes().count()).unwrap_or(u32::MAX);
+            let writes = outcome.write_count();
             for write in 1..=writes {
                 for point in [CrashPoint::BeforeRequest, CrashPoint::BeforeAnswer] {
                     for late in &staleness {

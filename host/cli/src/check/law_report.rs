@@ -103,8 +103,8 @@ pub(super) fn statement(
 fn law(result: &LawResult) -> Value {
     let word = match &result.broken {
         Some(_) => "broken",
-        None if result.checked == result.not_judged => "notJudged",
-        None => "holds",
+        None if result.is_judged() => "holds",
+        None => "notJudged",
     };
     let mut law = json!({"law": result.law, "result": word, "cases": result.cases,
         "checked": result.checked, "notJudged": result.not_judged});

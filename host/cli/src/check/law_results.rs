@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_check::{Case, CheckReport, LawResult, Trace};
+use innkeeper_check::{CheckReport, LawResult, Trace};
 use innkeeper_core::{counted_len, foreign};
 use serde_json::{Value, json};
 
@@ -72,9 +72,8 @@ pub(super) fn add_trace(page: &mut Page, trace: &Trace, again: &str) -> anyhow::
 /// A case that breaks a law, for programs.
 pub(super) fn violation_json(trace: &Trace, again: &str) -> Value {
     let Trace { case, violation, writes, more_writes, tried, took } = trace;
-    let Case { law, expectation, scenario } = case;
     json!({"what": violation.what, "details": violation.details,
-        "case": {"law": law, "expectation": expectation, "scenario": scenario},
+        "case": case,
         "writes": writes, "moreWrites": more_writes, "command": again,
         "shrink": {"tried": tried, "seconds": took.as_secs_f64()}})
 }
@@ -94,24 +93,20 @@ fn law_json(result: &LawResult, again: &str) -> Value {
     let mut law = json!({"law": result.law.name(), "sentence": result.law.sentence(),
         "publishedBug": {"what": bug, "source": source},
         "cases": result.cases, "checked": result.checked, "notJudged": result.not_judged,
-        "holds": holds(result)});
+        "signatureParts": result.signature_parts,
+        "holds": result.broken.is_none() && result.is_judged()});
     if let Some(trace) = &result.broken {
         law["violation"] = violation_json(trace, again);
     }
     law
 }
 
-/// Whether at least one case was judged, and none broke the law.
-pub(super) fn holds(result: &LawResult) -> bool {
-    result.broken.is_none() && result.checked > result.not_judged
-}
-
 /// A law, how much of it was checked, and what it says.
 fn row(result: &LawResult) -> [String; 4] {
-    let word = match (&result.broken, result.checked) {
-        (Some(_), _) => "FAIL",
-        (None, checked) if checked == result.not_judged => "none",
-        (None, _) => "ok",
+    let word = match &result.broken {
+        Some(_) => "FAIL",
+        None if result.is_judged() => "ok",
+        None => "none",
     };
     let mut checked = match result.checked.checked_sub(result.cases) {
         Some(random @ 1..) => format!("{} and {random} random", result.cases),
