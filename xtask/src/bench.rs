@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::command::{cargo, root, run as run_command};
+use crate::command::{cargo, root, run as run_command, target};
 use crate::guests;
 use crate::progress::Steps;
 
@@ -66,7 +66,5 @@ fn admission(steps: &mut Steps, arguments: &[String]) -> Result<()> {
 
 /// The release build of the host.
 fn program() -> PathBuf {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("release/innkeeper")
+    target().join("release/innkeeper")
 }

@@ -12,6 +12,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }
 
+/// The folder of build results.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
 /// Cargo, in the root of the repository, with `args`.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     // Set by cargo when it runs us: the same toolchain.

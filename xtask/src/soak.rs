@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use self::check_result::CheckResult;
 use self::subject::Subject;
 use self::tally::Tally;
-use crate::command::{cargo, line, root, run as run_command};
+use crate::command::{cargo, line, root, run as run_command, target};
 use crate::guests;
 use crate::progress::{Steps, complain, say};
 
@@ -90,9 +90,7 @@ struct Soak {
 
 impl Soak {
     fn begin(arguments: &Arguments, subjects: Vec<Subject>) -> Result<Self> {
-        let target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| root().join("target"), PathBuf::from);
-        let folder = target.join("soak");
+        let folder = target().join("soak");
         if arguments.fresh && folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| folder.display().to_string())?;
         }
@@ -100,7 +98,7 @@ impl Soak {
         let tally = Tally::read(&folder.join("tally.json"))?;
         let cores = || thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
-            program: target.join("release/innkeeper"),
+            program: target().join("release/innkeeper"),
             folder,
             subjects,
             seconds: arguments.seconds,
@@ -194,7 +192,7 @@ impl Soak {
         match tally.failures() {
             0 => Ok(()),
             failures => bail!(
-                "{failures} checks broke a law; the cases are in {}; --fresh forgets them",
+                "checks that broke a law: {failures}; the cases are in {}; --fresh forgets them",
                 self.folder.display()
             ),
         }
@@ -256,7 +254,7 @@ mod tests {
         let kept = folder.path().join(format!("{}-1-crash.json", subject.guest));
         assert_eq!(fs::read_to_string(kept).unwrap(), "{\n  \"law\": \"crash\"\n}");
         let error = soak.end().unwrap_err().to_string();
-        assert!(error.starts_with("1 checks broke"), "{error}");
+        assert!(error.starts_with("checks that broke a law: 1;"), "{error}");
         assert_eq!(Tally::read(&folder.path().join("tally.json")).unwrap(), soak.tally().0);
     }
 

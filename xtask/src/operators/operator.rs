@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
-use crate::command::root;
+use crate::command::target;
 
 /// An operator, as its `operator.yaml` describes it.
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ impl Operator {
 
     /// Builds the program. Go checks the modules by go.sum.
     pub(crate) fn build(&self, source: &Path) -> Result<PathBuf> {
-        let program = root().join("target/operators").join(&self.name);
+        let program = target().join("operators").join(&self.name);
         let mut command = go(source);
         command.args(["build", "-trimpath", "-o"]).arg(&program).arg(&self.package);
         let output = command.output().context("cannot run go; install Go 1.25 or later")?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::command::root;
+use crate::command::target;
 use crate::operators::operator::{Goal, Operator};
 
 /// The maximum time of a run until the operator has converged.
@@ -66,7 +66,7 @@ impl Trial<'_> {
             plan
         };
         let (output, log) = (folder.path().join("output"), folder.path().join("log"));
-        let mut command = Command::new(root().join("target/debug/innkeeper"));
+        let mut command = Command::new(target().join("debug/innkeeper"));
         command.args(["simulate", "--kubeconfig"]).arg(&kubeconfig);
         command.arg("--faults").arg(plan).arg("--faults-exec").arg(self.line());
         command.stdin(Stdio::null()).stdout(File::create(&output)?).stderr(File::create(&log)?);
