@@ -378,15 +378,19 @@ async fn answered<T, F: Future<Output = Result<T, kube::Error>>>(
 ) -> Result<T, kube::Error> {
     for _ in 0..STORAGE_TRIES {
         match ask().await {
-            Err(kube::Error::Api(status))
-                if status.code == 429 && status.message.contains(STORAGE_NOT_READY) =>
-            {
+            Err(kube::Error::Api(status)) if may_succeed_later(&status) => {
                 tokio::time::sleep(STORAGE_WAIT).await;
             }
             answer => return answer,
         }
     }
     ask().await
+}
+
+/// Whether the same request may succeed later: the storage of a kind is not ready, or the API server
+/// gave a request up, as it does after 34 s on a machine that stands still for so long.
+fn may_succeed_later(status: &kube::core::Status) -> bool {
+    (status.code == 429 && status.message.contains(STORAGE_NOT_READY)) || status.code == 504
 }
 
 /// The name of an object; empty if it has none.

@@ -43,6 +43,7 @@ mod process;
 mod programs;
 mod readiness;
 mod running;
+mod state_folder;
 mod watchdog;
 
 pub use audit::{AuditEvent, AuditFilter, AuditLog};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::options::Options;
 use crate::process::Process;
 use crate::running::{Own, wait};
-use crate::{AuditLog, Error, Kubeconfig, Programs, Watchdog, readiness};
+use crate::{AuditLog, Error, Kubeconfig, Programs, Watchdog, readiness, state_folder};
 
 /// Names the kubeconfig of an existing cluster to be used instead of a new one.
 const EXISTING: &str = "INNKEEPER_TEST_KUBECONFIG";
@@ -48,10 +48,7 @@ impl ControlPlane {
             return Ok(Self { kubeconfig, own: None });
         }
         let programs = Programs::find(say)?;
-        let temporary = tempfile::Builder::new()
-            .prefix("innkeeper-cluster-")
-            .tempdir()
-            .map_err(Error::system("making a temporary folder"))?;
+        let temporary = state_folder::temporary()?;
         let mut plane = Self::start_in(temporary.path(), &programs, options)?;
         if let Some(own) = &mut plane.own {
             own.temporary = Some(temporary);
