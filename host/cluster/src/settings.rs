@@ -50,6 +50,10 @@ pub const WATCH_BURST_PERIOD: Duration = Duration::from_secs(10);
 /// started again: the host then compares its version with the server's.
 pub const WATCH_EARLY: Duration = Duration::from_secs(2);
 
+/// After all caches had to list again because an answer showed that the versions went back, further
+/// such answers are ignored for this time.
+pub const VERSIONS_WENT_BACK_PERIOD: Duration = Duration::from_mins(1);
+
 /// How long the server may take to tell its version before the next watch begins without it.
 pub const WATCH_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 

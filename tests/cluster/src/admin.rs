@@ -387,8 +387,8 @@ async fn answered<T, F: Future<Output = Result<T, kube::Error>>>(
     ask().await
 }
 
-/// Whether the same request may succeed later: the storage of a kind is not ready, or the API server
-/// gave a request up, as it does after 34 s on a machine that stands still for so long.
+/// Whether the same request may succeed later: the storage of a kind is not ready, or the API
+/// server gave the request up, as it does after 34 s on a machine that stands still for so long.
 fn may_succeed_later(status: &kube::core::Status) -> bool {
     (status.code == 429 && status.message.contains(STORAGE_NOT_READY)) || status.code == 504
 }

@@ -27,7 +27,8 @@ pub(super) fn mutated(
         case.expectation,
         Expectation::AsWithoutFaults | Expectation::NothingOwned | Expectation::AsAtTheBackup
     );
-    // Without greater versions a restored backup is noticed only if watches are not late, too.
+    // Without greater versions a restored backup is not noticed if watches are late and the host
+    // has nothing to write.
     let goes_back = |one: Incident| matches!(one, Incident::Restore { bump: false });
     if !allows || case.scenario.all_incidents().any(goes_back) {
         return None;

@@ -73,7 +73,10 @@ impl Caches {
 
     /// Records the object of a write response. It enters like a watch event, unless the cache has a
     /// newer object; the listener gets no notice of the event that follows it.
+    ///
+    /// If the response shows that the versions of the API server went back, all caches list again.
     pub fn record_write(&self, kind: &Kind, object: &Arc<Object>) {
+        self.store.compare_written(kind, object);
         self.store.update_all(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.record_write(object.clone())
         });
@@ -89,7 +92,7 @@ impl Caches {
 
     /// Marks the cached state of an object as wrong or doubtful: the response to a write was lost,
     /// or contradicts the cache. Lookups give [`Lookup::Unknown`](super::Lookup::Unknown) until an
-    /// event, a relist or [`Caches::resolve_unknown`].
+    /// event, a relist or [`Caches::look_up_unknown`].
     pub fn mark_unknown(&self, kind: &Kind, key: &ObjectKey) {
         self.store.update_all(kind, key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.mark_unknown(key);
@@ -97,8 +100,51 @@ impl Caches {
         });
     }
 
-    /// Records the response to a GET of an unknown object: the object, or `None` for "not found".
-    pub fn resolve_unknown(&self, kind: &Kind, key: &ObjectKey, found: Option<&Arc<Object>>) {
+    /// Marks an object as unknown if the cache still has it with this version, since an answer says
+    /// that there is another one or none. Usually the event that tells so has arrived by then, or
+    /// arrives soon.
+    pub fn mark_outdated(&self, kind: &Kind, key: &ObjectKey, resource_version: &str) {
+        self.store.update_all(kind, key.namespace(), Source::Write, WHOLE, |objects, _| {
+            let cached = objects.live().get(key);
+            if cached.is_some_and(|cached| &*cached.resource_version == resource_version) {
+                objects.mark_unknown(key);
+            }
+            None
+        });
+    }
+
+    /// Whether the cached state of an object is unknown.
+    pub fn is_unknown(&self, kind: &Kind, key: &ObjectKey) -> bool {
+        self.store.is_unknown(kind, key)
+    }
+
+    /// Gets an unknown object by `get`, which gives the object, or `None` for "not found", and
+    /// records the answer. If it shows that the versions of the API server went back, all caches
+    /// list again.
+    ///
+    /// # Errors
+    /// Those of `get`; the object stays unknown.
+    pub async fn look_up_unknown<E>(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+        get: impl Future<Output = Result<Option<Object>, E>>,
+    ) -> Result<(), E> {
+        let known = self.store.known_versions(kind, key);
+        let found = get.await?.map(Arc::new);
+        if let Some(object) = &found {
+            self.store.compare(kind, object, &known);
+        }
+        self.resolve_unknown(kind, key, found.as_ref());
+        Ok(())
+    }
+
+    pub(super) fn resolve_unknown(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+        found: Option<&Arc<Object>>,
+    ) {
         self.store.update_all(kind, key.namespace(), Source::Lookup, WHOLE, |objects, _| {
             objects.resolve_unknown(key, found.cloned())
         });

@@ -7,6 +7,7 @@ use innkeeper_contract::Kind;
 use innkeeper_core::ObjectKey;
 
 use super::cache_id::CacheId;
+use super::known_version::KnownVersion;
 use super::watch_event::WatchEvent;
 
 /// The writes in flight, by the object that they write.
@@ -17,6 +18,8 @@ pub(super) struct InFlightWrites(BTreeMap<Arc<Kind>, BTreeMap<ObjectKey, Flight>
 #[derive(Default)]
 struct Flight {
     writes: usize,
+    /// What the caches knew of the object before the first of these writes.
+    known: Vec<KnownVersion>,
     parked: Vec<ParkedEvent>,
 }
 
@@ -28,8 +31,24 @@ pub(super) struct ParkedEvent {
 }
 
 impl InFlightWrites {
-    pub(super) fn begin(&mut self, kind: &Arc<Kind>, key: &ObjectKey) {
-        self.0.entry(kind.clone()).or_default().entry(key.clone()).or_default().writes += 1;
+    /// Begins a write of an object, of which the caches know this.
+    pub(super) fn begin(&mut self, kind: &Arc<Kind>, key: &ObjectKey, known: Vec<KnownVersion>) {
+        let flights = self.0.entry(kind.clone()).or_default();
+        let flight = flights.entry(key.clone()).or_default();
+        if flight.writes == 0 {
+            flight.known = known;
+        }
+        flight.writes += 1;
+    }
+
+    pub(super) fn is_in_flight(&self, kind: &Kind, key: &ObjectKey) -> bool {
+        self.0.get(kind).is_some_and(|flights| flights.contains_key(key))
+    }
+
+    /// What the caches knew of an object before the writes of it that are in flight.
+    pub(super) fn known(&self, kind: &Kind, key: &ObjectKey) -> &[KnownVersion] {
+        let flight = self.0.get(kind).and_then(|flights| flights.get(key));
+        flight.map_or(&[], |flight| &flight.known)
     }
 
     /// Ends one write of an object; after the last one, gives the events that waited for it.

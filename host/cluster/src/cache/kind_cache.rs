@@ -22,7 +22,10 @@ pub(super) struct KindCache {
     pub(super) members: BTreeMap<Identity, Member>,
     /// The member whose client fills the cache.
     pub(super) holder: Option<Identity>,
-    /// Wakes the cache's task: the holder may have left, or the server may serve the kind now.
+    /// The cache has to list again, whatever the watch says.
+    pub(super) must_list: bool,
+    /// Wakes the cache's task: the holder may have left, the server may serve the kind now, or the
+    /// cache has to list again.
     pub(super) notify: Arc<Notify>,
     pub(super) _task: Task<()>,
 }

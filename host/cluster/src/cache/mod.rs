@@ -37,6 +37,7 @@ mod in_flight_write;
 mod in_flight_writes;
 mod kind_cache;
 mod kind_state;
+mod known_version;
 mod listener;
 mod live_objects;
 mod member;

@@ -16,6 +16,7 @@ use std::time::Duration;
 use innkeeper_core::{Object, ObjectKey};
 use tokio::time::Instant;
 
+use super::known_version::KnownVersion;
 use super::live_objects::LiveObjects;
 use crate::settings::TOMBSTONE_TTL;
 
@@ -53,6 +54,10 @@ pub(super) struct Objects {
     tombstones: BTreeMap<Box<str>, Tombstone>,
     /// The number of tombstones after the last removal of old ones.
     expired_tombstones: usize,
+    /// The greatest version that an event or the running relist has shown.
+    shown: u64,
+    /// `shown`, while no relist runs: the cache has seen all changes up to here.
+    reached: u64,
     /// A relist has ended since the beginning or the last [`Objects::clear`].
     complete: bool,
     bytes: usize,
@@ -68,6 +73,11 @@ impl Objects {
         self.complete
     }
 
+    /// What is known of an object; `None` while a relist runs, or if the object is not cached.
+    pub(super) fn known_version(&self, key: &ObjectKey) -> Option<KnownVersion> {
+        KnownVersion::new(self.live.get(key)?, self.reached)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.live.len()
     }
@@ -78,11 +88,17 @@ impl Objects {
 
     /// Takes an added or modified object from the watch.
     pub(super) fn apply_event(&mut self, object: Arc<Object>) -> Option<Transition> {
+        self.note_shown(object.version());
+        self.apply_newer(object)
+    }
+
+    /// Takes an object unless the cached one is newer.
+    fn apply_newer(&mut self, object: Arc<Object>) -> Option<Transition> {
         if let Some(cached) = self.live.get(&object.key)
             && cached.uid == object.uid
             && object.version() >= cached.version()
         {
-            // The watch has reached the write: the object needs no other confirmation.
+            // The API server shows the write: the object needs no other confirmation.
             self.confirmed_at.remove(&object.key);
         }
         if self.tombstones.contains_key(&object.uid) {
@@ -97,6 +113,7 @@ impl Objects {
         object: &Object,
         now: Instant,
     ) -> Option<Transition> {
+        self.note_shown(object.version());
         self.add_tombstone(&object.uid, now, true);
         let cached = self.live.get(&object.key)?;
         if cached.uid != object.uid {
@@ -110,6 +127,7 @@ impl Objects {
     /// Begins a relist.
     pub(super) fn begin_relist(&mut self) {
         self.relist += 1;
+        (self.shown, self.reached) = (0, 0);
         self.unconfirmed.clear();
         self.listed = Some(BTreeSet::new());
     }
@@ -118,6 +136,7 @@ impl Objects {
     /// write response since the beginning of the relist confirms a newer one: the API server lists
     /// what is there, and watch events do not come meanwhile.
     pub(super) fn apply_listed(&mut self, object: Arc<Object>) -> Option<Transition> {
+        self.note_shown(object.version());
         if let Some(tombstone) = self.tombstones.get(&object.uid) {
             // A deletion during the relist is newer than the relist. One before it that the relist
             // contradicts did not happen.
@@ -130,7 +149,7 @@ impl Objects {
             listed.insert(object.uid.clone());
         }
         if self.confirmed_at.get(&object.key) == Some(&self.relist) {
-            return self.apply_event(object);
+            return self.apply_newer(object);
         }
         self.confirmed_at.remove(&object.key);
         self.replace(object)
@@ -160,6 +179,7 @@ impl Objects {
         }
         self.live.clear_unknown_before(relist);
         self.complete = true;
+        self.reached = self.shown;
         removed
     }
 
@@ -222,7 +242,7 @@ impl Objects {
         found: Option<Arc<Object>>,
     ) -> Option<Transition> {
         if let Some(object) = found {
-            let transition = self.apply_event(object);
+            let transition = self.apply_newer(object);
             self.confirmed_at.remove(&was.key);
             return transition;
         }
@@ -253,6 +273,13 @@ impl Objects {
             self.confirmed_at.insert(key, self.relist);
         }
         transition
+    }
+
+    fn note_shown(&mut self, version: u64) {
+        self.shown = self.shown.max(version);
+        if self.listed.is_none() {
+            self.reached = self.shown;
+        }
     }
 
     fn put(&mut self, object: Arc<Object>) -> Option<Transition> {

@@ -4,9 +4,10 @@
 //! the time of a lookup or an insert, never while it waits or calls the listener.
 //!
 //! One file per caller: `watch_events` for the watch of a cache, `writes` for writers, `views` for
-//! views, `admissions` for access reviews.
+//! views, `admissions` for access reviews, `versions` for versions that went back.
 
 mod admissions;
+mod versions;
 mod views;
 mod watch_events;
 mod writes;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::cache_id::CacheId;
 use super::in_flight_writes::InFlightWrites;
@@ -37,6 +39,8 @@ struct Inner {
     writes: InFlightWrites,
     /// The number of views so far.
     views: u64,
+    /// When all caches last had to list again because the versions had gone back.
+    versions_went_back: Option<Instant>,
 }
 
 /// The cache is closed, or another one has replaced it.
@@ -56,7 +60,12 @@ impl Inner {
 
 impl CacheStore {
     pub(super) fn new(env: Env, listener: Arc<dyn Listener>) -> Self {
-        let inner = Inner { caches: BTreeMap::new(), writes: InFlightWrites::default(), views: 0 };
+        let inner = Inner {
+            caches: BTreeMap::new(),
+            writes: InFlightWrites::default(),
+            views: 0,
+            versions_went_back: None,
+        };
         Self {
             env,
             inner: Mutex::new(inner),

@@ -116,8 +116,8 @@ async fn fill<K: Wire + 'static>(
         let event = tokio::select! {
             biased;
             () = notify.notified() => {
-                if !store.is_holder(id, serial, client.identity()) {
-                    return WatchEnd::Unsubscribed;
+                if let Some(end) = end(store, id, serial, client) {
+                    return end;
                 }
                 match verify_again(id, client, DISCOVERY_PERIOD).await {
                     Ok(verification) => next = verification,
@@ -180,13 +180,21 @@ async fn fill<K: Wire + 'static>(
         tokio::select! {
             biased;
             () = notify.notified() => {
-                if !store.is_holder(id, serial, client.identity()) {
-                    return WatchEnd::Unsubscribed;
+                if let Some(end) = end(store, id, serial, client) {
+                    return end;
                 }
             }
             () = store.env().sleep(wait) => {}
         }
     }
+}
+
+/// Why this client has to stop now, if it has to.
+fn end(store: &CacheStore, id: &CacheId, serial: u64, client: &ApiClient) -> Option<WatchEnd> {
+    if !store.is_holder(id, serial, client.identity()) {
+        return Some(WatchEnd::Unsubscribed);
+    }
+    store.must_list(id, serial).then_some(WatchEnd::Expired)
 }
 
 fn api<K: Wire>(id: &CacheId, client: &ApiClient, pace: &WatchPace) -> Api<K> {

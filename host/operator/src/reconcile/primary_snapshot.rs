@@ -32,6 +32,10 @@ impl<'a> PrimarySnapshot<'a> {
         context: &Context<'a>,
         state: &mut PrimaryState,
     ) -> ControlFlow<RoundEnd, Self> {
+        let (kind, key) = (&context.active.primary, &context.request.key);
+        if context.caches.is_unknown(kind, key) {
+            state.needs_read.insert(ObjectRef::new(kind.clone(), key.clone()));
+        }
         let unread = read_unknown(context, state).await.err();
         let read_guard = context.shared.begin_run(context.request);
         let cache = context.active.view.snapshot();
@@ -113,24 +117,27 @@ async fn read_unknown(context: &Context<'_>, state: &mut PrimaryState) -> Result
     // A kind that only a previous revision declared may be out of this one's reach.
     state.needs_read.retain(|object_ref| active.known_kind(&object_ref.kind).is_some());
     while let Some(object_ref) = state.needs_read.first().cloned() {
-        let found = match active.client.get(&object_ref.kind, &object_ref.key).await {
-            Ok(object) => Some(Arc::new(object)),
-            Err(
-                ApiError::NotFound { .. }
-                | ApiError::NamespaceNotFound { .. }
-                | ApiError::NotServed { .. },
-            ) => None,
-            Err(error) => {
-                return Err(Problem {
-                    refusal: None,
-                    object_ref: Some(object_ref),
-                    reason: error.reason().to_owned(),
-                    message: error.to_string(),
-                    retry: Retry::Backoff,
-                });
+        let get = async {
+            match active.client.get(&object_ref.kind, &object_ref.key).await {
+                Ok(object) => Ok(Some(object)),
+                Err(
+                    ApiError::NotFound { .. }
+                    | ApiError::NamespaceNotFound { .. }
+                    | ApiError::NotServed { .. },
+                ) => Ok(None),
+                Err(error) => Err(error),
             }
         };
-        caches.resolve_unknown(&object_ref.kind, &object_ref.key, found.as_ref());
+        let answer = caches.look_up_unknown(&object_ref.kind, &object_ref.key, get).await;
+        if let Err(error) = answer {
+            return Err(Problem {
+                refusal: None,
+                object_ref: Some(object_ref),
+                reason: error.reason().to_owned(),
+                message: error.to_string(),
+                retry: Retry::Backoff,
+            });
+        }
         state.needs_read.remove(&object_ref);
     }
     Ok(())

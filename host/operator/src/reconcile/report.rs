@@ -81,7 +81,11 @@ pub async fn report(
     let mut body = object_ref.body();
     body["metadata"]["resourceVersion"] = (&*primary.resource_version).into();
     body["status"] = status;
-    write(context, status_input, object_ref, &body).await
+    let written = write(context, status_input, object_ref, &body).await;
+    if matches!(written, Ok(StatusWrite::Conflict)) {
+        context.caches.mark_outdated(&active.primary, &primary.key, &primary.resource_version);
+    }
+    written
 }
 
 /// The conditions of the primary's status, with granted values masked.

@@ -56,6 +56,7 @@ impl CacheStore {
             phase: Phase::Syncing,
             members: BTreeMap::new(),
             holder: None,
+            must_list: false,
             notify,
             _task: self.env.spawn("cache", task),
         }

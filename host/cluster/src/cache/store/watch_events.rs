@@ -34,6 +34,7 @@ impl CacheStore {
         self.update(|inner, _| {
             if let Some(cache) = inner.cache_mut(id, serial) {
                 cache.objects.begin_relist();
+                cache.must_list = false;
                 inner.writes.drop_parked(id, serial);
             }
         });

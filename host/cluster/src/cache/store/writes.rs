@@ -31,9 +31,20 @@ impl CacheStore {
         });
     }
 
+    /// Whether a cache has a mark that the state of an object is unknown.
+    pub(in crate::cache) fn is_unknown(&self, kind: &Kind, key: &ObjectKey) -> bool {
+        let inner = self.lock();
+        let mut caches = inner.caches.iter();
+        caches.any(|(id, cache)| {
+            *id.kind == *kind && id.covers(key.namespace()) && cache.objects.live().is_unknown(key)
+        })
+    }
+
     /// Begins a write of an object: watch events of the object wait for its end.
     pub(in crate::cache) fn begin_write(&self, kind: &Arc<Kind>, key: &ObjectKey) {
-        self.lock().writes.begin(kind, key);
+        let mut inner = self.lock();
+        let known = inner.known_versions(kind, key);
+        inner.writes.begin(kind, key, known);
     }
 
     /// Ends a write of an object, and applies the watch events that waited for it.

@@ -1,5 +1,7 @@
 //! Watches of a server that ends them at once, and a cluster whose etcd goes back to a backup.
 
+use innkeeper_core::Object;
+
 use super::support::*;
 use super::*;
 use crate::settings::{WATCH_BURST, WATCH_BURST_PERIOD};
@@ -104,4 +106,94 @@ async fn server_that_answers_each_watch_with_410_is_not_listed_without_a_pause()
     let lists = test.server.count("limit=250");
     assert!((50..=most_in_ten_minutes()).contains(&lists), "{lists} lists");
     assert_eq!(cached(&view, "x"), "u1@5");
+}
+
+/// The lists of whole pages so far.
+fn lists(test: &Test) -> usize {
+    test.server.count("limit=250")
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_to_a_write_below_the_last_event_makes_all_caches_list_again() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5), map("y", "u2", 6)]).await;
+    watch.send("MODIFIED", &map("y", "u2", 20));
+    eventually("the event arrives", || cached(&view, "y") == "u2@20").await;
+    test.notices.take();
+    let restored = list(12, &[map("x", "u1", 12), map("y", "u2", 6)]);
+    test.server.always(&format!("GET {MAPS}"), restored);
+    let write = test.caches.begin_write(&maps(), &key("x"));
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 12)));
+    drop(write);
+    test.expect_notices(&["n/x u1@5 -> u1@12 Write", "n/y u2@20 -> u2@6 List"]).await;
+    assert_eq!(lists(&test), 2);
+    let _watch = test.server.watch(MAPS).await;
+
+    // Another such answer within a minute is ignored: the server may be one whose versions have no
+    // order.
+    let write = test.caches.begin_write(&maps(), &key("x"));
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 3)));
+    drop(write);
+    test.settle().await;
+    assert_eq!(lists(&test), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn found_object_below_the_cached_one_makes_all_caches_list_again() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    watch.send("MODIFIED", &map("x", "u1", 20));
+    eventually("the event arrives", || cached(&view, "x") == "u1@20").await;
+    test.notices.take();
+    test.caches.mark_unknown(&maps(), &key("x"));
+    let get = async { Ok::<_, ()>(Some(Object::clone(&object(&map("x", "u1", 5))))) };
+    test.caches.look_up_unknown(&maps(), &key("x"), get).await.unwrap();
+    test.expect_notices(&["n/x u1@20 -> u1@5 List"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_watch_is_no_reason_to_list_again() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5), map("y", "u2", 6)]).await;
+    let write = |name, uid, version| {
+        let _write = test.caches.begin_write(&maps(), &key(name));
+        test.caches.record_write(&maps(), &object(&map(name, uid, version)));
+    };
+    // The host writes y as version 30, and then x, which others have changed before: the write of
+    // x changes nothing.
+    write("y", "u2", 30);
+    write("x", "u1", 20);
+    // A write that changes nothing has the version of the cached object.
+    watch.send("MODIFIED", &map("x", "u1", 20));
+    watch.send("MODIFIED", &map("y", "u2", 30));
+    watch.send("ADDED", &map("z", "u3", 40));
+    eventually("the events arrive", || cached(&view, "z") == "u3@40").await;
+    write("x", "u1", 20);
+    // The event of a write in flight waits, and another object's is newer. Meanwhile somebody gets
+    // the object, and another task writes the same.
+    let first = test.caches.begin_write(&maps(), &key("x"));
+    watch.send("MODIFIED", &map("x", "u1", 50));
+    watch.send("MODIFIED", &map("z", "u3", 60));
+    eventually("the event arrives", || cached(&view, "z") == "u3@60").await;
+    let get = async { Ok::<_, ()>(Some(Object::clone(&object(&map("x", "u1", 50))))) };
+    test.caches.look_up_unknown(&maps(), &key("x"), get).await.unwrap();
+    write("x", "u1", 50);
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 50)));
+    drop(first);
+    test.settle().await;
+    assert_eq!(lists(&test), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_during_a_list_is_no_reason_to_list_again() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    test.server.once(&format!("GET {MAPS}"), Reply::Hang);
+    test.server.always(&format!("GET {MAPS}"), list(30, &[map("x", "u1", 6), map("y", "u2", 30)]));
+    watch.send("ERROR", &expired());
+    eventually("the list has begun", || lists(&test) == 2).await;
+    let write = test.caches.begin_write(&maps(), &key("x"));
+    test.caches.record_write(&maps(), &object(&map("x", "u1", 6)));
+    drop(write);
+    let _watch = test.server.watch(MAPS).await;
+    let before = lists(&test);
+    assert_eq!(cached(&view, "y"), "u2@30");
+    test.settle().await;
+    assert_eq!(lists(&test), before);
 }
