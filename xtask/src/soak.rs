@@ -7,6 +7,7 @@ mod tally;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -84,6 +85,8 @@ struct Soak {
     subjects: Vec<Subject>,
     seconds: u64,
     jobs: usize,
+    /// How many checks of earlier runs broke a law.
+    failures_before: u64,
     /// The tally, and which guest is next.
     tally: Mutex<(Tally, usize)>,
 }
@@ -103,6 +106,7 @@ impl Soak {
             subjects,
             seconds: arguments.seconds,
             jobs: arguments.jobs.map_or_else(cores, usize::from),
+            failures_before: tally.failures(),
             tally: Mutex::new((tally, 0)),
         })
     }
@@ -111,12 +115,17 @@ impl Soak {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks guests until the time, and each guest that has been begun to the end.
+    /// Checks guests until the time, and each guest that has been begun to the end. The first check
+    /// that cannot be run is the last one.
     fn check_until(&self, end: Instant) -> Result<()> {
+        let is_stopped = AtomicBool::new(false);
         let work = || -> Result<()> {
-            while Instant::now() < end {
+            while Instant::now() < end && !is_stopped.load(Ordering::Relaxed) {
                 let (subject, seed) = self.next();
-                self.check(subject, seed)?;
+                self.check(subject, seed).inspect_err(|error| {
+                    complain(&format!("{}, seed {seed}: {error:#}", subject.guest));
+                    is_stopped.store(true, Ordering::Relaxed);
+                })?;
             }
             Ok(())
         };
@@ -186,13 +195,14 @@ impl Soak {
         Ok(())
     }
 
+    /// Prints the sums. Only a failure of this run is an error.
     fn end(&self) -> Result<()> {
         let (tally, _) = &*self.tally();
         tally.table().iter().for_each(|line| say(line));
-        match tally.failures() {
+        match tally.failures() - self.failures_before {
             0 => Ok(()),
             failures => bail!(
-                "checks that broke a law: {failures}; the cases are in {}; --fresh forgets them",
+                "checks of this run that broke a law: {failures}; the cases are in {}",
                 self.folder.display()
             ),
         }
@@ -217,6 +227,7 @@ mod tests {
             subjects: Subject::named(&[]).unwrap(),
             seconds: 1,
             jobs: 2,
+            failures_before: 0,
             tally: Mutex::new((Tally::default(), 0)),
         }
     }

@@ -89,9 +89,9 @@ impl<'a> Oracle<'a> {
     pub(crate) fn judge(&mut self, case: &Case) -> Result<Judgement, PlayError> {
         let scenario = &case.scenario;
         let outcome = match self.play(scenario) {
-            // Without faults the Module became active before, with the lives of the samples.
-            Err(PlayError::Inactive(reason)) if !scenario.faults.faults.is_empty() => {
-                let what = "the host does not become active again after a crash";
+            // Undisturbed, the Module became active before, with the lives of the samples.
+            Err(PlayError::Inactive(reason)) if scenario.is_disturbed() => {
+                let what = "the host does not become active again";
                 return Ok(Judgement::Broken(Violation::new(what, vec![reason])));
             }
             outcome => outcome?,

@@ -23,7 +23,9 @@ impl Material<'_> {
                 if is_controlled(object) {
                     drifts.push(Step::Delete(reference(object)));
                 }
-                drifts.extend(other_values(object, is_applied).into_iter().map(Step::Merge));
+                let patches = other_values(object, is_applied);
+                drifts.extend(forced(object, &patches).map(Step::Apply));
+                drifts.extend(patches.into_iter().map(Step::Merge));
                 for drift in drifts {
                     let mut steps = start.steps.clone();
                     steps.push(drift);
@@ -116,6 +118,16 @@ fn other_values(object: &Value, is_applied: impl Fn(&[String]) -> bool) -> Vec<V
     patches
 }
 
+/// The apply that takes the fields of all patches that set one, if there is any.
+fn forced(object: &Value, patches: &[Value]) -> Option<Value> {
+    let mut whole = reference(object);
+    let start = whole.clone();
+    for patch in patches.iter().filter(|patch| patch["metadata"]["labels"].is_null()) {
+        merge(&mut whole, patch.clone());
+    }
+    (whole != start).then_some(whole)
+}
+
 /// Calls `found` with each scalar below maps and another value for it. Lists stay as they are: a
 /// merge patch replaces them whole.
 fn fields(value: &Value, pointer: &mut Vec<String>, found: &mut impl FnMut(&[String], Value)) {
@@ -159,7 +171,13 @@ mod tests {
             "spec": {"replicas": 2, "paused": false, "strategy": {"type": "Recreate"},
                 "containers": [{"name": "a"}]}});
         let is_applied = |path: &[String]| path != ["spec", "paused"];
-        let patches: Vec<Value> = other_values(&object, is_applied)
+        let patches = other_values(&object, is_applied);
+        let taken = forced(&object, &patches).unwrap_or_default();
+        assert_eq!(
+            (&taken["spec"], &taken["metadata"]["labels"]),
+            (&json!({"replicas": 3}), &Value::Null)
+        );
+        let patches: Vec<Value> = patches
             .into_iter()
             .map(|mut patch| {
                 assert_eq!(name_of(&patch), "Deployment a/web");

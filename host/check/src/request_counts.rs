@@ -14,9 +14,9 @@ const WRITES_FACTOR: usize = 2;
 const WRITES_MORE: usize = 20;
 
 /// How many times more the host may make an object after the deletion of its primary that a late
-/// cache does not show: it makes again what the garbage collector deletes, until it has a status to
-/// write, which the API server refuses since there is no primary.
-const CREATIONS_LATE: usize = 5;
+/// cache does not show. The host asks for the primary before it makes an object again, but one that
+/// has started since it applied the object does not know that somebody deleted it.
+const CREATIONS_LATE: usize = 1;
 
 /// What the host does more often than without the faults: deletions, creations, writes as a whole.
 /// `sees_deletion_late` is for a scenario in which a user deletes a primary while a cache is late:

@@ -73,6 +73,11 @@ impl Scenario {
         Self { incidents, is_patient: true, ..self.clone() }
     }
 
+    /// Whether it has faults or incidents.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        !self.faults.faults.is_empty() || self.all_incidents().next().is_some()
+    }
+
     /// The same without faults, and without the incidents that must not change the result, in the
     /// same time.
     #[must_use]

@@ -180,7 +180,7 @@ mod tests {
         let write = TracedWrite {
             request: "apply configmaps default/a".to_owned(),
             answer: None,
-            fault: Some("the host crashes".to_owned()),
+            fault: Some("the client crashes".to_owned()),
             body: r#"{"data":{}}"#.to_owned(),
         };
         Trace {
@@ -213,9 +213,9 @@ Steps, with seed 7:
   2. wait 3 s
   3. wait until nobody writes any more
 Faults:
-  - write number 2: the host crashes after it, before the answer
+  - write number 2: the client crashes after it, before the answer
 Writes of the host, with the answers:
-  1. apply configmaps default/a: no answer <- the host crashes
+  1. apply configmaps default/a: no answer <- the client crashes
        {{\"data\":{{}}}}
   and 2 more
 ",

@@ -69,7 +69,7 @@ fn client_is_killed_after_its_write_and_started_again() {
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
     let mut output = String::new();
     child.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
-    assert!(output.contains("the host crashes after it, before the answer"), "{output}");
+    assert!(output.contains("the client crashes after it, before the answer"), "{output}");
     assert!(!kubeconfig.exists() && !folder.path().join("kc").exists());
 }
 

@@ -46,15 +46,19 @@ pub const WATCH_BURST: usize = 6;
 /// See [`WATCH_BURST`].
 pub const WATCH_BURST_PERIOD: Duration = Duration::from_secs(10);
 
-/// A watch that the server ends more than this before its time shows that the server may have
-/// started again: the host then compares its version with the server's.
-pub const WATCH_EARLY: Duration = Duration::from_secs(2);
+/// A watch that ends more than this before or after its time shows that the server may have started
+/// again, or that the host stood still: the host then compares its version with the server's.
+pub const WATCH_END_TOLERANCE: Duration = Duration::from_secs(2);
 
-/// After all caches had to list again because an answer showed that the versions went back, further
-/// such answers are ignored for this time.
-pub const VERSIONS_WENT_BACK_PERIOD: Duration = Duration::from_mins(1);
+/// How long after all caches had to list again, since an answer contradicted them, further such
+/// answers are ignored: they belong to requests from before.
+pub const CONTRADICTION_PAUSE: Duration = Duration::from_secs(10);
 
-/// How long the server may take to tell its version before the next watch begins without it.
+/// How long after an answer of a kind contradicted the caches further ones of the kind are ignored:
+/// the versions of its API server may have no order.
+pub const CONTRADICTION_PERIOD: Duration = Duration::from_mins(10);
+
+/// How long the server may take to answer with its version. Without it no watch begins.
 pub const WATCH_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// After so many refusals of a watch in a row the host takes the right as gone: an API server that

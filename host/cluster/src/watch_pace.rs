@@ -1,10 +1,11 @@
-//! The pace of the watches of one cache, and the check whether the versions went back.
+//! The pace of the watches of one cache, and the check whether versions (`resourceVersion`) went
+//! back.
 //!
 //! The watcher of the kube client opens the next watch as soon as one ends, and lists again as soon
 //! as a server answers 410. A server, or a proxy in front of it, that ends each watch at once would
 //! so get requests without a pause. [`WatchPace`] lets a few through at once, and then one by one.
 //!
-//! After a backup of etcd was restored, versions can go back: see [`WatchPace::went_back`].
+//! After a backup of etcd was restored, versions can go back: see [`WatchPace::probe`].
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -25,26 +26,42 @@ use tokio::time::Instant;
 use tower::{BoxError, Service};
 
 use crate::Env;
-use crate::settings::{WATCH_BURST, WATCH_BURST_PERIOD, WATCH_EARLY, WATCH_PROBE_TIMEOUT};
+use crate::settings::{WATCH_BURST, WATCH_BURST_PERIOD, WATCH_END_TOLERANCE, WATCH_PROBE_TIMEOUT};
 
-/// The largest answer to the question for the present version: one object, which the API server
-/// limits to 3 MiB.
+/// The largest answer to the question for the present version: one object. The API server limits
+/// what it stores to 3 MiB; as JSON, with an indentation, it can be larger.
 const PROBE_BYTES_MAX: usize = 8 << 20;
+
+/// What the request of one object's metadata accepts, and what that of a list of them accepts. A
+/// server answers a list with 406 if it was asked for the first.
+const AS_METADATA: (&str, &str) = ("as=PartialObjectMetadata;", "as=PartialObjectMetadataList;");
 
 /// The pace of the lists and watches of one cache. Clones share it.
 #[derive(Clone)]
 pub(crate) struct WatchPace {
     env: Env,
     state: Arc<Mutex<State>>,
+    /// Takes the version at which each watch begins.
+    on_watch: Arc<dyn Fn(u64) + Send + Sync>,
 }
 
 #[derive(Default)]
 struct State {
     /// When the last lists and watches began.
     begun: VecDeque<Instant>,
-    /// The last watch failed, or the server ended it before its time: the server may have started
-    /// again.
-    is_early: bool,
+    /// The server may have started again with a backup since the last answer: the last watch
+    /// failed, or did not end in time.
+    may_have_restarted: bool,
+}
+
+/// What the server says of its present version.
+enum Probe {
+    /// It is not below that of the last event, or no number.
+    Fine,
+    /// It is below that of the last event.
+    WentBack,
+    /// The server refuses the question.
+    Refused(Response<Body>),
 }
 
 /// The part of a list that has its version.
@@ -60,8 +77,9 @@ struct ListMetadata {
 }
 
 impl WatchPace {
-    pub(crate) fn new(env: &Env) -> Self {
-        Self { env: env.clone(), state: Arc::default() }
+    /// `on_watch` gets the version at which each watch begins.
+    pub(crate) fn new(env: &Env, on_watch: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        Self { env: env.clone(), state: Arc::default(), on_watch: Arc::new(on_watch) }
     }
 
     /// A client whose lists and watches keep this pace.
@@ -112,7 +130,7 @@ impl WatchPace {
         // The next pages of a list are a part of it.
         if !is_watch && is_read && value("limit").is_some() && value("continue").is_none() {
             self.turn().await;
-            self.lock().is_early = false;
+            self.lock().may_have_restarted = false;
         }
         if !is_watch {
             let response = client.send(request).await?;
@@ -122,58 +140,75 @@ impl WatchPace {
         let since = value("resourceVersion").and_then(|version| version.parse().ok());
         let seconds = value("timeoutSeconds").and_then(|seconds| seconds.parse().ok());
         if let Some(since) = since
-            && self.went_back(&client, (request.uri(), request.headers()), since).await
+            && self.lock().may_have_restarted
         {
-            tracing::warn!(
-                path = request.uri().path(),
-                "versions of the API server went back: listing again"
-            );
-            return Ok(expired(since)?);
+            match self.probe(&client, (request.uri(), request.headers()), since).await? {
+                Probe::Fine => {}
+                Probe::WentBack => {
+                    tracing::warn!(
+                        path = request.uri().path(),
+                        "the version of the API server is below that of the last event, as after a restore of etcd: listing again"
+                    );
+                    return Ok(expired(since)?);
+                }
+                // The watch would be silent until the versions have passed that of the last event.
+                Probe::Refused(response) => {
+                    return Ok(response.map(|body| WatchedBody { body, watch: None }));
+                }
+            }
+        }
+        if let Some(since) = since {
+            (self.on_watch)(since);
         }
         let begun = self.env.instant();
         let sent = client.send(request).await;
         if !sent.as_ref().is_ok_and(|response| response.status().is_success()) {
-            self.lock().is_early = true;
+            self.lock().may_have_restarted = true;
         }
         let whole = Duration::from_secs(seconds.unwrap_or_default());
         let watch = Some(OpenWatch { pace: self.clone(), until: begun + whole });
         Ok(sent?.map(|body| WatchedBody { body, watch }))
     }
 
-    /// Whether the versions of the server are now below that of the last event: somebody restored
-    /// an older backup of etcd without `--bump-revision`. A watch from that version would get no
-    /// event until the versions have passed it. The servers have to be restarted after a restore,
-    /// so this asks only after a watch that ended before its time.
-    async fn went_back(
+    /// Compares the present version of the server with that of the last event. It is below if
+    /// somebody restored an older backup of etcd without `--bump-revision`. A watch from the later
+    /// version would get no event until the versions have passed it. The servers have to be
+    /// restarted after a restore, so this follows a watch that failed or did not end in time.
+    ///
+    /// # Errors
+    /// If there is no answer: the next watch asks again.
+    async fn probe(
         &self,
         client: &kube::Client,
-        watch: (&Uri, &HeaderMap),
+        (uri, headers): (&Uri, &HeaderMap),
         since: u64,
-    ) -> bool {
-        if !self.lock().is_early {
-            return false;
-        }
-        let (uri, headers) = watch;
+    ) -> Result<Probe, BoxError> {
         let mut request = Request::get(format!("{}?limit=1", uri.path()));
         // A cache of metadata asks for no more here.
         if let Some(accept) = headers.get(header::ACCEPT) {
-            request = request.header(header::ACCEPT, accept);
+            let list = accept.to_str()?.replace(AS_METADATA.0, AS_METADATA.1);
+            request = request.header(header::ACCEPT, list);
         }
-        let Ok(request) = request.body(Body::empty()) else { return false };
-        let version = self.env.timeout(WATCH_PROBE_TIMEOUT, async {
-            let response = client.send(request).await.ok()?;
+        let request = request.body(Body::empty())?;
+        let answer = self.env.timeout(WATCH_PROBE_TIMEOUT, async {
+            let response = client.send(request).await?;
             if !response.status().is_success() {
-                return None;
+                return Ok(Err(response));
             }
             let body = http_body_util::Limited::new(response.into_body(), PROBE_BYTES_MAX);
-            let bytes = body.collect().await.ok()?.to_bytes();
-            let head: ListHead = serde_json::from_slice(&bytes).ok()?;
-            head.metadata.resource_version.parse::<u64>().ok()
+            let head: ListHead = serde_json::from_slice(&body.collect().await?.to_bytes())?;
+            Ok::<_, BoxError>(Ok(head.metadata.resource_version))
         });
-        // Without an answer the next watch asks again.
-        let Ok(Some(version)) = version.await else { return false };
-        self.lock().is_early = false;
-        version < since
+        let Ok(answer) = answer.await else {
+            return Err("the API server does not answer a list of one object".into());
+        };
+        let version = match answer? {
+            Ok(version) => version,
+            Err(response) => return Ok(Probe::Refused(response)),
+        };
+        self.lock().may_have_restarted = false;
+        let is_below = version.parse::<u64>().is_ok_and(|version| version < since);
+        Ok(if is_below { Probe::WentBack } else { Probe::Fine })
     }
 }
 
@@ -236,9 +271,11 @@ impl HttpBody for WatchedBody {
             && let Some(OpenWatch { pace, until }) = self.watch.take()
         {
             let is_error = frame.is_some();
-            let left = until.saturating_duration_since(pace.env.instant());
-            if is_error || left > WATCH_EARLY {
-                pace.lock().is_early = true;
+            let now = pace.env.instant();
+            let is_in_time =
+                now + WATCH_END_TOLERANCE >= until && now <= until + WATCH_END_TOLERANCE;
+            if is_error || !is_in_time {
+                pace.lock().may_have_restarted = true;
             }
         }
         Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))

@@ -173,10 +173,10 @@ impl fmt::Display for Fault {
             }
             Self::Duplicate {} => f.write_str("the API server carries it out twice"),
             Self::Crash { point: CrashPoint::BeforeRequest } => {
-                f.write_str("the host crashes before it")
+                f.write_str("the client crashes before it")
             }
             Self::Crash { point: CrashPoint::BeforeAnswer } => {
-                f.write_str("the host crashes after it, before the answer")
+                f.write_str("the client crashes after it, before the answer")
             }
             Self::OtherWriter(other) => {
                 let when = if other.after_request { "after" } else { "before" };

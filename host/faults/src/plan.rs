@@ -127,7 +127,7 @@ impl fmt::Display for PlannedFault {
         let Self { requests, from, count, fault } = self;
         match count {
             0 if *from == 1 => write!(f, "each {requests}: {fault}"),
-            0 => write!(f, "each {requests} from the {from}th on: {fault}"),
+            0 => write!(f, "each {requests} from number {from} on: {fault}"),
             1 => write!(f, "{requests} number {from}: {fault}"),
             _ => {
                 let last = from.saturating_add(count - 1);
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "write number 3: the host crashes after it, before the answer",
+                "write number 3: the client crashes after it, before the answer",
                 "each watch of apps/deployments: it is 2 events behind, at most for 5000 ms",
                 "write of apps/deployments a/web number 2: the API server answers 409 Conflict",
             ]

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "write number 2: the host crashes after it, before the answer",
+                "write number 2: the client crashes after it, before the answer",
                 "each watch of apps/deployments: 2 events are lost, then it ends with 410, after \
                  5000 ms at most",
             ]

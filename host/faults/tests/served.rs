@@ -313,7 +313,7 @@ async fn faults_of_our_own_plan_affect_the_client_under_test_only() {
         fixture.reports(),
         [
             "update configmaps default/a: the API server answers 409 Conflict",
-            "update configmaps default/a: the host crashes after it, before the answer",
+            "update configmaps default/a: the client crashes after it, before the answer",
         ]
     );
 }

@@ -63,6 +63,13 @@ fn table_and_metadata_have_the_version_that_the_client_accepts() {
     }
     let (code, _) = send(&simulator, "GET", MAPS, &form("Table", "v1beta2"), &Value::Null);
     assert_eq!(code, 406);
+    for (path, kind) in [
+        (MAPS.to_owned(), "PartialObjectMetadata"),
+        (format!("{MAPS}/a"), "PartialObjectMetadataList"),
+    ] {
+        let (code, body) = send(&simulator, "GET", &path, &form(kind, "v1"), &Value::Null);
+        assert_eq!((code, &body["reason"]), (406, &json!("NotAcceptable")), "{body}");
+    }
 }
 
 #[test]

@@ -255,6 +255,76 @@ fn guest_next_to_a_hostile_one_is_not_affected() {
     }
 }
 
+/// The Deployment of the shop, without fields.
+fn deployment() -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "shop", "namespace": "default"}})
+}
+
+#[test]
+fn field_that_another_client_takes_by_force_is_taken_back() {
+    let player = shops();
+    let mut taken = deployment();
+    taken["spec"] = json!({"replicas": 7});
+    let steps = [Step::Apply(shop()), Step::Settle, Step::Apply(taken.clone()), Step::Settle];
+    let outcome = player.play(&Scenario::new(SEED, steps.to_vec())).unwrap();
+    assert_eq!(outcome.refused_steps, Vec::<String>::new());
+    let reference = player.play(&life()).unwrap();
+    let differences = outcome.end().differences_in_applied_fields(reference.end());
+    assert!(differences.is_empty(), "{differences:#?}");
+    let repairs = outcome.writes().filter(|one| one.info.resource == "deployments").count();
+    assert_eq!(repairs, 2, "made once, and repaired once");
+}
+
+#[test]
+fn object_that_somebody_holds_by_a_finalizer_keeps_no_primary_for_ever() {
+    let player = shops();
+    let with = |finalizers: Value| {
+        let mut patch = deployment();
+        patch["metadata"]["finalizers"] = finalizers;
+        Step::Merge(patch)
+    };
+    let steps = [
+        Step::Apply(shop()),
+        Step::Settle,
+        with(json!(["example.com/slow"])),
+        Step::Delete(shop()),
+        Step::Settle,
+        with(Value::Null),
+    ];
+    let outcome = player.play(&Scenario::new(SEED, steps.to_vec())).unwrap();
+    assert_eq!(outcome.refused_steps, Vec::<String>::new());
+    assert!(outcome.is_quiet && outcome.is_ended_well);
+    let kinds = |state: &innkeeper_check::ClusterState| {
+        let kinds = state.objects().filter_map(|(_, object)| object["kind"].as_str());
+        kinds.filter(|kind| ["Deployment", "Shop"].contains(kind)).map(str::to_owned).collect()
+    };
+    let held: Vec<String> = kinds(&outcome.states[1]);
+    assert!(held.contains(&"Deployment".to_owned()), "somebody holds it: {held:?}");
+    let left: Vec<String> = kinds(outcome.end());
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn objects_of_a_primary_whose_deletion_is_seen_late_are_not_made_again() {
+    let guests = Guests::new().unwrap();
+    let route = documents("podroute/samples/podroute.yaml").remove(0);
+    let player = player(&guests, subject("podroute", &Value::Null, vec![route.clone()]));
+    let lag = WatchFault::Lag { events: 2, milliseconds: 30_000 };
+    let late = |kind| PlannedFault::of_watches(kind, Fault::Watch(lag));
+    let life = [Step::Apply(route.clone()), Step::Settle, Step::Delete(route), Step::Settle];
+    // A minute later all watches are others, which the faults affect.
+    let steps = [Step::Pass(60)].into_iter().chain(life).collect();
+    let mut scenario = Scenario { is_patient: true, ..Scenario::new(SEED, steps) };
+    // The garbage collector deletes the Deployment and the Service: of these the host sees only the
+    // Service's deletion at once.
+    scenario.faults.faults = vec![late("quay.io/podroutes"), late("apps/deployments")];
+    let outcome = player.play(&scenario).unwrap();
+    assert_eq!(outcome.unused_faults, Vec::<usize>::new());
+    let services = outcome.writes().filter(|one| one.info.resource == "services");
+    assert_eq!(services.count(), 1, "made once");
+}
+
 #[test]
 fn exploration_lists_each_crash_with_each_staleness_and_goes_on_from_what_was_new() {
     let player = shops();

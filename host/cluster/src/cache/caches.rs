@@ -74,9 +74,10 @@ impl Caches {
     /// Records the object of a write response. It enters like a watch event, unless the cache has a
     /// newer object; the listener gets no notice of the event that follows it.
     ///
-    /// If the response shows that the versions of the API server went back, all caches list again.
+    /// If the response contradicts the caches, since somebody restored an older backup of etcd, all
+    /// caches list again.
     pub fn record_write(&self, kind: &Kind, object: &Arc<Object>) {
-        self.store.compare_written(kind, object);
+        self.store.list_if_write_contradicts(kind, object);
         self.store.update_all(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.record_write(object.clone())
         });
@@ -100,10 +101,9 @@ impl Caches {
         });
     }
 
-    /// Marks an object as unknown if the cache still has it with this version, since an answer says
-    /// that there is another one or none. Usually the event that tells so has arrived by then, or
-    /// arrives soon.
-    pub fn mark_outdated(&self, kind: &Kind, key: &ObjectKey, resource_version: &str) {
+    /// Marks an object as unknown if the cache still has it with this version: an answer says that
+    /// the API server has another version or none. The event usually arrives about now.
+    pub fn mark_unknown_if_at(&self, kind: &Kind, key: &ObjectKey, resource_version: &str) {
         self.store.update_all(kind, key.namespace(), Source::Write, WHOLE, |objects, _| {
             let cached = objects.live().get(key);
             if cached.is_some_and(|cached| &*cached.resource_version == resource_version) {
@@ -119,8 +119,8 @@ impl Caches {
     }
 
     /// Gets an unknown object by `get`, which gives the object, or `None` for "not found", and
-    /// records the answer. If it shows that the versions of the API server went back, all caches
-    /// list again.
+    /// records the answer. If it contradicts the caches, since somebody restored an older backup of
+    /// etcd, all caches list again.
     ///
     /// # Errors
     /// Those of `get`; the object stays unknown.
@@ -130,10 +130,10 @@ impl Caches {
         key: &ObjectKey,
         get: impl Future<Output = Result<Option<Object>, E>>,
     ) -> Result<(), E> {
-        let known = self.store.known_versions(kind, key);
+        let known = self.store.known_before_get(kind, key);
         let found = get.await?.map(Arc::new);
         if let Some(object) = &found {
-            self.store.compare(kind, object, &known);
+            self.store.list_if_contradicted(kind, object, &known);
         }
         self.resolve_unknown(kind, key, found.as_ref());
         Ok(())

@@ -4,32 +4,76 @@ use std::sync::Arc;
 
 use innkeeper_core::Object;
 
-/// What a cache knew of an object before a request for it was sent.
+/// What a cache knew of an object before the host sent a request for it.
 ///
-/// A watch shows the changes of a kind in the order of their versions. So each answer to a later
-/// request shows the object as the cache knows it, or with a version above the last event. Another
-/// answer means that the versions went back: somebody restored an older backup of etcd.
+/// A watch sends the changes of a kind in the order of their versions. So an answer to a later
+/// request has the object as the cache knows it, or a version that the watch has not reached.
+/// Another answer contradicts the cache: somebody restored an older backup of etcd, or the versions
+/// of this API server have no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KnownVersion {
-    uid: Box<str>,
-    version: u64,
-    /// The greatest version among the events of the kind, and what the last list showed.
-    reached: u64,
+    /// Uid and version of the object; `None` if there was none.
+    object: Option<(Box<str>, u64)>,
+    /// The cache has all changes of the kind up to this version.
+    seen_up_to: u64,
 }
 
 impl KnownVersion {
-    /// Of a cached object; `None` if a version is no number.
-    pub(super) fn new(cached: &Arc<Object>, reached: u64) -> Option<Self> {
-        let (uid, version) = (cached.uid.clone(), cached.version());
-        (version > 0 && reached > 0).then_some(Self { uid, version, reached })
+    /// Of a cache that has all changes up to a version. `None` if a version is no number.
+    pub(super) fn new(cached: Option<&Arc<Object>>, seen_up_to: u64) -> Option<Self> {
+        let object = cached.map(|cached| (cached.uid.clone(), cached.version()));
+        let is_number = object.as_ref().is_none_or(|(_, version)| *version > 0);
+        (is_number && seen_up_to > 0).then_some(Self { object, seen_up_to })
     }
 
-    /// Whether the versions went back before the answer with this object.
+    /// Whether an answer with this object contradicts it.
     pub(super) fn is_contradicted_by(&self, answer: &Object) -> bool {
         let version = answer.version();
-        answer.uid == self.uid
-            && version > 0
-            && version != self.version
-            && version < self.reached.max(self.version)
+        match &self.object {
+            _ if version == 0 => false,
+            Some((uid, known)) if *uid == answer.uid => {
+                version != *known && version <= self.seen_up_to.max(*known)
+            }
+            _ => version <= self.seen_up_to,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(uid: &str, version: &str) -> Arc<Object> {
+        let json = serde_json::json!({"metadata": {"namespace": "n", "name": "x", "uid": uid,
+            "resourceVersion": version}});
+        let kind = innkeeper_contract::Kind::namespaced("v1", "ConfigMap", "configmaps");
+        Arc::new(Object::decode(&kind, &json.to_string(), None).unwrap())
+    }
+
+    #[test]
+    fn answer_that_is_neither_the_known_object_nor_later_contradicts() {
+        let known = KnownVersion::new(Some(&object("u", "5")), 20).unwrap();
+        let contradicts = |uid, version| known.is_contradicted_by(&object(uid, version));
+        assert!(!contradicts("u", "5"), "the known object");
+        assert!(!contradicts("u", "21") && !contradicts("v", "21"), "later ones");
+        assert!(contradicts("u", "4") && contradicts("u", "20") && contradicts("v", "5"));
+        assert!(!contradicts("u", "a"), "no number");
+        // A response to a write can be ahead of the watch.
+        let written = KnownVersion::new(Some(&object("u", "30")), 20).unwrap();
+        assert!(written.is_contradicted_by(&object("u", "25")));
+        assert!(!written.is_contradicted_by(&object("u", "31")));
+    }
+
+    #[test]
+    fn answer_for_an_object_that_was_not_there_is_later() {
+        let known = KnownVersion::new(None, 20).unwrap();
+        assert!(known.is_contradicted_by(&object("u", "20")));
+        assert!(!known.is_contradicted_by(&object("u", "21")));
+    }
+
+    #[test]
+    fn nothing_is_known_without_numbers_or_a_list() {
+        assert_eq!(KnownVersion::new(Some(&object("u", "a")), 20), None);
+        assert_eq!(KnownVersion::new(None, 0), None);
     }
 }

@@ -54,10 +54,11 @@ pub(super) struct Objects {
     tombstones: BTreeMap<Box<str>, Tombstone>,
     /// The number of tombstones after the last removal of old ones.
     expired_tombstones: usize,
-    /// The greatest version that an event or the running relist has shown.
-    shown: u64,
-    /// `shown`, while no relist runs: the cache has seen all changes up to here.
-    reached: u64,
+    /// The greatest version of an event since the last relist, or of an object in it.
+    greatest: u64,
+    /// The cache has all changes up to this version, but for events that wait for a write; 0 if no
+    /// relist has ended since the last one began.
+    seen_up_to: u64,
     /// A relist has ended since the beginning or the last [`Objects::clear`].
     complete: bool,
     bytes: usize,
@@ -73,9 +74,15 @@ impl Objects {
         self.complete
     }
 
-    /// What is known of an object; `None` while a relist runs, or if the object is not cached.
+    /// What is known of an object; `None` while a relist runs.
     pub(super) fn known_version(&self, key: &ObjectKey) -> Option<KnownVersion> {
-        KnownVersion::new(self.live.get(key)?, self.reached)
+        KnownVersion::new(self.live.get(key), self.seen_up_to)
+    }
+
+    /// Notes that a watch begins at a version. The version of a list, or of a bookmark, can be
+    /// above those of all objects.
+    pub(super) fn begin_watch(&mut self, version: u64) {
+        self.note_greatest(version);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -88,7 +95,7 @@ impl Objects {
 
     /// Takes an added or modified object from the watch.
     pub(super) fn apply_event(&mut self, object: Arc<Object>) -> Option<Transition> {
-        self.note_shown(object.version());
+        self.note_greatest(object.version());
         self.apply_newer(object)
     }
 
@@ -113,7 +120,7 @@ impl Objects {
         object: &Object,
         now: Instant,
     ) -> Option<Transition> {
-        self.note_shown(object.version());
+        self.note_greatest(object.version());
         self.add_tombstone(&object.uid, now, true);
         let cached = self.live.get(&object.key)?;
         if cached.uid != object.uid {
@@ -127,7 +134,7 @@ impl Objects {
     /// Begins a relist.
     pub(super) fn begin_relist(&mut self) {
         self.relist += 1;
-        (self.shown, self.reached) = (0, 0);
+        (self.greatest, self.seen_up_to) = (0, 0);
         self.unconfirmed.clear();
         self.listed = Some(BTreeSet::new());
     }
@@ -136,7 +143,7 @@ impl Objects {
     /// write response since the beginning of the relist confirms a newer one: the API server lists
     /// what is there, and watch events do not come meanwhile.
     pub(super) fn apply_listed(&mut self, object: Arc<Object>) -> Option<Transition> {
-        self.note_shown(object.version());
+        self.note_greatest(object.version());
         if let Some(tombstone) = self.tombstones.get(&object.uid) {
             // A deletion during the relist is newer than the relist. One before it that the relist
             // contradicts did not happen.
@@ -179,7 +186,7 @@ impl Objects {
         }
         self.live.clear_unknown_before(relist);
         self.complete = true;
-        self.reached = self.shown;
+        self.seen_up_to = self.greatest;
         removed
     }
 
@@ -275,10 +282,10 @@ impl Objects {
         transition
     }
 
-    fn note_shown(&mut self, version: u64) {
-        self.shown = self.shown.max(version);
-        if self.listed.is_none() {
-            self.reached = self.shown;
+    fn note_greatest(&mut self, version: u64) {
+        self.greatest = self.greatest.max(version);
+        if self.complete && self.listed.is_none() {
+            self.seen_up_to = self.greatest;
         }
     }
 

@@ -4,7 +4,8 @@
 //! the time of a lookup or an insert, never while it waits or calls the listener.
 //!
 //! One file per caller: `watch_events` for the watch of a cache, `writes` for writers, `views` for
-//! views, `admissions` for access reviews, `versions` for versions that went back.
+//! views, `admissions` for access reviews, `versions` for answers that contradict the
+//! caches.
 
 mod admissions;
 mod versions;
@@ -15,6 +16,7 @@ mod writes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use innkeeper_contract::Kind;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -39,8 +41,8 @@ struct Inner {
     writes: InFlightWrites,
     /// The number of views so far.
     views: u64,
-    /// When all caches last had to list again because the versions had gone back.
-    versions_went_back: Option<Instant>,
+    /// When an answer last contradicted the caches, by the kind of its object.
+    contradictions: BTreeMap<Kind, Instant>,
 }
 
 /// The cache is closed, or another one has replaced it.
@@ -64,7 +66,7 @@ impl CacheStore {
             caches: BTreeMap::new(),
             writes: InFlightWrites::default(),
             views: 0,
-            versions_went_back: None,
+            contradictions: BTreeMap::new(),
         };
         Self {
             env,

@@ -38,7 +38,10 @@ pub(super) async fn watch(store: Arc<CacheStore>, id: CacheId, serial: u64, noti
     let env = store.env().clone();
     let mut unserved = Backoff::new(&env, UNSERVED_MIN, UNSERVED_MAX);
     let mut failures = WatchBackoff::new(&env);
-    let pace = WatchPace::new(&env);
+    let pace = {
+        let (store, id) = (store.clone(), id.clone());
+        WatchPace::new(&env, move |version| store.begin_watch(&id, serial, version))
+    };
     loop {
         let client = match store.elect(&id, serial) {
             Ok(Some(client)) => client,
@@ -116,7 +119,7 @@ async fn fill<K: Wire + 'static>(
         let event = tokio::select! {
             biased;
             () = notify.notified() => {
-                if let Some(end) = end(store, id, serial, client) {
+                if let Some(end) = reason_to_end(store, id, serial, client) {
                     return end;
                 }
                 match verify_again(id, client, DISCOVERY_PERIOD).await {
@@ -180,7 +183,7 @@ async fn fill<K: Wire + 'static>(
         tokio::select! {
             biased;
             () = notify.notified() => {
-                if let Some(end) = end(store, id, serial, client) {
+                if let Some(end) = reason_to_end(store, id, serial, client) {
                     return end;
                 }
             }
@@ -190,7 +193,12 @@ async fn fill<K: Wire + 'static>(
 }
 
 /// Why this client has to stop now, if it has to.
-fn end(store: &CacheStore, id: &CacheId, serial: u64, client: &ApiClient) -> Option<WatchEnd> {
+fn reason_to_end(
+    store: &CacheStore,
+    id: &CacheId,
+    serial: u64,
+    client: &ApiClient,
+) -> Option<WatchEnd> {
     if !store.is_holder(id, serial, client.identity()) {
         return Some(WatchEnd::Unsubscribed);
     }

@@ -20,6 +20,7 @@ use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::confirm::{Confirmed, confirm};
 use crate::reconcile::context::Context;
 use crate::reconcile::filled_body::{NotFilled, SourceReads};
+use crate::reconcile::live_read::{creates_again, is_primary_current};
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Problems, Retry};
 use crate::reconcile::refusal::Refusal;
@@ -84,6 +85,17 @@ impl Apply<'_> {
         state.needs_read.extend(plan.steps.iter().filter_map(skipped::needs_read).cloned());
         let mut round = std::mem::take(&mut state.unfinished_round);
         let mut applied = Applied::default();
+        if creates_again(plan, &state.plan) {
+            match is_primary_current(&self.context).await {
+                Ok(true) => {}
+                Ok(false) => applied.rerun = true,
+                Err(problem) => applied.problems.push(self.granted.mask_problem(problem)),
+            }
+            if applied.rerun || !applied.problems.is_empty() {
+                state.unfinished_round = round;
+                return applied;
+            }
+        }
         applied.problems.0.extend(round.standing(&plan.steps).cloned());
         let postpones = plan.steps.iter().any(|step| round.postpones(step));
         let mut attempted = BTreeSet::new();

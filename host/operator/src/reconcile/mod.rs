@@ -9,7 +9,7 @@
 //! | snapshot | [`primary_snapshot`], [`finalizers`] |
 //! | observe | [`observe`] |
 //! | run, plan | [`permit`], [`evaluate`](crate::evaluate) |
-//! | apply | [`apply`], [`confirm`], [`filled_body`], [`skipped`], [`write_error`] |
+//! | apply | [`apply`], [`confirm`], [`live_read`], [`filled_body`], [`skipped`], [`write_error`] |
 //! | between steps and rounds | [`after`], [`round`], [`turn`], [`unfinished`] |
 //! | report | [`report`] writes; [`conditions`], [`update_condition`] and [`events`] say what |
 //! | data | [`context`], [`primary_state`], [`problem`], [`refusal`], [`stats`], [`status_input`] |
@@ -22,6 +22,7 @@ pub mod context;
 pub mod events;
 pub mod filled_body;
 pub mod finalizers;
+pub mod live_read;
 pub mod observe;
 pub mod permit;
 pub mod primary_snapshot;

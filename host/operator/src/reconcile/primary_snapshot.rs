@@ -3,15 +3,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use innkeeper_cluster::{ApiError, CacheSnapshot, KindState, Lookup};
+use innkeeper_cluster::{CacheSnapshot, KindState, Lookup};
 use innkeeper_core::{Object, ObjectRef};
 
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::modules::health::RunOutcome;
 use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
+use crate::reconcile::live_read::read_live;
 use crate::reconcile::primary_state::PrimaryState;
-use crate::reconcile::problem::{Problem, Retry};
+use crate::reconcile::problem::Problem;
 use crate::reconcile::round::{RoundEnd, RoundReport};
 use crate::shared::RunGuard;
 
@@ -113,31 +114,11 @@ fn is_synced(cache: &CacheSnapshot) -> bool {
 /// # Errors
 /// The problem with the first object that cannot be read.
 async fn read_unknown(context: &Context<'_>, state: &mut PrimaryState) -> Result<(), Problem> {
-    let Context { active, caches, .. } = *context;
+    let active = context.active;
     // A kind that only a previous revision declared may be out of this one's reach.
     state.needs_read.retain(|object_ref| active.known_kind(&object_ref.kind).is_some());
     while let Some(object_ref) = state.needs_read.first().cloned() {
-        let get = async {
-            match active.client.get(&object_ref.kind, &object_ref.key).await {
-                Ok(object) => Ok(Some(object)),
-                Err(
-                    ApiError::NotFound { .. }
-                    | ApiError::NamespaceNotFound { .. }
-                    | ApiError::NotServed { .. },
-                ) => Ok(None),
-                Err(error) => Err(error),
-            }
-        };
-        let answer = caches.look_up_unknown(&object_ref.kind, &object_ref.key, get).await;
-        if let Err(error) = answer {
-            return Err(Problem {
-                refusal: None,
-                object_ref: Some(object_ref),
-                reason: error.reason().to_owned(),
-                message: error.to_string(),
-                retry: Retry::Backoff,
-            });
-        }
+        read_live(context, &object_ref).await?;
         state.needs_read.remove(&object_ref);
     }
     Ok(())

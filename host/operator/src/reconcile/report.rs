@@ -83,7 +83,7 @@ pub async fn report(
     body["status"] = status;
     let written = write(context, status_input, object_ref, &body).await;
     if matches!(written, Ok(StatusWrite::Conflict)) {
-        context.caches.mark_outdated(&active.primary, &primary.key, &primary.resource_version);
+        context.caches.mark_unknown_if_at(&active.primary, &primary.key, &primary.resource_version);
     }
     written
 }

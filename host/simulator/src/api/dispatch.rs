@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::discovery;
 use crate::api::event_group;
-use crate::api::http::accept::{Accepted, negotiate};
+use crate::api::http::accept::{Accepted, View, negotiate};
 use crate::api::http::duration;
 use crate::api::http::route::{Route, Target, route};
 use crate::api::openapi;
@@ -115,6 +115,23 @@ fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> 
     let sub = target.subresource.as_str();
     if context.accepted().is_none() {
         return Err(not_acceptable());
+    }
+    match (context.view(), verb) {
+        (View::Metadata(_), "list") => {
+            let of = format!(
+                "PartialObjectMetadata, but the requested object is a list (*core.{}List)",
+                context.kind.name
+            );
+            return Err(StatusError::new(406, "NotAcceptable", format!("you requested {of}")));
+        }
+        (View::MetadataList(_), verb) if verb != "list" => {
+            let of = format!(
+                "PartialObjectMetadataList, but the requested object is not a list (*core.{})",
+                context.kind.name
+            );
+            return Err(StatusError::new(406, "NotAcceptable", format!("you requested {of}")));
+        }
+        _ => {}
     }
     if !sub.is_empty() && !context.kind.subresources.contains(sub) {
         return Err(if context.kind.custom.is_some() {

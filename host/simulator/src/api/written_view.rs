@@ -24,7 +24,7 @@ pub(crate) fn shown(
         (object["kind"] == context.kind.name.as_str()).then_some(object)
     };
     let shown = match view {
-        View::Plain | View::Aggregated => None,
+        View::Plain | View::Aggregated | View::MetadataList(_) => None,
         View::Metadata(version) => object().map(|object| partial(&object, version)),
         View::Table(version) => object().map(|object| {
             let include = Include::parse(context.query.get("includeObject"));

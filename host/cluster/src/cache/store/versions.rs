@@ -1,4 +1,4 @@
-//! Versions that went back: an answer shows an object older than the caches know it.
+//! Answers that contradict the caches, and what follows: all caches list again.
 
 use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey};
@@ -6,7 +6,7 @@ use innkeeper_core::{Object, ObjectKey};
 use super::{CacheStore, Inner};
 use crate::cache::cache_id::CacheId;
 use crate::cache::known_version::KnownVersion;
-use crate::settings::VERSIONS_WENT_BACK_PERIOD;
+use crate::settings::{CONTRADICTION_PAUSE, CONTRADICTION_PERIOD};
 
 impl Inner {
     /// What the caches know of an object.
@@ -22,7 +22,7 @@ impl Inner {
 impl CacheStore {
     /// What the caches know of an object before a GET of it. Nothing while a write of it is in
     /// flight, since its events wait.
-    pub(in crate::cache) fn known_versions(
+    pub(in crate::cache) fn known_before_get(
         &self,
         kind: &Kind,
         key: &ObjectKey,
@@ -34,40 +34,60 @@ impl CacheStore {
         inner.known_versions(kind, key)
     }
 
-    /// Compares the object of a write response with what the caches knew before the write.
-    pub(in crate::cache) fn compare_written(&self, kind: &Kind, object: &Object) {
-        let known = self.lock().writes.known(kind, &object.key).to_vec();
-        self.compare(kind, object, &known);
+    /// The same as [`CacheStore::list_if_contradicted`], with what the caches knew before the write
+    /// to which this is the answer.
+    pub(in crate::cache) fn list_if_write_contradicts(&self, kind: &Kind, answer: &Object) {
+        let known = self.lock().writes.known(kind, &answer.key).to_vec();
+        self.list_if_contradicted(kind, answer, &known);
     }
 
-    /// Compares the object of an answer with what the caches knew before the request. If the
-    /// versions went back, all caches list again: a watch from before gets no event until the
-    /// versions have passed its own, and none of what the restore changed.
-    pub(in crate::cache) fn compare(&self, kind: &Kind, answer: &Object, known: &[KnownVersion]) {
-        if !known.iter().any(|one| one.is_contradicted_by(answer)) {
+    /// Has all caches list again if an answer contradicts what they knew before the request. After
+    /// an older backup of etcd was restored, an open watch gets no event until the versions have
+    /// passed its own, and none of what the restore changed.
+    pub(in crate::cache) fn list_if_contradicted(
+        &self,
+        kind: &Kind,
+        answer: &Object,
+        known: &[KnownVersion],
+    ) {
+        let Some(known) = known.iter().find(|known| known.is_contradicted_by(answer)) else {
             return;
-        }
+        };
         let now = self.env.instant();
         let mut inner = self.lock();
-        // A server behind an APIService may give out versions without an order.
-        let is_recent = |at| now.saturating_duration_since(at) < VERSIONS_WENT_BACK_PERIOD;
-        if inner.versions_went_back.is_some_and(is_recent) {
+        let within = |at: &_, period| now.saturating_duration_since(*at) < period;
+        // Requests that were on the way meanwhile contradict, too.
+        if inner.contradictions.values().any(|at| within(at, CONTRADICTION_PAUSE)) {
             return;
         }
-        inner.versions_went_back = Some(now);
+        // A server behind an APIService may give out versions without an order.
+        let is_repeated =
+            inner.contradictions.get(kind).is_some_and(|at| within(at, CONTRADICTION_PERIOD));
+        inner.contradictions.insert(kind.clone(), now);
+        if is_repeated {
+            return;
+        }
         for cache in inner.caches.values_mut() {
             cache.must_list = true;
             cache.notify.notify_one();
         }
         drop(inner);
+        // The key may hold the value of a Secret.
         tracing::warn!(
-            %kind, key = %answer.key, version = %answer.resource_version,
-            "versions of the API server went back: listing all kinds again",
+            %kind, answer = %answer.resource_version, ?known,
+            "an answer is older than the cache, as after a restore of etcd: listing all kinds again",
         );
     }
 
     /// Whether the cache has to list again.
     pub(in crate::cache) fn must_list(&self, id: &CacheId, serial: u64) -> bool {
         self.lock().cache(id, serial).is_some_and(|cache| cache.must_list)
+    }
+
+    /// Notes that a watch begins at a version: the cache has all changes up to it.
+    pub(in crate::cache) fn begin_watch(&self, id: &CacheId, serial: u64, version: u64) {
+        if let Some(cache) = self.lock().cache_mut(id, serial) {
+            cache.objects.begin_watch(version);
+        }
     }
 }

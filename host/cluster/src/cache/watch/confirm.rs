@@ -13,14 +13,18 @@ pub(super) async fn confirm(store: Arc<CacheStore>, id: CacheId, serial: u64, cl
     // A cache of metadata has none: see `Caches::record_write`.
     store.env().sleep(UNCONFIRMED).await;
     for object in store.unconfirmed(&id, serial) {
+        let known = store.known_before_get(&id.kind, &object.key);
         let found = match client.get(&id.kind, &object.key).await {
             Ok(found) => Some(Arc::new(found)),
             Err(ApiError::NotFound { .. }) => None,
             Err(error) => {
-                tracing::warn!(cache = %id, key = %object.key, %error, "object not confirmed");
+                tracing::warn!(cache = %id, %error, "object not confirmed");
                 continue;
             }
         };
+        if let Some(found) = &found {
+            store.list_if_contradicted(&id.kind, found, &known);
+        }
         store.apply_listed(&id, serial, |objects| objects.confirm(&object, found));
     }
 }

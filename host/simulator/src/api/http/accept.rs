@@ -7,8 +7,10 @@ pub(crate) enum View {
     Plain,
     /// A table, for people, in this API version.
     Table(&'static str),
-    /// Only their metadata, in this API version.
+    /// Only the metadata of one object, in this API version.
     Metadata(&'static str),
+    /// Only the metadata of the objects of a list, in this API version.
+    MetadataList(&'static str),
     /// The discovery document of all groups with their resources.
     Aggregated,
 }
@@ -62,9 +64,8 @@ fn range(range: &str) -> Option<Accepted> {
     let view = match (kind, group, version) {
         ("", ..) => View::Plain,
         ("Table", ..) => View::Table(meta_version?),
-        ("PartialObjectMetadata" | "PartialObjectMetadataList", ..) => {
-            View::Metadata(meta_version?)
-        }
+        ("PartialObjectMetadata", ..) => View::Metadata(meta_version?),
+        ("PartialObjectMetadataList", ..) => View::MetadataList(meta_version?),
         ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => View::Aggregated,
         _ => return None,
     };

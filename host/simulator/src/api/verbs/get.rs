@@ -29,6 +29,6 @@ pub(crate) fn get(cluster: &mut Cluster, context: &RequestContext<'_>) -> Outcom
             Response::json(200, &table::of(version, &context.kind, &objects, None, include, now))
         }
         View::Metadata(version) => Response::json(200, &partial(&stored.object().whole(), version)),
-        View::Plain | View::Aggregated => Response::bytes(200, text),
+        View::Plain | View::Aggregated | View::MetadataList(_) => Response::bytes(200, text),
     })
 }

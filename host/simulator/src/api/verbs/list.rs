@@ -211,7 +211,7 @@ pub(crate) fn listed(cluster: &Cluster, context: &RequestContext<'_>, page: &Pag
         let table = table::of(version, &context.kind, &objects, Some(&list), include, now);
         return Response::json(200, &table);
     }
-    let only = if let View::Metadata(version) = view { Some(version) } else { None };
+    let only = if let View::MetadataList(version) = view { Some(version) } else { None };
     let (kind, version) = match only {
         Some(version) => ("PartialObjectMetadataList".to_owned(), version.to_owned()),
         None => (list_kind(context), context.kind.api_version()),

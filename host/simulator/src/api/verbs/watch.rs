@@ -50,7 +50,7 @@ pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -
                 ObjectForm::Table(rows(version, context.kind.clone(), include))
             }
             View::Metadata(version) => ObjectForm::Metadata(version),
-            View::Plain | View::Aggregated => ObjectForm::Plain,
+            View::Plain | View::Aggregated | View::MetadataList(_) => ObjectForm::Plain,
         },
         version: conversion::has_versions(&context.kind).then(|| context.kind.clone()),
         feed: feed.clone(),
