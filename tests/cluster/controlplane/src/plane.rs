@@ -1,6 +1,7 @@
 //! The control plane itself: what is run with which flags, in which order.
 
 use std::env;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -124,6 +125,19 @@ impl ControlPlane {
     /// # Errors
     /// If the control plane is an existing one, or has no such program; if it does not come back.
     pub fn restart(&mut self, program: &str) -> Result<(), Error> {
+        self.restart_after(program, |_| Ok(()))
+    }
+
+    /// The same, with a change of the files in the folder of the control plane while the program
+    /// does not run.
+    ///
+    /// # Errors
+    /// Also if `change` fails.
+    pub fn restart_after(
+        &mut self,
+        program: &str,
+        change: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<(), Error> {
         const END: Duration = Duration::from_secs(20);
         let Some(own) = &mut self.own else { return Err(not_ours("restarting a program")) };
         let found = own.processes.iter_mut().find(|process| process.name() == program);
@@ -136,7 +150,9 @@ impl ControlPlane {
         if let Some(watchdog) = &mut own.watchdog {
             watchdog.release(process.id())?;
         }
-        process.restart(END)?;
+        process.end(END);
+        change(&own.folder).map_err(Error::file(&own.folder))?;
+        process.start_again()?;
         if let Some(watchdog) = &mut own.watchdog {
             watchdog.guard(process.id())?;
         }

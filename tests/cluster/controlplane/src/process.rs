@@ -53,10 +53,14 @@ impl Process {
         &self.name
     }
 
-    /// Ends it as [`Self::end`] does, and runs it again with the same arguments; it goes on in its
-    /// log.
+    /// Ends it as [`Self::end`] does, and runs it again.
     pub fn restart(&mut self, bound: Duration) -> Result<(), Error> {
         self.end(bound);
+        self.start_again()
+    }
+
+    /// Runs it again with the same arguments after [`Self::end`]; it goes on in its log.
+    pub fn start_again(&mut self) -> Result<(), Error> {
         self.child = run(&mut self.command, &self.log)?;
         Ok(())
     }
