@@ -310,7 +310,14 @@ mod tests {
             user: String::new(),
             is_dry_run: false,
         };
-        Recorded { info, body: Bytes::new(), write: Some(1), fault: None, code: Some(code) }
+        Recorded {
+            info,
+            body: Bytes::new(),
+            write: Some(1),
+            fault: None,
+            code: Some(code),
+            read: None,
+        }
     }
 
     fn outcome(requests: Vec<Recorded>) -> Outcome {

@@ -92,7 +92,14 @@ mod tests {
             user: String::new(),
             is_dry_run: false,
         };
-        Recorded { info, body: Bytes::new(), write: Some(1), fault: None, code: Some(code) }
+        Recorded {
+            info,
+            body: Bytes::new(),
+            write: Some(1),
+            fault: None,
+            code: Some(code),
+            read: None,
+        }
     }
 
     fn found(requests: Vec<Recorded>, is_late: bool) -> Option<String> {

@@ -18,6 +18,9 @@ use crate::shrink::Shrunk;
 /// The longest line of a trace, in bytes.
 const LINE_BYTES_MAX: usize = 4 << 10;
 
+/// The most lines of what the host read before a write.
+const READS_MAX: usize = 20;
+
 /// How much of the body of a write a trace shows, in bytes.
 const BODY_BYTES_MAX: usize = 500;
 
@@ -33,6 +36,8 @@ pub struct Trace {
     pub violation: Violation,
     /// The writes of the host, in order; the first 200.
     pub writes: Vec<TracedWrite>,
+    /// What the host read after the last one.
+    pub read_last: Vec<String>,
     /// How many more there were.
     pub more_writes: usize,
     /// How many smaller scenarios were tried.
@@ -44,6 +49,10 @@ pub struct Trace {
 /// A write of the host, and what happened to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TracedWrite {
+    /// What the host read before, since the write before this one: the events of its watches, and
+    /// lists. Only names and versions; the last 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
     /// The request.
     pub request: String,
     /// The HTTP status of the answer; `None` if none came.
@@ -64,31 +73,51 @@ impl Trace {
     pub(crate) fn of(player: &Player, shrunk: Shrunk) -> Result<Self, PlayError> {
         let Shrunk { case, violation, tried, took } = shrunk;
         // The host of a scenario may not become active again; that is what the trace shows.
-        let (writes, more_writes) = match player.play(&case.scenario) {
+        let (writes, read_last, more_writes) = match player.play_with_reads(&case.scenario) {
             Ok(outcome) => written(&case, &outcome),
-            Err(PlayError::Inactive(_)) => (Vec::new(), 0),
+            Err(PlayError::Inactive(_)) => (Vec::new(), Vec::new(), 0),
             Err(error) => return Err(error),
         };
-        Ok(Self { case, violation, writes, more_writes, tried, took })
+        Ok(Self { case, violation, writes, read_last, more_writes, tried, took })
     }
 }
 
-/// The writes of an outcome that a trace shows, and how many more there are.
-fn written(case: &Case, outcome: &Outcome) -> (Vec<TracedWrite>, usize) {
+/// The last lines, and before them how many there are more.
+fn last_lines(mut lines: Vec<String>) -> Vec<String> {
+    if lines.len() > READS_MAX {
+        let more = lines.len() - READS_MAX;
+        lines.drain(..more);
+        lines.insert(0, format!("{more} more before"));
+    }
+    lines
+}
+
+/// The writes of an outcome that a trace shows, what was read after the last one, and how many
+/// writes there are more.
+fn written(case: &Case, outcome: &Outcome) -> (Vec<TracedWrite>, Vec<String>, usize) {
     let faults = &case.scenario.faults.faults;
-    let traced = |request: &Recorded| {
+    let traced = |request: &Recorded, read: Vec<String>| {
         let is_secret = request.info.group.is_empty() && request.info.resource == "secrets";
         let body = if is_secret { "".into() } else { String::from_utf8_lossy(&request.body) };
         let fault = request.fault.and_then(|index| faults.get(index));
         TracedWrite {
+            read: last_lines(read),
             request: request.info.to_string(),
             answer: request.code,
             fault: fault.map(|one| one.fault.to_string()),
             body: foreign::one_line(body, BODY_BYTES_MAX),
         }
     };
-    let writes = outcome.writes().take(WRITES_MAX).map(traced).collect();
-    (writes, outcome.writes().count().saturating_sub(WRITES_MAX))
+    let (mut writes, mut read) = (Vec::new(), Vec::new());
+    for request in &outcome.requests {
+        match (&request.read, request.write) {
+            (Some(line), _) => read.push(line.clone()),
+            (None, Some(_)) if writes.len() == WRITES_MAX => break,
+            (None, Some(_)) => writes.push(traced(request, std::mem::take(&mut read))),
+            (None, None) => {}
+        }
+    }
+    (writes, last_lines(read), outcome.writes().count().saturating_sub(WRITES_MAX))
 }
 
 /// Writes one line, whatever the text holds: names and messages come from guests and objects.
@@ -135,12 +164,18 @@ impl Display for Trace {
                 line(f, format_args!("  - {incident}"))?;
             }
         }
-        line(f, "Writes of the host, with the answers:")?;
+        line(f, "Writes of the host, with the answers, and what it read before each:")?;
         for (index, write) in self.writes.iter().enumerate() {
+            for read in &write.read {
+                line(f, format_args!("     read {read}"))?;
+            }
             line(f, format_args!("{:3}. {write}", index + 1))?;
             if !write.body.is_empty() {
                 line(f, format_args!("       {}", write.body))?;
             }
+        }
+        for read in &self.read_last {
+            line(f, format_args!("     read {read}"))?;
         }
         match (self.more_writes, self.writes.len()) {
             (0, 0) => line(f, "  none"),
@@ -178,6 +213,7 @@ mod tests {
         let crash = Fault::Crash { point: CrashPoint::BeforeAnswer };
         scenario.faults = FaultPlan { faults: vec![PlannedFault::at_write(2, crash)] };
         let write = TracedWrite {
+            read: vec!["ADDED Shop a, resourceVersion 3".to_owned()],
             request: "apply configmaps default/a".to_owned(),
             answer: None,
             fault: Some("the client crashes".to_owned()),
@@ -187,6 +223,7 @@ mod tests {
             case: Case { law: Law::Crash, scenario, expectation: Expectation::AsWithoutFaults },
             violation: Violation::new("it differs", vec!["ConfigMap a: is missing".to_owned()]),
             writes: vec![write],
+            read_last: vec!["DELETED ConfigMap a, resourceVersion 4".to_owned()],
             more_writes: 2,
             tried: 0,
             took: Duration::ZERO,
@@ -214,9 +251,11 @@ Steps, with seed 7:
   3. wait until nobody writes any more
 Faults:
   - write number 2: the client crashes after it, before the answer
-Writes of the host, with the answers:
+Writes of the host, with the answers, and what it read before each:
+     read ADDED Shop a, resourceVersion 3
   1. apply configmaps default/a: no answer <- the client crashes
        {{\"data\":{{}}}}
+     read DELETED ConfigMap a, resourceVersion 4
   and 2 more
 ",
             Law::Crash.sentence()

@@ -77,7 +77,7 @@ fn broken_law_is_printed_with_a_command_that_plays_its_case_again() {
         "A published bug of this kind: ",
         "Steps, with seed ",
         "       kind: Shop\n",
-        "Writes of the host, with the answers:",
+        "Writes of the host, with the answers, and what it read before each:",
         "1 law, 1 broken with seed 1; ",
         " simulated hours in ",
     ] {

@@ -13,7 +13,8 @@ use crate::body::{self, AnswerBody, BoxError};
 use crate::fault::{CrashPoint, Fault, OtherWrite};
 use crate::injector::FaultInjector;
 use crate::process::Process;
-use crate::request_info::RequestInfo;
+use crate::read_log::ReadBody;
+use crate::request_info::{RequestInfo, Verb};
 use crate::watch_body::WatchBody;
 
 /// A connection of one process. Clones are the same one.
@@ -69,7 +70,16 @@ where
             return std::future::pending().await;
         }
         self.injector.answered(place, &info, response.status().as_u16());
-        Ok(response)
+        if !self.injector.records_reads() || !response.status().is_success() {
+            return Ok(response);
+        }
+        let is_watch = info.verb == Verb::Watch;
+        if !is_watch && !matches!(info.verb, Verb::Get | Verb::List) {
+            return Ok(response);
+        }
+        let injector = self.injector.clone();
+        let describe = move |read| injector.record_read(&info, read);
+        Ok(response.map(|body| ReadBody::new(body, is_watch, describe).boxed_unsync()))
     }
 
     async fn carry_out(

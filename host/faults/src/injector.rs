@@ -22,6 +22,9 @@ pub struct Recorded {
     pub fault: Option<usize>,
     /// The HTTP status of the answer; `None` if none came.
     pub code: Option<u16>,
+    /// This is no request, but what reached the client of the answer to one: an event of a watch, or
+    /// a document.
+    pub read: Option<String>,
 }
 
 /// Injects faults into the requests of clients. Clones are the same one.
@@ -40,6 +43,8 @@ struct State {
     is_used: Vec<bool>,
     writes: u32,
     recorded: Vec<Recorded>,
+    /// Whether what reaches the client is recorded, too.
+    records_reads: bool,
     /// Where each fault that happens is reported, instead of the record.
     reports: Option<mpsc::Sender<String>>,
 }
@@ -115,9 +120,32 @@ impl<S: Clone> FaultInjector<S> {
                 let _ = reports.try_send(format!("{info}: {fault}"));
             }
             (Some(_), None) => {}
-            (None, _) => state.recorded.push(Recorded { info, body, write, fault, code: None }),
+            (None, _) => {
+                state.recorded.push(Recorded { info, body, write, fault, code: None, read: None })
+            }
         }
         (happens, state.recorded.len().saturating_sub(1))
+    }
+
+    /// Records also what reaches the client, from here on.
+    pub fn record_reads(&self) {
+        self.lock().records_reads = true;
+    }
+
+    pub(crate) fn records_reads(&self) -> bool {
+        self.lock().records_reads
+    }
+
+    /// Records what has reached the client of the answer to a request.
+    pub(crate) fn record_read(&self, info: &RequestInfo, read: String) {
+        self.lock().recorded.push(Recorded {
+            info: info.clone(),
+            body: Bytes::new(),
+            write: None,
+            fault: None,
+            code: None,
+            read: Some(read),
+        });
     }
 
     /// Records the answer to a request, unless its record was taken meanwhile.

@@ -18,6 +18,7 @@ mod plan;
 mod plan_error;
 mod plan_file;
 mod process;
+mod read_log;
 mod request_info;
 mod restart;
 mod served;

@@ -37,6 +37,7 @@ pub fn fuzz_entry(data: &[u8]) {
         case,
         violation,
         writes: Vec::new(),
+        read_last: Vec::new(),
         more_writes: 0,
         tried: 0,
         took: Duration::ZERO,

@@ -60,16 +60,31 @@ impl Player {
     /// # Errors
     /// If the cluster or the host does not start, which is no fault of the scenario.
     pub fn play(&self, scenario: &Scenario) -> Result<Outcome, PlayError> {
-        innkeeper_lab::block_on(self.play_on_time(scenario))?
+        innkeeper_lab::block_on(self.play_on_time(scenario, false))?
     }
 
-    async fn play_on_time(&self, scenario: &Scenario) -> Result<Outcome, PlayError> {
+    /// The same, and the requests have also what the host reads.
+    ///
+    /// # Errors
+    /// As [`Player::play`].
+    pub(crate) fn play_with_reads(&self, scenario: &Scenario) -> Result<Outcome, PlayError> {
+        innkeeper_lab::block_on(self.play_on_time(scenario, true))?
+    }
+
+    async fn play_on_time(
+        &self,
+        scenario: &Scenario,
+        records_reads: bool,
+    ) -> Result<Outcome, PlayError> {
         let subject = &self.given.subject;
         let earlier = subject.earlier_module.as_ref();
         let earlier = earlier.filter(|_| scenario.steps.contains(&Step::Upgrade));
         let module = earlier.unwrap_or(&subject.module);
         let mut stage = Stage::start(&self.given, scenario, module).await?;
         stage.injector.take_recorded();
+        if records_reads {
+            stage.injector.record_reads();
+        }
         stage.injector.set_plan(scenario.faults.clone());
         let (progress, writes) = Progress::of(&scenario.incidents);
         stage.progress = progress;

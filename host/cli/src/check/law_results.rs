@@ -71,10 +71,10 @@ pub(super) fn add_trace(page: &mut Page, trace: &Trace, again: &str) -> anyhow::
 
 /// A case that breaks a law, for programs.
 pub(super) fn violation_json(trace: &Trace, again: &str) -> Value {
-    let Trace { case, violation, writes, more_writes, tried, took } = trace;
+    let Trace { case, violation, writes, read_last, more_writes, tried, took } = trace;
     json!({"what": violation.what, "details": violation.details,
         "case": case,
-        "writes": writes, "moreWrites": more_writes, "command": again,
+        "writes": writes, "readLast": read_last, "moreWrites": more_writes, "command": again,
         "shrink": {"tried": tried, "seconds": took.as_secs_f64()}})
 }
 
