@@ -1,5 +1,6 @@
 //! Checks the laws, within a budget of time.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::cases::{self, Material};
@@ -90,6 +91,11 @@ pub fn check(
             return Err(PlayError::Sample(refused.clone()));
         }
         lives.push((life, outcome));
+    }
+    if lives.iter().all(|(_, outcome)| outcome.writes().next().is_none()) {
+        let failures = lives.iter().flat_map(|(_, outcome)| &outcome.guest_failures);
+        let reasons: BTreeSet<&str> = failures.map(|(reason, _)| reason.as_str()).collect();
+        return Err(PlayError::Idle(reasons.into_iter().collect::<Vec<_>>().join(", ")));
     }
     let mut pairs = Vec::new();
     for sample in subject.samples.iter().filter(|_| budget.laws.contains(&Law::Exploration)) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use innkeeper_faults::Recorded;
+use innkeeper_faults::{Recorded, RequestInfo};
 use serde_json::Value;
 
 use crate::cluster_state::{ClusterState, Difference};
@@ -54,6 +54,10 @@ pub(crate) fn always(outcome: &Outcome) -> Option<Violation> {
         let writes = outcome.ousted_writes.iter().take(OBJECTS_MAX).cloned().collect();
         return Some(Violation::new("a host writes after another one took its Lease", writes));
     }
+    if outcome.panics > 0 {
+        let panics = vec![format!("{} panics; standard error has the messages", outcome.panics)];
+        return Some(Violation::new("the host, or the simulated cluster, panics", panics));
+    }
     if !outcome.is_ended_well {
         return Some(Violation::new("the host does not stop", Vec::new()));
     }
@@ -75,7 +79,7 @@ pub(crate) fn refused(outcome: &Outcome) -> Option<Violation> {
     let is_invalid = |one: &&Recorded| matches!(one.code, Some(400 | 422));
     let line = |one: &Recorded| {
         let body = String::from_utf8_lossy(&one.body);
-        format!("{}: {body}", one.info)
+        format!("{}: {}", one.info, shown_body(&one.info, &body))
     };
     let mut found: Vec<String> = outcome.writes().filter(is_invalid).map(line).collect();
     found.dedup();
@@ -84,6 +88,12 @@ pub(crate) fn refused(outcome: &Outcome) -> Option<Violation> {
         return None;
     }
     Some(Violation::new("the API server refuses what the guest desires", found))
+}
+
+/// The body of a request as people may see it: not that of a Secret.
+pub(crate) fn shown_body<'b>(info: &RequestInfo, body: &'b str) -> &'b str {
+    let is_secret = info.group.is_empty() && info.resource == "secrets";
+    if is_secret { "(of a Secret)" } else { body }
 }
 
 /// Requests for other objects than Secrets that have a value of a Secret.
@@ -127,7 +137,7 @@ pub(crate) fn writes_after_restart(outcome: &Outcome, reference: &Outcome) -> Op
     for (info, body) in after {
         match expected.iter().position(|one| *one == info.to_string()) {
             Some(index) => drop(expected.remove(index)),
-            None => more.push(format!("{info}: {body}")),
+            None => more.push(format!("{info}: {}", shown_body(info, body))),
         }
     }
     if more.is_empty() {

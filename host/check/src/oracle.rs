@@ -31,23 +31,31 @@ pub(crate) struct Oracle<'a> {
     secrets: Vec<String>,
     pub(crate) played: u64,
     /// The virtual time of all scenarios.
+    /// The faults of the last judged case that affected no request, by their place.
+    pub(crate) unused_faults: Vec<usize>,
     pub(crate) simulated: Duration,
     /// What the last judged case showed.
     signature: Signature,
 }
 
+/// The values of the Secrets among the samples, as bodies of requests have them.
+pub(crate) fn secret_texts(subject: &Subject) -> Vec<String> {
+    let escaped = |value: String| {
+        let text = serde_json::to_string(&value).unwrap_or_default();
+        text.trim_matches('"').to_owned()
+    };
+    subject.secret_values().into_iter().map(escaped).collect()
+}
+
 impl<'a> Oracle<'a> {
     pub(crate) fn new(player: &'a Player) -> Self {
-        let escaped = |value: String| {
-            let text = serde_json::to_string(&value).unwrap_or_default();
-            text.trim_matches('"').to_owned()
-        };
-        let secrets = player.subject().secret_values().into_iter().map(escaped).collect();
+        let secrets = secret_texts(player.subject());
         Self {
             player,
             references: BTreeMap::new(),
             secrets,
             played: 0,
+            unused_faults: Vec::new(),
             simulated: Duration::ZERO,
             signature: Signature::default(),
         }
@@ -102,6 +110,10 @@ impl<'a> Oracle<'a> {
         if let Some(violation) = always(&outcome).or_else(leaks).or_else(untrue) {
             return Ok(Judgement::Broken(violation));
         }
+        self.unused_faults.clone_from(&outcome.unused_faults);
+        if is_untried(scenario, &outcome) {
+            return Ok(Judgement::NotJudged);
+        }
         // Of many objects the API server may refuse some.
         let refused_max = match case.expectation {
             Expectation::AllAccepted => scenario.steps.len().saturating_sub(1),
@@ -110,9 +122,19 @@ impl<'a> Oracle<'a> {
         if outcome.refused_steps.len() > refused_max {
             return Ok(Judgement::NotJudged);
         }
+        self.compare_as_expected(case, &outcome)
+    }
+
+    /// Compares what came of a case with what it expects.
+    fn compare_as_expected(
+        &mut self,
+        case: &Case,
+        outcome: &Outcome,
+    ) -> Result<Judgement, PlayError> {
+        let scenario = &case.scenario;
         let violation = match case.expectation {
             Expectation::Nothing => None,
-            Expectation::AllAccepted => refused(&outcome),
+            Expectation::AllAccepted => refused(outcome),
             Expectation::AsWithoutFaults => {
                 let reference = self.reference(&scenario.undisturbed())?;
                 let mut states = outcome.states.iter().zip(&reference.states);
@@ -121,7 +143,7 @@ impl<'a> Oracle<'a> {
                 let differ = |(end, expected): (&ClusterState, &ClusterState)| {
                     violation(&end.differences_in_applied_fields(expected), "without the faults")
                 };
-                more_requests(&outcome, &reference, sees_deletion_late(scenario))
+                more_requests(outcome, &reference, sees_deletion_late(scenario))
                     .or_else(|| states.find_map(differ))
             }
             Expectation::AsWithAnotherSeed => {
@@ -136,7 +158,7 @@ impl<'a> Oracle<'a> {
                 if reference.partial_answers > 0 || !reference.refused_steps.is_empty() {
                     return Ok(Judgement::NotJudged);
                 }
-                self.compare_paths(&outcome, &reference)
+                self.compare_paths(outcome, &reference)
             }
             Expectation::FollowsOrReports => {
                 let is_refused = |one: &Recorded| matches!(one.code, Some(400 | 403 | 422));
@@ -148,7 +170,7 @@ impl<'a> Oracle<'a> {
                     return Ok(Judgement::NotJudged);
                 }
                 let reports = outcome.end().has_false_condition(self.player.subject());
-                self.compare_paths(&outcome, &reference).filter(|_| !reports)
+                self.compare_paths(outcome, &reference).filter(|_| !reports)
             }
             Expectation::AsBeforeTheOtherClient => {
                 let alone = without_other_client(scenario, self.player.subject());
@@ -169,7 +191,7 @@ impl<'a> Oracle<'a> {
                 let last = scenario.steps.iter().rev().find(|step| matches!(step, Step::Apply(_)));
                 let alone = Scenario::new(scenario.seed, last.into_iter().cloned().collect());
                 let reference = self.reference(&alone)?;
-                controllers_changed(&outcome).or_else(|| {
+                controllers_changed(outcome).or_else(|| {
                     let end = outcome.end();
                     // The status can depend on the time, as that of a guest with a CronJob does.
                     let subject = self.player.subject();
@@ -180,7 +202,7 @@ impl<'a> Oracle<'a> {
                     violation(&differences, "without the other primaries").filter(|_| !reports)
                 })
             }
-            Expectation::OthersAsBefore => others_changed(&outcome),
+            Expectation::OthersAsBefore => others_changed(outcome),
             Expectation::NoWriteAfterRestart => {
                 let steps = scenario.steps.iter();
                 let steps = steps.filter(|step| **step != Step::Restart).cloned().collect();
@@ -189,7 +211,10 @@ impl<'a> Oracle<'a> {
                     .steps
                     .windows(2)
                     .any(|pair| matches!(pair, [Step::Settle, Step::Restart]));
-                writes_after_restart(&outcome, &reference).filter(|_| is_settled)
+                if !is_settled {
+                    return Ok(Judgement::NotJudged);
+                }
+                writes_after_restart(outcome, &reference)
             }
             Expectation::NothingOwned => owned_objects(outcome.end(), self.player.subject()),
         };
@@ -244,6 +269,13 @@ fn has_refused_claim(outcome: &Outcome) -> bool {
         .map(|one| ((one.info.namespace.as_str(), one.info.name.as_str()), one.code))
         .collect();
     last.values().any(|code| matches!(code, Some(403 | 422)))
+}
+
+/// Whether a scenario has faults or planned incidents, and none of them has happened.
+fn is_untried(scenario: &Scenario, outcome: &Outcome) -> bool {
+    let planned = scenario.faults.faults.len() + scenario.incidents.len();
+    let unused = outcome.unused_faults.len() + outcome.unused_incidents;
+    planned > 0 && unused == planned && outcome.incidents.is_empty()
 }
 
 /// Whether a user deletes something while a cache of the host is late.

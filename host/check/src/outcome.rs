@@ -40,6 +40,8 @@ pub struct Outcome {
     pub simulated: Duration,
     /// Whether the host stopped in time and without a panic at the end.
     pub is_ended_well: bool,
+    /// How many panics of the host, or of the simulated cluster, there were.
+    pub panics: u64,
 }
 
 impl Outcome {

@@ -16,10 +16,21 @@ pub enum PlayError {
     /// The simulated API server refuses a sample.
     #[error("the simulated API server refuses a sample: {0}")]
     Sample(String),
+    /// The host writes nothing for any sample, so that there is nothing to check. Has the reasons
+    /// of the guest's failures.
+    #[error("the host writes nothing for the samples, so there is nothing to check; {}", failures(.0))]
+    Idle(String),
     /// The simulated API server does not give what the comparison needs.
     #[error("cannot read the simulated cluster: {0}")]
     Read(#[from] ApiFailure),
     /// The component cannot be copied for a swap.
     #[error("cannot make another component for a swap: {0}")]
     Component(io::Error),
+}
+
+fn failures(reasons: &str) -> String {
+    match reasons {
+        "" => "the guest reports no failure".to_owned(),
+        reasons => format!("the guest fails: {reasons}"),
+    }
 }

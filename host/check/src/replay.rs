@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use innkeeper_faults::PlannedFault;
+
 use crate::law::{Case, Judgement};
 use crate::oracle::Oracle;
 use crate::play_error::PlayError;
@@ -14,6 +16,8 @@ use crate::trace::Trace;
 pub struct Replay {
     /// What the law says about it.
     pub judgement: Judgement,
+    /// The faults of the case that affected no request.
+    pub unused_faults: Vec<PlannedFault>,
     /// What happened, if the case breaks the law.
     pub trace: Option<Trace>,
     /// How many scenarios were played: that of the case, and those that it is compared with.
@@ -29,6 +33,9 @@ pub struct Replay {
 pub fn replay(player: &Player, case: Case) -> Result<Replay, PlayError> {
     let mut oracle = Oracle::new(player);
     let judgement = oracle.judge(&case)?;
+    let faults = &case.scenario.faults.faults;
+    let unused = oracle.unused_faults.iter().filter_map(|index| faults.get(*index));
+    let unused_faults = unused.cloned().collect();
     let trace = match &judgement {
         Judgement::Broken(violation) => {
             let shrunk =
@@ -37,5 +44,11 @@ pub fn replay(player: &Player, case: Case) -> Result<Replay, PlayError> {
         }
         Judgement::Holds | Judgement::NotJudged => None,
     };
-    Ok(Replay { judgement, trace, played: oracle.played, simulated: oracle.simulated })
+    Ok(Replay {
+        judgement,
+        unused_faults,
+        trace,
+        played: oracle.played,
+        simulated: oracle.simulated,
+    })
 }

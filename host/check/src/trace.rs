@@ -8,7 +8,9 @@ use innkeeper_faults::Recorded;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::findings::shown_body;
 use crate::law::{Case, Violation};
+use crate::oracle::secret_texts;
 use crate::outcome::Outcome;
 use crate::play_error::PlayError;
 use crate::player::Player;
@@ -60,7 +62,7 @@ pub struct TracedWrite {
     /// The fault that affected it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// The beginning of the body; empty for Secrets.
+    /// The beginning of the body, without values of Secrets.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub body: String,
 }
@@ -74,7 +76,7 @@ impl Trace {
         let Shrunk { case, violation, tried, took } = shrunk;
         // The host of a scenario may not become active again; that is what the trace shows.
         let (writes, read_last, more_writes) = match player.play_with_reads(&case.scenario) {
-            Ok(outcome) => written(&case, &outcome),
+            Ok(outcome) => written(&case, &outcome, &secret_texts(player.subject())),
             Err(PlayError::Inactive(_)) => (Vec::new(), Vec::new(), 0),
             Err(error) => return Err(error),
         };
@@ -94,11 +96,18 @@ fn last_lines(mut lines: Vec<String>) -> Vec<String> {
 
 /// The writes of an outcome that a trace shows, what was read after the last one, and how many
 /// writes there are more.
-fn written(case: &Case, outcome: &Outcome) -> (Vec<TracedWrite>, Vec<String>, usize) {
+fn written(
+    case: &Case,
+    outcome: &Outcome,
+    secrets: &[String],
+) -> (Vec<TracedWrite>, Vec<String>, usize) {
     let faults = &case.scenario.faults.faults;
     let traced = |request: &Recorded, read: Vec<String>| {
-        let is_secret = request.info.group.is_empty() && request.info.resource == "secrets";
-        let body = if is_secret { "".into() } else { String::from_utf8_lossy(&request.body) };
+        let mut body =
+            shown_body(&request.info, &String::from_utf8_lossy(&request.body)).to_owned();
+        for value in secrets {
+            body = body.replace(value, "(a value of a Secret)");
+        }
         let fault = request.fault.and_then(|index| faults.get(index));
         TracedWrite {
             read: last_lines(read),

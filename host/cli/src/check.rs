@@ -105,8 +105,6 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match check_all(arguments) {
         Ok(status) => status.into(),
-        // The reader closed the pipe.
-        Err(error) if out::is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             out::eprint(&format!("innkeeper: {}", out::error_chain(&error)));
             UNUSABLE.into()
@@ -157,7 +155,7 @@ fn check_policies(arguments: &Arguments, policies: &Path) -> anyhow::Result<Stat
             policies.display()
         );
     }
-    print(arguments.output, &results)?;
+    out::or_closed(print(arguments.output, &results))?;
     Ok(results.iter().map(|result| result.status).max().unwrap_or(Status::Ok))
 }
 

@@ -130,6 +130,17 @@ pub(crate) fn error_chain(error: &anyhow::Error) -> String {
 }
 
 /// Whether an error says that the reader of standard output closed it.
+/// A page or document that was printed, or whose reader closed the pipe: its status stays the same.
+///
+/// # Errors
+/// All other ones.
+pub(crate) fn or_closed(printed: anyhow::Result<()>) -> anyhow::Result<()> {
+    match printed {
+        Err(error) if is_closed(&error) => Ok(()),
+        printed => printed,
+    }
+}
+
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

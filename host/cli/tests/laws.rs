@@ -7,6 +7,7 @@
 mod support;
 
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
@@ -191,10 +192,63 @@ fn report_of_a_broken_law_has_the_verdict_and_the_case() {
 }
 
 #[test]
+fn report_that_is_replaced_keeps_its_permissions() {
+    let files = Files::new();
+    let path = files.write("report.json", "an earlier report");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let output = check(&["--law", "no-leak", "--cases", "1", "--report", &path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn broken_law_is_an_exit_status_also_if_nobody_reads_the_output() {
+    let (guest, samples) = (component("faulty"), samples());
+    let more = ["--law", "totality", "--seconds", "30"];
+    for format in ["text", "json"] {
+        let mut child = command()
+            .args(
+                [&["check", &guest, "--samples", &samples, "-o", format], &BUG[..], &more].concat(),
+            )
+            .env("HOME", "/nonexistent")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn case_whose_faults_affect_nothing_is_not_judged() {
+    let mut case = broken_case();
+    case["law"] = "crash".into();
+    case["expectation"] = "asWithoutFaults".into();
+    case["scenario"]["steps"][0]["apply"]["spec"]["image"] = "shop:1".into();
+    let crash = json!({"from": 100_000, "fault": {"crash": {"point": "beforeAnswer"}}});
+    case["scenario"]["faults"]["faults"] = json!([crash]);
+    let output = play(&component("faulty"), &[], &case.to_string(), || {});
+    let stdout = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{stdout}{}", text(&output.stderr));
+    assert!(stdout.contains("This fault affected no request: write number 100000"), "{stdout}");
+    let first = json!({"from": 1, "fault": {"crash": {"point": "beforeAnswer"}}});
+    case["scenario"]["faults"]["faults"] = json!([first]);
+    let output = play(&component("faulty"), &[], &case.to_string(), || {});
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
 fn report_that_cannot_be_written_is_refused_before_the_check() {
     let files = Files::new();
     let folder = files.0.path().to_str().unwrap().to_owned();
     assert_refused(&check(&["--report", &folder]), "this is a folder; name a file");
+    assert_refused(&check(&["--report", "/dev/null"]), "this is no regular file");
+    let sample = files.write("shop.yaml", std::fs::read_to_string(samples()).unwrap());
+    let more = ["--samples", &sample, "--report", &sample];
+    assert_refused(&check(&more), "the command reads this file");
     let path = format!("{folder}/none/report.json");
     assert_refused(&check(&["--report", &path]), "no file can be made in its folder");
 }

@@ -6,9 +6,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// The most brackets of YAML that are open at once: the parser's time grows with the square of
-/// their number. Values that are deeper are refused anyway.
-const OPEN_BRACKETS_MAX: usize = 128;
+/// The most opening brackets of YAML. The parser's time grows with the square of the number of
+/// those that are open at once. Quotes and comments make it hard to see which are, so all count.
+/// JSON has a parser of its own.
+const OPENING_BRACKETS_MAX: usize = 10_000;
 
 /// What a scalar, a list or a map counts in addition to its text, in bytes.
 const NODE_BYTES: usize = 16;
@@ -18,8 +19,14 @@ const NODE_BYTES: usize = 16;
 /// # Errors
 /// Why the text is no YAML, has too much in it, or has a member twice.
 pub fn bounded_yaml(text: &[u8], bytes_max: usize) -> Result<Value, String> {
-    if open_brackets(text) > OPEN_BRACKETS_MAX {
-        return Err(format!("it has more than {OPEN_BRACKETS_MAX} open brackets"));
+    // The parser of YAML has no limit of time.
+    if let Ok(value) = bounded_json(text, bytes_max) {
+        return Ok(value);
+    }
+    if opening_brackets(text) > OPENING_BRACKETS_MAX {
+        return Err(format!(
+            "YAML with more than {OPENING_BRACKETS_MAX} opening brackets takes too long to read: write it as JSON"
+        ));
     }
     let deserializer = serde_yaml_ng::Deserializer::from_slice(text);
     let budget = &mut Budget { left: bytes_max, max: bytes_max };
@@ -38,18 +45,8 @@ pub fn bounded_json(text: &[u8], bytes_max: usize) -> Result<Value, String> {
     value.map_err(|error| error.to_string())
 }
 
-/// How many brackets are open at once, at most. Counts those within texts, too.
-fn open_brackets(text: &[u8]) -> usize {
-    let (mut open, mut most) = (0_usize, 0);
-    for byte in text {
-        match byte {
-            b'[' | b'{' => open += 1,
-            b']' | b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        most = most.max(open);
-    }
-    most
+fn opening_brackets(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count()
 }
 
 /// How many bytes the values of a document may have.

@@ -103,11 +103,15 @@ where
             }
             Fault::DelayRequest { milliseconds } => {
                 let connection = self.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(Duration::from_millis(milliseconds)).await;
-                    // It arrives also if the process has ended meanwhile.
-                    let _ = connection.send(request).await;
-                });
+                // Beyond the limit a request is lost.
+                if let Some(delayed) = self.injector.delay(request.body().len()) {
+                    tokio::spawn(async move {
+                        tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+                        drop(delayed);
+                        // It arrives also if the process has ended meanwhile.
+                        let _ = connection.send(request).await;
+                    });
+                }
                 Err(broken())
             }
             Fault::Duplicate {} => {

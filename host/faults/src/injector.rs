@@ -3,11 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::fault::Fault;
 use crate::plan::FaultPlan;
 use crate::request_info::RequestInfo;
+
+/// How large all delayed requests may be together, in KiB, each at least one.
+const DELAYED_KIB_MAX: usize = 64 * 1024;
 
 /// A request that a client sent, and what happened to it.
 #[derive(Clone, Debug)]
@@ -22,8 +25,8 @@ pub struct Recorded {
     pub fault: Option<usize>,
     /// The HTTP status of the answer; `None` if none came.
     pub code: Option<u16>,
-    /// This is no request, but what reached the client of the answer to one: an event of a watch, or
-    /// a document.
+    /// This is no request, but what reached the client of the answer to one: an event of a watch,
+    /// or a document.
     pub read: Option<String>,
 }
 
@@ -32,6 +35,8 @@ pub struct Recorded {
 pub struct FaultInjector<S> {
     server: S,
     shared: Arc<Mutex<State>>,
+    /// The room for delayed requests, in KiB.
+    delayed: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -52,7 +57,8 @@ struct State {
 impl<S: Clone> FaultInjector<S> {
     /// An injector in front of a server, without faults.
     pub fn new(server: S) -> Self {
-        Self { server, shared: Arc::default() }
+        let delayed = Arc::new(Semaphore::new(DELAYED_KIB_MAX));
+        Self { server, shared: Arc::default(), delayed }
     }
 
     /// An injector with a plan that keeps no record of requests, so that it may run for long. It
@@ -121,7 +127,7 @@ impl<S: Clone> FaultInjector<S> {
             }
             (Some(_), None) => {}
             (None, _) => {
-                state.recorded.push(Recorded { info, body, write, fault, code: None, read: None })
+                state.recorded.push(Recorded { info, body, write, fault, code: None, read: None });
             }
         }
         (happens, state.recorded.len().saturating_sub(1))
@@ -146,6 +152,12 @@ impl<S: Clone> FaultInjector<S> {
             code: None,
             read: Some(read),
         });
+    }
+
+    /// Takes room for a delayed request with a body of this size; `None` if there is none.
+    pub(crate) fn delay(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes / 1024 + 1).ok()?;
+        self.delayed.clone().try_acquire_many_owned(kib).ok()
     }
 
     /// Records the answer to a request, unless its record was taken meanwhile.

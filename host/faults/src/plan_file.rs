@@ -193,7 +193,10 @@ mod tests {
         let aliases = format!("a: &a {long}\nfaults: [{}]", "*a,".repeat(10_000));
         assert!(error(&aliases).contains("too large"), "{}", error(&aliases));
         let deep = format!("faults: {}", "[".repeat(100_000));
-        assert!(error(&deep).contains("128 open brackets"));
+        assert!(error(&deep).contains("opening brackets"));
+        // Texts with closing ones do not hide them.
+        let quoted = format!("faults: {}", "[\"]\",".repeat(40_000));
+        assert!(error(&quoted).contains("opening brackets"));
         let deep = format!("faults:\n{}x", "- ".repeat(100_000));
         assert!(error(&deep).contains("cannot be read"));
         for text in ["", "[]", "faults:", "x: 1", "\u{0}", "faults: [}"] {

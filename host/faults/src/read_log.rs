@@ -75,16 +75,13 @@ fn document_line(document: &Value) -> String {
     let Some(items) = document["items"].as_array() else { return object_line(document) };
     let kind = document["kind"].as_str().unwrap_or("list");
     let version = document["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-    let mut line = format!("{kind} of resourceVersion {version}:");
-    for item in items.iter().take(NAMED_MAX) {
-        line.push_str(&format!(" {}", named(item)));
-    }
-    match items.len() {
-        0 => line.push_str(" empty"),
-        all if all > NAMED_MAX => line.push_str(&format!(" and {} more", all - NAMED_MAX)),
-        _ => {}
-    }
-    line
+    let names: Vec<String> = items.iter().take(NAMED_MAX).map(named).collect();
+    let names = if names.is_empty() { "empty".to_owned() } else { names.join(" ") };
+    let more = match items.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{kind} of resourceVersion {version}: {names}{more}")
 }
 
 fn object_line(object: &Value) -> String {
@@ -167,7 +164,8 @@ mod tests {
             json!({"type": "MODIFIED", "object": deleted}),
             json!({"type": "ERROR", "object": {"code": 410}}),
         ];
-        let text: String = events.iter().map(|event| format!("{event}\n")).collect();
+        let lines_of: Vec<String> = events.iter().map(Value::to_string).collect();
+        let text = lines_of.join("\n") + "\n";
         let expected = [
             "ADDED ConfigMap n/a, resourceVersion 7",
             "MODIFIED ConfigMap n/b, resourceVersion 7, terminating",

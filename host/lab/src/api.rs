@@ -7,7 +7,12 @@ use bytes::Bytes;
 use http::Request;
 use innkeeper_cluster::ApiClient;
 use innkeeper_simulator::Simulator;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::Value;
+
+/// What a part of a path has encoded.
+const SEGMENT: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'/').add(b'?').add(b'<').add(b'>');
 
 /// The field manager of all writes.
 const MANAGER: &str = "innkeeper-test";
@@ -74,6 +79,9 @@ impl Resource {
     /// The path of an object; without a name, of all objects; without a namespace, of all
     /// namespaces.
     pub fn path(&self, namespace: &str, name: &str) -> String {
+        // A name of a user may have any characters; the server refuses it then.
+        let segment = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
+        let (namespace, name) = (&*segment(namespace), &*segment(name));
         let root = if self.api_version.contains('/') { "/apis" } else { "/api" };
         let mut parts = vec![root, "/", &self.api_version];
         if self.namespaced && !namespace.is_empty() {

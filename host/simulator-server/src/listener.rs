@@ -17,6 +17,8 @@ use crate::stop::Stop;
 pub(crate) const CONNECTIONS_MAX: usize = 1000;
 /// The maximum number of further connections, which get 429. The server closes all others.
 const REFUSED_MAX: usize = 24;
+/// The pause after an accept that failed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The maximum time of a connection that gets 429.
 const REFUSED_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time until connections end when the server stops.
@@ -78,8 +80,12 @@ async fn accept(
             _ = connections.join_next(), if !connections.is_empty() => {}
             _ = refused.join_next(), if !refused.is_empty() => {}
             accepted = listener.accept() => {
-                // An error is a client that disconnected before the accept.
-                let Ok((stream, _)) = accepted else { continue };
+                // A client that disconnected before the accept, or too many open files, which would
+                // repeat at once.
+                let Ok((stream, _)) = accepted else {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                };
                 let serve = |answerer| {
                     connection::serve(stream, acceptor.clone(), answerer, stop.clone())
                 };

@@ -200,7 +200,7 @@ impl Simulator {
 fn acting(headers: &HeaderMap) -> ImpersonatedUser {
     let all = |name: &str| {
         let values = headers.get_all(name).iter();
-        values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect::<Vec<_>>()
+        values.map(value_text).collect::<Vec<_>>()
     };
     let extra = headers.keys().filter_map(|name| {
         let key = name.as_str().strip_prefix("impersonate-extra-")?;
@@ -216,7 +216,12 @@ fn acting(headers: &HeaderMap) -> ImpersonatedUser {
 }
 
 fn header_text(headers: &HeaderMap, name: &str) -> String {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+    headers.get(name).map(value_text).unwrap_or_default()
+}
+
+/// The text of a header. A name in it may have any letters.
+fn value_text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
 fn respond(answer: ApiResponse) -> Response<Body> {

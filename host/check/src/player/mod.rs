@@ -9,6 +9,7 @@ mod gate;
 mod given;
 mod incidents;
 mod line;
+mod panics;
 mod process;
 mod progress;
 mod rebuilt;
@@ -76,6 +77,7 @@ impl Player {
         scenario: &Scenario,
         records_reads: bool,
     ) -> Result<Outcome, PlayError> {
+        let panics_before = panics::count();
         let subject = &self.given.subject;
         let earlier = subject.earlier_module.as_ref();
         let earlier = earlier.filter(|_| scenario.steps.contains(&Step::Upgrade));
@@ -171,6 +173,7 @@ impl Player {
             writes_since_restart,
             simulated,
             is_ended_well,
+            panics: panics::count() - panics_before,
         })
     }
 }

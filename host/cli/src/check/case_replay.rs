@@ -58,29 +58,33 @@ pub(super) fn print(
     let law = case.law;
     let (word, holds, status) = match replay.judgement {
         Judgement::Holds => ("ok", true, Status::Ok),
-        Judgement::NotJudged => ("none", false, Status::Ok),
+        Judgement::NotJudged => ("none", false, Status::Failed),
         Judgement::Broken(_) => ("FAIL", false, Status::Found),
     };
     if format == Format::Json {
         let is_judged = replay.judgement != Judgement::NotJudged;
         let mut document = json!({"law": law, "sentence": law.sentence(), "holds": holds,
             "judged": is_judged, "seed": case.scenario.seed, "scenarios": replay.played,
-            "simulatedSeconds": replay.simulated.as_secs()});
+            "simulatedSeconds": replay.simulated.as_secs(),
+            "unusedFaults": replay.unused_faults});
         if let Some(trace) = &replay.trace {
             document["violation"] = law_results::violation_json(trace, again);
         }
-        out::document(&Document::json(&document)?)?;
+        out::or_closed(out::document(&Document::json(&document)?))?;
         return Ok(status);
     }
     let mut page = Page::default();
     page.table(&[[word.to_owned(), law.name().to_owned(), law.sentence().to_owned()]]);
     if replay.judgement == Judgement::NotJudged {
-        page.line("The law says nothing about this case: the API server refused a step, or the guest answered partially.");
+        page.line("The law says nothing about this case: the API server refused a step, the guest answered partially, or no fault or incident happened.");
+    }
+    for fault in &replay.unused_faults {
+        page.line(format_args!("This fault affected no request: {fault}"));
     }
     if let Some(trace) = &replay.trace {
         page.line("");
         law_results::add_trace(&mut page, trace, again)?;
     }
-    out::page(&page)?;
+    out::or_closed(out::page(&page))?;
     Ok(status)
 }

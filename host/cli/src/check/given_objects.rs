@@ -27,7 +27,11 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<InputObject>> {
             }
         }
         for file in files {
-            let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
+            let metadata = std::fs::metadata(&file).ok();
+            if metadata.as_ref().is_some_and(|there| !there.is_file()) {
+                bail!("{}: is no regular file", file.display());
+            }
+            let bytes = metadata.map_or(0, |metadata| metadata.len());
             if bytes > FILE_BYTES_MAX {
                 bail!("{}: has more than {} MiB", file.display(), FILE_BYTES_MAX >> 20);
             }

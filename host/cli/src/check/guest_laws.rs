@@ -22,7 +22,7 @@ use crate::component::Opened;
 use crate::objects::InputObject;
 use crate::out::Format;
 use crate::parameter_kinds::ParameterArguments;
-use crate::{code_cache, component, rbac};
+use crate::{code_cache, component, out, rbac};
 
 /// How long one failing scenario is made smaller.
 const SHRINK_TIME: Duration = Duration::from_mins(1);
@@ -101,7 +101,10 @@ pub(super) fn run(
     if let Some(field) = options.history.iter().find(|field| !field.starts_with('.')) {
         bail!("--history {field}: a field begins with a dot, as in .status.lastRun");
     }
-    let report_file = options.report.as_deref().map(ReportFile::at).transpose()?;
+    let inputs = options.samples.iter().chain(&options.from).map(PathBuf::as_path).chain([file]);
+    let inputs: Vec<&Path> = inputs.collect();
+    let report_file =
+        options.report.as_deref().map(|path| ReportFile::at(path, &inputs)).transpose()?;
     let folder = tempfile::tempdir()?;
     let cache = code_cache::open_or_temporary(&folder)?;
     // With the code that the simulated host runs, so that it is compiled once.
@@ -131,6 +134,8 @@ pub(super) fn run(
     });
     progress.end();
     let report = report.with_context(cannot_be_checked)?;
+    // Whatever becomes of the report.
+    out::or_closed(law_results::print(&report, seed, &again, format))?;
     if let Some(file) = &report_file {
         let subject = player.subject();
         let inputs = law_report::Inputs {
@@ -145,7 +150,6 @@ pub(super) fn run(
         };
         file.write(&law_report::statement(&inputs, &report, started, Timestamp::now()))?;
     }
-    law_results::print(&report, seed, &again, format)?;
     let is_broken = report.laws.iter().any(|law| law.broken.is_some());
     Ok(if is_broken { Status::Found } else { Status::Ok })
 }

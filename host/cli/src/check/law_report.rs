@@ -125,9 +125,18 @@ impl ReportFile {
     ///
     /// # Errors
     /// If the path is a folder, or no file can be made next to it.
-    pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn at(path: &Path, inputs: &[&Path]) -> anyhow::Result<Self> {
         if path.is_dir() || path.file_name().is_none() {
             bail!("--report {}: this is a folder; name a file", path.display());
+        }
+        let canonical = path.canonicalize().ok();
+        let is_input =
+            |input: &&Path| canonical.is_some() && input.canonicalize().ok() == canonical;
+        if inputs.iter().any(is_input) {
+            bail!("--report {}: the command reads this file; name another one", path.display());
+        }
+        if path.symlink_metadata().is_ok_and(|there| !there.is_file() && !there.is_symlink()) {
+            bail!("--report {}: this is no regular file; name another one", path.display());
         }
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -152,7 +161,9 @@ impl ReportFile {
     }
 
     fn temporary(&self) -> anyhow::Result<NamedTempFile> {
-        let readable = Permissions::from_mode(0o644);
+        // A report that is replaced keeps its permissions.
+        let present = self.path.metadata().ok().filter(std::fs::Metadata::is_file);
+        let readable = present.map_or(Permissions::from_mode(0o644), |one| one.permissions());
         tempfile::Builder::new()
             .prefix(".innkeeper-report-")
             .permissions(readable)

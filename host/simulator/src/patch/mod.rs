@@ -5,6 +5,7 @@ pub(crate) mod strategic;
 
 use serde_json::Value;
 
+use crate::api::request_body;
 use crate::mutation::{Mutation, is_active};
 use crate::types::schema::Schema;
 use crate::types::status_error::StatusError;
@@ -20,6 +21,12 @@ pub(crate) enum Kind {
     Strategic,
 }
 
+/// The most operations of a JSON patch, as an API server limits them.
+const OPERATIONS_MAX: usize = 10_000;
+
+/// How many bytes a JSON patch may copy, as an API server limits them.
+const COPIED_BYTES_MAX: usize = 3 << 20;
+
 /// The object after a patch.
 pub(crate) fn apply(
     kind: Kind,
@@ -28,7 +35,7 @@ pub(crate) fn apply(
     body: &[u8],
 ) -> Result<Value, StatusError> {
     let patch: Value = serde_json::from_slice(body)
-        .or_else(|_| serde_yaml_ng::from_slice(body))
+        .or_else(|_| request_body::yaml(body))
         .map_err(|error| StatusError::bad_request(format!("error decoding patch: {error}")))?;
     match kind {
         Kind::Json => json(object, patch),
@@ -62,8 +69,27 @@ fn json(object: &Value, patch: Value) -> Result<Value, StatusError> {
         Value::Array(operations) if operations.iter().all(is_operation) => operations,
         other => return Err(undecoded(&other)),
     };
+    if operations.len() > OPERATIONS_MAX {
+        let message = format!(
+            "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}",
+            operations.len()
+        );
+        return Err(StatusError::new(413, "RequestEntityTooLarge", message));
+    }
     let mut object = object.clone();
+    let mut copied = 0_usize;
     for mut operation in operations {
+        if operation["op"] == "copy" {
+            let from = count(&object, operation["from"].as_str().unwrap_or_default(), false);
+            let bytes = object.pointer(&from).map_or(0, |value| value.to_string().len());
+            copied = copied.saturating_add(bytes);
+            if copied > COPIED_BYTES_MAX {
+                let message = format!(
+                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {COPIED_BYTES_MAX}"
+                );
+                return Err(StatusError::new(422, "Invalid", message));
+            }
+        }
         // A move resolves its target after it has removed its source.
         if operation["op"] == "move" && !is_active(Mutation::MoveLeavesWhatItMoved) {
             let from = count(&object, operation["from"].as_str().unwrap_or_default(), false);

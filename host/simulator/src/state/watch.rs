@@ -24,9 +24,15 @@ pub(crate) struct Feed {
     form: Option<fn(&Bytes) -> Bytes>,
 }
 
+/// How much may wait for the client of a watch after its beginning, in bytes.
+const WAITING_BYTES_MAX: usize = 16 << 20;
+
 #[derive(Debug, Default)]
 struct Lines {
     waiting: VecDeque<Bytes>,
+    /// The size of `waiting`, and its limit if there is one.
+    bytes: usize,
+    bytes_max: Option<usize>,
     ended: bool,
     waker: Option<Waker>,
 }
@@ -46,12 +52,26 @@ impl Feed {
     /// Sends the client a line.
     pub(crate) fn send(&self, line: Bytes) {
         let mut lines = self.lock();
+        if lines.ended {
+            return;
+        }
+        lines.bytes += line.len();
         lines.waiting.push_back(line);
+        if lines.bytes_max.is_some_and(|max| lines.bytes > max) {
+            // As an API server does with a watch whose client does not read.
+            (lines.waiting, lines.bytes, lines.ended) = (VecDeque::new(), 0, true);
+        }
         let waker = lines.waker.take();
         drop(lines);
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// Limits what may wait for the client in addition to what waits now.
+    pub(crate) fn limit(&self) {
+        let mut lines = self.lock();
+        lines.bytes_max = Some(lines.bytes + WAITING_BYTES_MAX);
     }
 
     /// Ends the stream.
@@ -69,6 +89,7 @@ impl Feed {
     pub(crate) fn next(&self, waker: Option<&Waker>) -> Next {
         let mut lines = self.lock();
         if let Some(line) = lines.waiting.pop_front() {
+            lines.bytes -= line.len();
             return Next::Line(self.form.map_or_else(|| line.clone(), |form| form(&line)));
         }
         if lines.ended {

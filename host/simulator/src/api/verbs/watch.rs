@@ -82,13 +82,15 @@ pub(crate) fn begin_watch(cluster: &mut Cluster, context: &RequestContext<'_>) -
             return Ok(Response::Watch(feed));
         }
         if let Some(collection) = cluster.store.collection(context.kind_key()) {
-            let first = since + u64::from(!is_active(Mutation::WatchTellsOfItsBeginning));
+            let next = u64::from(!is_active(Mutation::WatchTellsOfItsBeginning));
+            let first = since.saturating_add(next);
             for event in collection.history.iter().filter(|event| event.version >= first) {
                 watcher.tell(event, cluster.now());
             }
         }
         watcher.since = since;
     }
+    feed.limit();
     cluster.watch(watcher);
     Ok(Response::Watch(feed))
 }
