@@ -265,8 +265,20 @@ mod tests {
         let kept = folder.path().join(format!("{}-1-crash.json", subject.guest));
         assert_eq!(fs::read_to_string(kept).unwrap(), "{\n  \"law\": \"crash\"\n}");
         let error = soak.end().unwrap_err().to_string();
-        assert!(error.starts_with("checks that broke a law: 1;"), "{error}");
+        assert!(error.starts_with("checks of this run that broke a law: 1;"), "{error}");
         assert_eq!(Tally::read(&folder.path().join("tally.json")).unwrap(), soak.tally().0);
+    }
+
+    #[test]
+    fn failure_of_an_earlier_run_does_not_fail_this_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let soak = Soak { failures_before: 0, ..soak(folder.path()) };
+        let (subject, seed) = soak.next();
+        let printed = r#"{"scenarios": 3, "simulatedSeconds": 60, "laws": [{"law": "crash",
+            "violation": {"what": "x", "case": {"law": "crash"}}}]}"#;
+        let output = output(BROKEN, printed, "");
+        soak.record(subject, seed, &output, Duration::from_secs(1)).unwrap();
+        Soak { failures_before: 1, ..soak }.end().unwrap();
     }
 
     #[test]
