@@ -30,9 +30,9 @@ pub(crate) struct Oracle<'a> {
     /// Values of Secrets, as texts of JSON have them.
     secrets: Vec<String>,
     pub(crate) played: u64,
-    /// The virtual time of all scenarios.
     /// The faults of the last judged case that affected no request, by their place.
     pub(crate) unused_faults: Vec<usize>,
+    /// The virtual time of all scenarios.
     pub(crate) simulated: Duration,
     /// What the last judged case showed.
     signature: Signature,
@@ -105,12 +105,12 @@ impl<'a> Oracle<'a> {
             outcome => outcome?,
         };
         self.signature = Signature::of(scenario, &outcome);
+        self.unused_faults.clone_from(&outcome.unused_faults);
         let leaks = || leaked(&outcome, &self.secrets);
         let untrue = || self.untrue(scenario, &outcome);
         if let Some(violation) = always(&outcome).or_else(leaks).or_else(untrue) {
             return Ok(Judgement::Broken(violation));
         }
-        self.unused_faults.clone_from(&outcome.unused_faults);
         if is_untried(scenario, &outcome) {
             return Ok(Judgement::NotJudged);
         }

@@ -129,8 +129,7 @@ pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// Whether an error says that the reader of standard output closed it.
-/// A page or document that was printed, or whose reader closed the pipe: its status stays the same.
+/// The result of a print, without the error that the reader of standard output closed it.
 ///
 /// # Errors
 /// All other ones.
@@ -141,6 +140,7 @@ pub(crate) fn or_closed(printed: anyhow::Result<()>) -> anyhow::Result<()> {
     }
 }
 
+/// Whether an error says that the reader of standard output closed it.
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

@@ -124,7 +124,8 @@ impl ReportFile {
     /// A file at this path, which may exist. Fails before the check if it cannot be written.
     ///
     /// # Errors
-    /// If the path is a folder, or no file can be made next to it.
+    /// If the path is a folder, one of `inputs` or no regular file, or if no file can be made next
+    /// to it.
     pub(super) fn at(path: &Path, inputs: &[&Path]) -> anyhow::Result<Self> {
         if path.is_dir() || path.file_name().is_none() {
             bail!("--report {}: this is a folder; name a file", path.display());
