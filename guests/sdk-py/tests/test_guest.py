@@ -94,7 +94,7 @@ class Outcomes(unittest.TestCase):
                 .keep(SERVICE, "old", "a")
                 .finalized()
                 .status({"text": text}, copies=1)
-                .condition(condition.true("Greeted", "Said"))
+                .condition(condition.true("Greeted", "MessageSent"))
                 .event("Greeted", "it is there", "Warning")
                 .requeue(seconds=5)
             )

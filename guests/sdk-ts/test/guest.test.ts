@@ -81,7 +81,7 @@ test('complete outcome has all that was added', () => {
       .keep(SERVICE, 'old', 'a')
       .finalized()
       .status({ text: primary.spec.text })
-      .condition(condition.isTrue('Greeted', 'Said'))
+      .condition(condition.isTrue('Greeted', 'MessageSent'))
       .event('Greeted', 'it is there', 'Warning')
       .requeue({ seconds: 5 }),
   ).complete();

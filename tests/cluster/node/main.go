@@ -2,7 +2,8 @@
 // (since a cluster of one node has no better place) kube-scheduler and CoreDNS, chosen by the
 // first argument.
 //
-// It is a program beside the control plane's, so that tests which need no node need not build it.
+// It is another program than the control plane's, so that tests which need no node need not build
+// it.
 package main
 
 import (

@@ -4,8 +4,8 @@
 // left out ("zero"), a list or map without omitempty is written as null ("null"), and a struct with omitzero is
 // left out when empty ("omit").
 //
-// "wire": for each type, the number of each field in protobuf, with its name in JSON; or, if the members of the
-// field stand beside it in JSON, their numbers and names.
+// "wire": for each type, the number of each field in protobuf, with its name in JSON; or, if JSON has the members
+// of the field in its place, their numbers and names.
 //
 // "columns": for each kind, the columns of its tables.
 package main
