@@ -11,7 +11,23 @@ use crate::command::root;
 const PAGE: &str = "ARCHITECTURE.md";
 
 /// The crates that the page names without their prefix `innkeeper-`.
-const CRATES: [&str; 7] = ["cli", "cluster", "core", "lab", "modules", "operator", "sandbox"];
+const CRATES: [&str; 12] = [
+    "admission",
+    "check",
+    "cli",
+    "cluster",
+    "core",
+    "faults",
+    "lab",
+    "modules",
+    "operator",
+    "sandbox",
+    "simulator",
+    "toolchain",
+];
+
+/// The folders whose files and folders the page names by their paths.
+const FOLDERS: [&str; 7] = ["deploy/", "docs/", "guests/", "host/", "tests/", "wit/", "xtask/"];
 
 /// The places that the page names and that do not exist.
 ///
@@ -31,20 +47,22 @@ fn named(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether a code names a module of a crate, or a file.
+/// Whether a code names a module of a crate, or a file or folder.
 fn is_place(code: &str) -> bool {
     let is_plain = |text: &str| text.bytes().all(|one| one.is_ascii_alphanumeric() || one == b'_');
     match code.split_once("::") {
         Some((first, rest)) => CRATES.contains(&first) && rest.split("::").all(is_plain),
+        // A pattern such as `docs/**` or a command is none.
         None => {
-            code.starts_with("host/") && Path::new(code).extension().is_some_and(|one| one == "rs")
+            let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.".contains(&byte);
+            FOLDERS.iter().any(|folder| code.starts_with(folder)) && code.bytes().all(is_path)
         }
     }
 }
 
-/// Whether a place exists: a file, a module, or an item of a module.
+/// Whether a place exists: a file, a folder, a module, or an item of a module.
 fn exists(root: &Path, place: &str) -> bool {
-    let Some((name, path)) = place.split_once("::") else { return root.join(place).is_file() };
+    let Some((name, path)) = place.split_once("::") else { return root.join(place).exists() };
     let source = root.join("host").join(name).join("src");
     let mut parts: Vec<&str> = path.split("::").collect();
     // The longest path that is a file; the next part is an item of it.
@@ -73,9 +91,12 @@ mod tests {
 
     #[test]
     fn modules_and_files_are_places_and_other_code_is_not() {
-        let text = "See `core::plan::plan`,\n`std::fs`, `host/core/src/plan.rs` and `Arc`.";
-        let places: Vec<_> = named(text).collect();
-        assert_eq!(places, [(1, "core::plan::plan"), (2, "host/core/src/plan.rs")]);
+        let text = "See `core::plan::plan`,\n`std::fs`, `host/core/src/plan.rs` and `Arc`,\n\
+            `simulator::api`, `wit/src/verdict.rs`, `tests/loop`, `docs/**`, `deploy/crds diff`.";
+        let places: Vec<_> = named(text).map(|(line, place)| format!("{line} {place}")).collect();
+        let rust = ["1 core::plan::plan", "2 host/core/src/plan.rs", "3 simulator::api"];
+        assert_eq!(places[..3], rust);
+        assert_eq!(places[3..], ["3 wit/src/verdict.rs", "3 tests/loop"]);
     }
 
     #[test]
@@ -85,10 +106,15 @@ mod tests {
             "core::plan::plan",
             "operator::reconcile::apply",
             "host/core/src/plan.rs",
+            "simulator::api::verbs::write",
+            "wit/src/verdict.rs",
+            "guests/sdk",
         ] {
             assert!(exists(&root(), place), "{place}");
         }
-        for place in ["core::no_module", "core::plan::no_item", "host/core/src/none.rs"] {
+        for place in
+            ["core::no_module", "core::plan::no_item", "host/core/src/none.rs", "guests/none"]
+        {
             assert!(!exists(&root(), place), "{place}");
         }
     }
