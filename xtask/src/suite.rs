@@ -188,15 +188,15 @@ impl Outcome {
     }
 }
 
-/// Runs the stories on a real node, which write their pages of docs/screens.
+/// Runs the scenarios on a real node, which write their pages of docs/screens.
 ///
 /// # Errors
-/// The story that failed: its page is as it was.
+/// The scenario that failed: its page is as it was.
 pub(crate) fn screens() -> Result<()> {
     guests::build(&root(), None)?;
     command(&mut cargo(&["build", "--workspace", "--all-targets"]))?.1?;
-    let mut stories = test(&["--test", "acceptance_*", "--", "--ignored"]);
-    command(stories.env("INNKEEPER_SCREENS", "write"))?.1
+    let mut scenarios = test(&["--test", "acceptance_*", "--", "--ignored"]);
+    command(scenarios.env("INNKEEPER_SCREENS", "write"))?.1
 }
 
 /// Another command of this program, as one of its own: its output can be kept.

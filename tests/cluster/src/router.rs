@@ -1,4 +1,4 @@
-//! OpenShift's router, as far as the stories need it: nginx that leads where Routes say.
+//! OpenShift's router, as far as the scenarios need it: nginx that forwards by Routes.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
-//! What a user sees in a terminal: pages of `docs/screens`, which are written by the stories that
-//! they show.
+//! Terminal output for users: pages of `docs/screens`, which are written by the scenarios that they
+//! show.
 //!
-//! A story says what it does and shows what a command prints. At its end the page is compared to
-//! the one in the tree, without what differs each time (ages, addresses, the ends of names), so
-//! that a page that is no longer true fails the story. `cargo xtask screens` writes the pages
+//! A scenario describes its steps and shows the output of commands. At its end the page is compared
+//! to the one in the tree, without values that differ in each run (ages, addresses, the ends of
+//! names), so that an outdated page fails the scenario. `cargo xtask screens` writes the pages
 //! again.
 
 use std::fmt::Write as _;
@@ -86,7 +86,7 @@ impl<'a> Screens<'a> {
             }
         }
         if lines.next().is_some() {
-            bail!("{} goes on where the story ends", path.display());
+            bail!("{} goes on where the scenario ends", path.display());
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_each_time_is_not_compared_and_all_else_is() {
+    fn pages_are_compared_without_values_that_differ_in_each_run() {
         let same = |one: &str, two: &str| {
             without_chance(one).map(|one| without_chance(two).is_ok_and(|two| one == two))
         };

@@ -1,4 +1,4 @@
-//! The story of imo, kuri and kabocha with real containers: phases, a Job that runs, and clean-up.
+//! A scenario of imo, kuri and kabocha with real containers: phases, a Job that runs, and clean-up.
 //! Needs root; `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]

@@ -1,4 +1,4 @@
-//! The story of maintpage with real containers: a client that asks by the name of the Service sees
+//! A scenario of maintpage with real containers: a client that asks by the name of the Service sees
 //! the application, the maintenance page after the toggle, and the application again. Needs root;
 //! `cargo xtask test` runs it.
 
@@ -41,16 +41,16 @@ impl Visitor {
             .await
     }
 
-    /// What was seen, each run of the same answer as one, with its length.
-    fn story(&self) -> Vec<(String, usize)> {
-        let mut story: Vec<(String, usize)> = Vec::new();
+    /// The answers in order: each run of equal answers as one, with its length.
+    fn runs(&self) -> Vec<(String, usize)> {
+        let mut runs: Vec<(String, usize)> = Vec::new();
         for line in self.seen.so_far() {
-            match story.last_mut() {
+            match runs.last_mut() {
                 Some((last, count)) if *last == line => *count += 1,
-                _ => story.push((line, 1)),
+                _ => runs.push((line, 1)),
             }
         }
-        story
+        runs
     }
 }
 
@@ -82,9 +82,9 @@ async fn maintpage_toggle_switches_visitors_without_a_lost_request() -> Result<(
     let image = "{.spec.template.spec.containers[0].image}";
     screens.show(&format!("kubectl get deployment production -o jsonpath='{image}'")).await?;
 
-    let story = visitor.story();
-    let pages: Vec<&str> = story.iter().map(|(page, _)| &**page).collect();
-    assert_eq!(pages, [PRODUCTION, MAINTENANCE, PRODUCTION], "answers in order: {story:?}");
+    let runs = visitor.runs();
+    let pages: Vec<&str> = runs.iter().map(|(page, _)| &**page).collect();
+    assert_eq!(pages, [PRODUCTION, MAINTENANCE, PRODUCTION], "answers in order: {runs:?}");
     screens.end()
 }
 

@@ -1,4 +1,4 @@
-//! The story of podroute with real containers. Needs root; `cargo xtask test` runs it.
+//! A scenario of podroute with real containers. Needs root; `cargo xtask test` runs it.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 

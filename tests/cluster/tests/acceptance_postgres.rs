@@ -1,4 +1,4 @@
-//! The story of postgres with real containers, checked with psql at the Service's NodePort: what
+//! A scenario of postgres with real containers, checked with psql at the Service's NodePort: what
 //! was written is there after the pod is deleted, and from a scheduled backup after the volume is
 //! lost; where no backup can be restored, nothing is served; and a backup of the original operator
 //! is restored. Needs root; `cargo xtask test` runs it.

@@ -1,4 +1,4 @@
-//! `innkeeper demo` on a real control plane: the same stories as on a simulated cluster, and a
+//! `innkeeper demo` on a real control plane: the same scenarios as on a simulated cluster, and a
 //! cluster that is afterwards as it was before.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
@@ -115,14 +115,14 @@ async fn demo_succeeds_and_leaves_nothing_on_the_cluster() -> Result<()> {
     killed.kill().await?;
     assert!(everything(&admin).await?.len() > before.len());
 
-    // The next one takes them up, tells all stories, and takes all away.
+    // The next one takes them up, runs all scenarios, and removes everything.
     let output = demo(plane.kubeconfig(), &cache, &["--once", "--fast"])?.output();
     let output = timeout(BOUND, output).await.context("the demo does not end")??;
     let (stdout, stderr) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
     assert!(output.status.success(), "{stderr}{stdout}");
     let mut lines = stdout.lines();
-    for story in RESULTS.lines().chain([END]) {
-        assert!(lines.any(|line| line.starts_with(story)), "{story}, in order, in:\n{stdout}");
+    for result in RESULTS.lines().chain([END]) {
+        assert!(lines.any(|line| line.starts_with(result)), "{result}, in order, in:\n{stdout}");
     }
     let why = "reconciled because Podroute demo/test-podroute changed";
     assert!(stdout.contains(why), "{why}, in:\n{stdout}");

@@ -108,7 +108,7 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deployments_and_jobs_end_as_on_a_real_cluster() -> Result<()> {
-    let [real, simulated] = sides("story").await?;
+    let [real, simulated] = sides("scenario").await?;
     compare(&real.play().await?, &simulated.play().await?);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One side, the real cluster or the simulated one, and the namespace of a story.
+//! One side, the real cluster or the simulated one, and the namespace of a scenario.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ enum Side {
     Simulated(Simulator),
 }
 
-/// A side, and the namespace of the story.
+/// A side, and the namespace of the scenario.
 pub(crate) struct World {
     side: Side,
     pub(crate) namespace: &'static str,
@@ -65,7 +65,7 @@ impl World {
         format!("/{version}/namespaces/{}/{plural}", self.namespace)
     }
 
-    /// Begins a story.
+    /// Creates the namespace of the scenario.
     pub(crate) async fn begin(&self) -> Result<()> {
         let namespace = json!({"metadata": {"name": self.namespace}});
         self.send("POST", "/api/v1/namespaces", "application/json", &namespace).await.map(|_| ())
@@ -128,7 +128,7 @@ impl World {
     }
 }
 
-/// Both sides, where the story says what Pods do.
+/// Both sides, where the scenario writes the statuses of Pods.
 pub(crate) async fn sides(namespace: &'static str) -> Result<[World; 2]> {
     let mut controllers = Controllers::all();
     controllers.workloads = controllers.workloads.without(Workload::Pods);
