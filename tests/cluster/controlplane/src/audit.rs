@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_logged_before_the_mark_and_what_is_half_written_are_left_out() {
+    fn events_before_the_mark_and_half_written_lines_are_left_out() {
         let (_folder, log) = log(&[APPLY, WATCH], &APPLY[..50]);
         let after_first = APPLY.len() as u64 + 1;
         let events = log.since(after_first, &AuditFilter::new()).unwrap();

@@ -126,8 +126,8 @@ fn until_web_is_ready(kubeconfig: &Path) {
     kubectl(kubeconfig, &wait);
 }
 
-/// Who a pod is to the API server, by its account's token.
-fn who_a_pod_is(cluster: &Cluster) -> String {
+/// The user as which the API server authenticates a pod, by its account's token.
+fn user_of_a_pod(cluster: &Cluster) -> String {
     let program = Programs::find(&mut |_| ()).unwrap().command("kubectl").unwrap();
     let mut tree = Tree::new();
     tree.copy("/usr/bin/asks", Path::new(program.get_program())).unwrap();
@@ -249,7 +249,7 @@ fn pods_run_and_are_reached_and_reach_the_api_server_and_nothing_is_left_at_the_
         }
     });
 
-    assert_eq!(who_a_pod_is(&cluster), "system:serviceaccount:default:default");
+    assert_eq!(user_of_a_pod(&cluster), "system:serviceaccount:default:default");
 
     let folder = config.parent().unwrap().to_owned();
     let traces = traces(&folder);

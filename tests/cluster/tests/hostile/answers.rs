@@ -6,7 +6,7 @@ use crate::case::Case;
 use crate::guests::{guest, says};
 
 /// Texts that are not what the contract says.
-pub(crate) fn what_it_answers() -> Vec<Case> {
+pub(crate) fn malformed_results() -> Vec<Case> {
     let unreadable = |name, text: &str, expected| {
         Case::runs(name, &says(text), ("False", "OutputUnreadable", expected))
     };

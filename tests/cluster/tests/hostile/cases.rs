@@ -3,23 +3,23 @@
 use innkeeper_tiny_guests::{TIME, Tiny};
 use serde_json::json;
 
-use crate::answers::what_it_answers;
+use crate::answers::malformed_results;
 use crate::case::Case;
-use crate::components::what_it_is;
+use crate::components::components_and_manifests;
 use crate::guests::says;
-use crate::objects::what_it_wants;
-use crate::resources::what_it_takes;
-use crate::statuses::what_it_says;
+use crate::objects::foreign_objects;
+use crate::resources::excessive_use;
+use crate::statuses::unusable_statuses;
 
 /// All of them.
 pub(crate) fn all() -> Vec<Case> {
     [
         vec![events_by_the_clock()],
-        what_it_takes(),
-        what_it_answers(),
-        what_it_wants(),
-        what_it_says(),
-        what_it_is(),
+        excessive_use(),
+        malformed_results(),
+        foreign_objects(),
+        unusable_statuses(),
+        components_and_manifests(),
     ]
     .into_iter()
     .flatten()

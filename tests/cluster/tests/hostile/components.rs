@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::guests::{describing, guest};
 
 /// Components that are no guests, and guests that say of themselves what cannot be.
-pub(crate) fn what_it_is() -> Vec<Case> {
+pub(crate) fn components_and_manifests() -> Vec<Case> {
     [
         failing_descriptions(),
         impossible_manifests(),

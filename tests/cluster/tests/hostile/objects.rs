@@ -12,7 +12,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const SECRETS: (&str, &str, &str, bool) = ("v1", "Secret", "secrets", true);
 
 /// Objects that are not its to make.
-pub(crate) fn what_it_wants() -> Vec<Case> {
+pub(crate) fn foreign_objects() -> Vec<Case> {
     [
         malformed_objects(),
         kinds_without_the_right(),

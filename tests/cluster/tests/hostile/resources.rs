@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::guests::guest;
 
 /// Time, stack, memory, tables, reads, logs.
-pub(crate) fn what_it_takes() -> Vec<Case> {
+pub(crate) fn excessive_use() -> Vec<Case> {
     let short = json!({"timeout": "200ms"});
     vec![
         Case::runs(

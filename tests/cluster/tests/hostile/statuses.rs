@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::guests::{guest, object, owning, says};
 
 /// Status, conditions and Events that nobody could write or read.
-pub(crate) fn what_it_says() -> Vec<Case> {
+pub(crate) fn unusable_statuses() -> Vec<Case> {
     let condition = |type_: &str, reason: &str| {
         json!({"conditions": [{"type": type_, "status": "True", "reason": reason}]}).to_string()
     };

@@ -178,7 +178,7 @@ fn the_last_pages_can_be_had_although_a_whole_quarter_is_not_left() {
 }
 
 #[test]
-fn what_is_freed_is_used_again() {
+fn released_blocks_are_used_again() {
     let mut heap = Heap::new(Pages::new(32, 32));
     for round in 0..10_000 {
         let sizes = [24, 300, 700, 5_000, 100_000];
