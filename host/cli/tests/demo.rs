@@ -36,6 +36,41 @@ fn demo(cache: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// The lines of the demo that README.md shows: the block of text that follows the demo's command.
+fn readme_lines() -> Vec<&'static str> {
+    let readme = include_str!("../../../README.md");
+    let (_, after_command) = readme.split_once("\ncargo xtask demo\n").unwrap();
+    let (_, block) = after_command.split_once("\n```text\n").unwrap();
+    let lines: Vec<&str> = block.lines().take_while(|line| *line != "```").collect();
+    assert!(lines.len() > 3, "README.md shows less of the demo: {lines:?}");
+    lines
+}
+
+/// A line of the demo without values that differ in each run: times in ms, and how many more
+/// changes woke the same reconcile.
+fn without_chance(line: &str) -> String {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
+    let mut words: Vec<&str> = line.split(' ').collect();
+    for index in 1..words.len() {
+        if words[index].starts_with("ms") && is_number(words[index - 1]) {
+            words[index - 1] = "TIME";
+        }
+    }
+    let text = words.join(" ");
+    match text.split_once(", and ").map(|(before, rest)| (before, rest.split_once(" more"))) {
+        Some((before, Some((count, after)))) if is_number(count) => format!("{before}{after}"),
+        _ => text,
+    }
+}
+
+#[test]
+fn lines_of_the_demo_are_compared_without_times() {
+    let line = "  a  reconciled because Pod b changed, and 2 more: 1 changed, status (ok, 41 ms)";
+    let expected = "  a  reconciled because Pod b changed: 1 changed, status (ok, TIME ms)";
+    assert_eq!(without_chance(line), expected);
+    assert_eq!(without_chance("= Ready, and it serves."), "= Ready, and it serves.");
+}
+
 /// The kubeconfig in the second line of the output.
 fn kubeconfig(line: &str) -> &Path {
     Path::new(line.trim().strip_prefix("export KUBECONFIG=").unwrap())
@@ -71,6 +106,11 @@ fn demo_succeeds_and_its_cluster_answers_until_an_interrupt() {
     let mut lines = stdout.lines();
     for result in RESULTS {
         assert!(lines.any(|line| line.starts_with(result)), "{result}, in order, in:\n{stdout}");
+    }
+    let printed: Vec<String> = stdout.lines().map(without_chance).collect();
+    for line in readme_lines() {
+        let line = without_chance(line);
+        assert!(printed.contains(&line), "README.md has {line:?}, but the demo prints:\n{stdout}");
     }
     assert!(!kubeconfig(stdout.lines().nth(1).unwrap()).exists());
     for step in ["[1/8] Compiling guest 1 of 7: imo", "[8/8] Starting the operator"] {
