@@ -53,7 +53,7 @@ fn scenarios_of_kabocha_hold() {
 
 #[test]
 fn scenarios_of_the_examples_of_metacontroller_hold() {
-    hold("examples/metacontroller", 16);
+    hold("examples/metacontroller", 17);
 }
 
 #[test]

@@ -114,6 +114,7 @@ async fn the_scenarios_of_the_examples_of_metacontroller_hold_on_a_real_control_
         "pod-name-label",
         "secret-propagation",
         "service-per-pod",
+        "shared-config-map",
         "update-strategy",
         "vitess-cell",
         "vitess-cluster",

@@ -143,6 +143,7 @@ fn readers() -> Vec<Example> {
         "metadata": { "name": "settings", "namespace": "default" }, "data": { "some": "value" } });
     let spec = json!({ "sourceName": "settings", "sourceNamespace": "default" });
     let global = primary("GlobalConfigMap", spec);
+    let shared = primary("SharedConfigMap", json!({ "sourceName": "settings" }));
     let spec = json!({ "sourceNamespace": "default", "sourceLabels": { "app": "a" } });
     let maps = primary("ConfigMapList", spec);
     let spec = json!({ "sourceName": "settings", "sourceNamespace": "default",
@@ -167,6 +168,7 @@ fn readers() -> Vec<Example> {
     let selector = json!({ "spec": { "labelSelector": { "matchLabels": { "a": "b" } } } });
     vec![
         example("global-config-map", given(global), data.clone(), (5, 4)),
+        example("shared-config-map", given(shared), data.clone(), (6, 4)),
         example("config-map-propagation", given(propagation), data, (3, 2)),
         example("secret-propagation", secrets, rotated, (2, 1)),
         example("config-map-list", vec![maps], labels, (2, 1)),

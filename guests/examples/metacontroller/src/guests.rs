@@ -26,5 +26,7 @@ pub mod pod_name_label;
 pub mod secret_propagation;
 #[path = "../service-per-pod/guest.rs"]
 pub mod service_per_pod;
+#[path = "../shared-config-map/guest.rs"]
+pub mod shared_config_map;
 #[path = "../update-strategy/guest.rs"]
 pub mod update_strategy;

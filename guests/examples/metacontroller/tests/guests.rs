@@ -11,7 +11,7 @@ use innkeeper_sdk::testing::{FakeCluster, Scenario};
 use metacontroller_examples::{
     blue_green, cat_set, config_map_list, config_map_propagation, daemon_job, global_config_map,
     indexed_job, namespace_list, pod_name_label, secret_propagation, service_per_pod,
-    update_strategy,
+    shared_config_map, update_strategy,
 };
 use serde_json::{Value, json};
 
@@ -34,6 +34,8 @@ fn crd_files_are_what_the_types_generate() {
     expect_file!["../indexed-job/crd.json"].assert_eq(&crd_text::<indexed_job::IndexedJob>());
     expect_file!["../namespace-list/crd.json"]
         .assert_eq(&crd_text::<namespace_list::NamespaceList>());
+    expect_file!["../shared-config-map/crd.json"]
+        .assert_eq(&crd_text::<shared_config_map::SharedConfigMap>());
 }
 
 #[test]
@@ -113,6 +115,31 @@ fn global_config_map_desires_copies_none_without_its_source_and_fails_when_it_ma
     copy.with("/metadata/namespace", "shop");
     given().run().is_complete().desires_objects(0);
     given().deny_reads::<read::ConfigMap>().run().failed_because("ReadFailed");
+}
+
+#[test]
+fn shared_config_map_copies_from_its_own_namespace_and_is_finalized_without_copies() {
+    let given = || {
+        let metadata = json!({ "name": "web", "namespace": "shop" });
+        let mut scenario = Scenario::<shared_config_map::Guest>::of(
+            json!({ "metadata": metadata, "spec": { "sourceName": "settings" } }),
+        );
+        for name in ["shop", "blog", "innkeeper-system"] {
+            scenario = scenario.with_object(json!({ "apiVersion": "v1", "kind": "Namespace",
+                "metadata": { "name": name } }));
+        }
+        for namespace in ["shop", "other"] {
+            let metadata = json!({ "name": "settings", "namespace": namespace });
+            scenario = scenario.with_object(json!({ "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": metadata, "data": { "some": namespace } }));
+        }
+        scenario
+    };
+    let copies = given().run();
+    copies.is_complete().desires_objects(1).status("/copies", 1).is_not_finalized();
+    let copy = copies.desires::<ConfigMap>("settings").with("/data/some", "shop");
+    copy.with("/metadata/namespace", "blog");
+    given().deleting().run().is_complete().desires_objects(0).is_finalized();
 }
 
 #[test]
