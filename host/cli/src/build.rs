@@ -42,6 +42,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// How long std takes: measured on eight idle cores and on two busy ones.
 const STD_TIME: &str = "one to ten minutes";
 
+/// The message before a build that compiles std into the target folder; `None` if std is there.
+fn first_build_message(toolchain: &Toolchain, target_dir: &Path) -> Option<String> {
+    toolchain.must_compile_std(target_dir).then(|| {
+        format!(
+            "the first build compiles Rust's standard library, which takes {STD_TIME}; it stays in {} for all your guests. With rustup, `rustup target add {TARGET}` takes seconds instead",
+            target_dir.display()
+        )
+    })
+}
+
 /// How often the command prints the progress of the first build.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(20);
 
@@ -164,19 +174,16 @@ async fn build_crate(
         anyhow::Ok(lock)
     })
     .await??;
-    let is_first = toolchain.must_compile_std(target_dir);
-    if is_first {
-        out::eprint(&format!(
-            "the first build compiles Rust's standard library, which takes {STD_TIME}; it stays in {} for all your guests. With rustup, `rustup target add {TARGET}` takes seconds instead",
-            target_dir.display()
-        ));
+    let first = first_build_message(toolchain, target_dir);
+    if let Some(message) = &first {
+        out::eprint(message);
     }
     package.claim()?;
     let mut cargo = tokio::process::Command::from(package.build(toolchain));
     let child = cargo.stdout(Stdio::piped()).kill_on_drop(true).spawn();
     let mut child = child.context("cannot run cargo")?;
     let printed = match child.stdout.take() {
-        Some(stdout) => read(stdout, is_first, &mut |line| out::eprint(line)).await?,
+        Some(stdout) => read(stdout, first.is_some(), &mut |line| out::eprint(line)).await?,
         None => String::new(),
     };
     if !child.wait().await?.success() {
@@ -202,6 +209,26 @@ mod tests {
     use tokio::io::AsyncWriteExt as _;
 
     use super::*;
+
+    #[test]
+    fn time_of_the_first_build_is_printed_only_if_std_must_be_compiled() {
+        let target = tempfile::tempdir().unwrap();
+        let toolchain = Toolchain::Sources {
+            version: "1.96".to_owned(),
+            sources: PathBuf::new(),
+            linker: PathBuf::new(),
+        };
+        let message = first_build_message(&toolchain, target.path()).unwrap();
+        assert!(message.contains("which takes one to ten minutes; it stays in /"), "{message}");
+        let installed = Toolchain::Target { version: "1.96".to_owned() };
+        assert_eq!(first_build_message(&installed, target.path()), None);
+
+        // The next build finds the std of the first one.
+        let libraries = target.path().join(TARGET).join("release/deps");
+        std::fs::create_dir_all(&libraries).unwrap();
+        std::fs::write(libraries.join("libstd-0123.rlib"), "").unwrap();
+        assert_eq!(first_build_message(&toolchain, target.path()), None);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn progress_of_the_first_build_is_printed_every_20_seconds() {
