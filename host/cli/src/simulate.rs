@@ -3,6 +3,7 @@
 
 mod client;
 mod faults;
+mod host_pods;
 
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,7 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     let time = if arguments.freeze_time { Time::Still } else { Time::Wall };
     let options = Options { port: arguments.port, time };
     let simulator = Simulator::with(arguments.seed, Timestamp::now(), Controllers::all());
+    simulator.script_pods(host_pods::pod_script());
     simulator.compact_every(SignedDuration::from_secs(arguments.compaction_interval.into()));
     let mut faults = match &arguments.faults {
         Some(plan) => {
