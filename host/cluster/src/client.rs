@@ -28,7 +28,7 @@ use kube::client::Body;
 
 use crate::discovery::Discovery;
 use crate::error::{Guard, RequestContext};
-use crate::transport::Repeatable;
+use crate::transport::{BoundedBody, NoAnswer, Repeatable, Transport};
 use crate::{ApiError, Env, Identity, SecretKey, Settings};
 
 pub use apply::{Applied, DryRun, Force};
@@ -43,7 +43,7 @@ pub use reviews::User;
 /// [`Settings`]), so a caller gets an error only after the repeats.
 #[derive(Clone)]
 pub struct ApiClient {
-    client: kube::Client,
+    transport: Transport,
     identity: Identity,
     env: Env,
     settings: Settings,
@@ -55,14 +55,14 @@ pub struct ApiClient {
 
 impl ApiClient {
     pub(crate) fn new(
-        client: kube::Client,
+        transport: Transport,
         identity: Identity,
         env: Env,
         settings: Settings,
         secrets: SecretKey,
         discovery: Arc<Discovery>,
     ) -> Self {
-        Self { client, identity, env, settings, secrets, discovery, for_module: false }
+        Self { transport, identity, env, settings, secrets, discovery, for_module: false }
     }
 
     /// The identity that the requests carry.
@@ -79,8 +79,8 @@ impl ApiClient {
         &self.settings
     }
 
-    pub(crate) fn client(&self) -> &kube::Client {
-        &self.client
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
     }
 
     /// The digest of a text that is no value of a Secret, under the key of the host, see
@@ -102,7 +102,7 @@ impl ApiClient {
     /// [`ApiError::Unavailable`] if the server sends no response.
     pub async fn send(&self, request: Request<Vec<u8>>) -> Result<(StatusCode, Vec<u8>), ApiError> {
         let silent = |message: String| ApiError::Unavailable { message };
-        let response = self.client.send(request.map(Body::from)).await;
+        let response = self.transport.send(request.map(Body::from)).await;
         let response = response.map_err(|error| silent(error.to_string()))?;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.map_err(|error| silent(error.to_string()))?;
@@ -149,18 +149,19 @@ impl ApiClient {
         if repeatable {
             request.extensions_mut().insert(Repeatable);
         }
-        let response = self.client.send(request).await;
-        let response = response.map_err(|error| context.unanswered(&error))?;
+        let response = self.transport.send(request).await;
+        let response = response.map_err(|error| context.unanswered(error))?;
         Self::text(&context, response).await
     }
 
     /// The status and the text of a successful response.
     async fn text(
         context: &RequestContext<'_>,
-        response: Response<Body>,
+        response: Response<BoundedBody>,
     ) -> Result<(StatusCode, String), ApiError> {
         let (parts, body) = response.into_parts();
-        let bytes = body.collect().await.map_err(|error| context.unanswered(&error))?.to_bytes();
+        let body = body.collect().await;
+        let bytes = body.map_err(|error| context.unanswered(NoAnswer::of(&*error)))?.to_bytes();
         if !parts.status.is_success() {
             return Err(context.refused(parts.status.as_u16(), &bytes));
         }

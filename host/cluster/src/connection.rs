@@ -11,7 +11,7 @@ use tower::{BoxError, Service, ServiceBuilder};
 
 use crate::discovery::Discovery;
 use crate::fence::FencedConnector;
-use crate::transport::{Counts, Requests, Transport, is_impersonation};
+use crate::transport::{self, Counts, Pool, Requests, Transport, is_impersonation};
 use crate::{
     Account, ApiClient, ConnectError, Env, Fence, Identity, Revocation, SecretKey, Settings,
 };
@@ -19,7 +19,8 @@ use crate::{
 /// One connection pool to one API server. Clones share it.
 #[derive(Clone)]
 pub struct Cluster {
-    pool: kube::Client,
+    pool: Pool,
+    default_namespace: Arc<str>,
     env: Env,
     settings: Settings,
     secrets: SecretKey,
@@ -52,7 +53,8 @@ impl Cluster {
         config.write_timeout = None;
         let pool =
             pool(&config, &fence).map_err(|error| ConnectError { message: error.to_string() })?;
-        Ok(Self::new(pool, env, settings, secrets, fence))
+        let default_namespace = config.default_namespace.into();
+        Ok(Self { default_namespace, ..Self::new(pool, env, settings, secrets, fence) })
     }
 
     /// Connects to a service instead of a server: a scripted one in tests, or a simulator. The
@@ -68,18 +70,19 @@ impl Cluster {
         B::Error: Into<BoxError>,
     {
         let fence = Fence::open(&env);
-        Self::new(kube::Client::new(service, "default"), env, settings, secrets, fence)
+        // Such a service need not be one that can be cloned; a client of kube can.
+        let client = kube::Client::new(service, "default");
+        let service = tower::service_fn(move |request| {
+            let client = client.clone();
+            async move { client.send(request).await }
+        });
+        Self::new(transport::pool(service), env, settings, secrets, fence)
     }
 
-    fn new(
-        pool: kube::Client,
-        env: Env,
-        settings: Settings,
-        secrets: SecretKey,
-        fence: Fence,
-    ) -> Self {
+    fn new(pool: Pool, env: Env, settings: Settings, secrets: SecretKey, fence: Fence) -> Self {
         let (counts, host) = (Counts::default(), Arc::default());
-        Self { pool, env, settings, secrets, counts, fence, host }
+        let default_namespace = "default".into();
+        Self { pool, default_namespace, env, settings, secrets, counts, fence, host }
     }
 
     /// The same service with this fence: requests that begin while it is closed fail.
@@ -98,10 +101,11 @@ impl Cluster {
     /// The client of the host itself.
     pub fn host(&self) -> ApiClient {
         let make = || {
-            let client = self.client(None, Revocation::default());
-            let discovery = Arc::new(Discovery::new(client.clone(), self.env.clone()));
+            let transport = self.transport(None, Revocation::default());
+            let discovery = Arc::new(Discovery::new(transport.clone(), self.env.clone()));
             let (env, settings) = (self.env.clone(), self.settings.clone());
-            ApiClient::new(client, Identity::Host, env, settings, self.secrets.clone(), discovery)
+            let secrets = self.secrets.clone();
+            ApiClient::new(transport, Identity::Host, env, settings, secrets, discovery)
         };
         self.host.get_or_init(make).clone()
     }
@@ -121,8 +125,8 @@ impl Cluster {
         let identity = Identity::Account(account.clone());
         let discovery = self.host().discovery().clone();
         let (env, settings) = (self.env.clone(), self.settings.clone());
-        let client = self.client(Some(user), revocation.clone());
-        ApiClient::new(client, identity, env, settings, self.secrets.clone(), discovery)
+        let transport = self.transport(Some(user), revocation.clone());
+        ApiClient::new(transport, identity, env, settings, self.secrets.clone(), discovery)
             .for_module()
     }
 
@@ -144,7 +148,7 @@ impl Cluster {
 
     /// The namespace that the kubeconfig, or the pod, gives to requests of a user that name none.
     pub fn default_namespace(&self) -> &str {
-        self.pool.default_namespace()
+        &self.default_namespace
     }
 
     /// The number of requests so far, over all identities.
@@ -152,8 +156,8 @@ impl Cluster {
         self.counts.all()
     }
 
-    fn client(&self, user: Option<HeaderValue>, revocation: Revocation) -> kube::Client {
-        let transport = Transport {
+    fn transport(&self, user: Option<HeaderValue>, revocation: Revocation) -> Transport {
+        Transport {
             pool: self.pool.clone(),
             env: self.env.clone(),
             settings: self.settings.clone(),
@@ -161,8 +165,7 @@ impl Cluster {
             fence: self.fence.clone(),
             user,
             revocation,
-        };
-        kube::Client::new(transport, "default")
+        }
     }
 }
 
@@ -196,7 +199,7 @@ fn refuse_impersonation(config: &kube::Config) -> Result<(), ConnectError> {
 
 /// The kube client's own stack with the fence around the socket, and without its repeats:
 /// `transport` repeats with seeded jitter, and only requests that are safe to repeat.
-fn pool(config: &kube::Config, fence: &Fence) -> kube::Result<kube::Client> {
+fn pool(config: &kube::Config, fence: &Fence) -> kube::Result<Pool> {
     if let Some(proxy) = &config.proxy_url {
         return Err(kube::Error::ProxyProtocolUnsupported { proxy_url: Box::new(proxy.clone()) });
     }
@@ -212,7 +215,7 @@ fn pool(config: &kube::Config, fence: &Fence) -> kube::Result<kube::Client> {
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(client);
-    Ok(kube::Client::new(service, config.default_namespace.clone()))
+    Ok(transport::pool(service))
 }
 
 #[cfg(test)]

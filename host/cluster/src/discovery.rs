@@ -23,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::error::{Guard, RequestContext};
 use crate::resource_path::group_path;
+use crate::transport::Transport;
 use crate::{ApiError, Env, Identity};
 
 pub use self::find::FoundKind;
@@ -76,7 +77,7 @@ struct Answer {
 
 /// The discovery documents of one API server.
 pub struct Discovery {
-    client: kube::Client,
+    transport: Transport,
     env: Env,
     entries: Mutex<BTreeMap<String, Arc<Entry>>>,
 }
@@ -84,8 +85,8 @@ pub struct Discovery {
 impl Discovery {
     /// Uses the host's own client: all modules use the answer, so it must not depend on the account
     /// of one of them.
-    pub(crate) fn new(client: kube::Client, env: Env) -> Self {
-        Self { client, env, entries: Mutex::default() }
+    pub(crate) fn new(transport: Transport, env: Env) -> Self {
+        Self { transport, env, entries: Mutex::default() }
     }
 
     /// Compares a kind with an answer of discovery that is at most `age` old.
@@ -198,7 +199,8 @@ impl Discovery {
             .header(header::ACCEPT, "application/json")
             .body(Body::empty())
             .map_err(|error| other(0, error.to_string()))?;
-        let response = self.client.send(request).await.map_err(|error| asked.unanswered(&error))?;
+        let response = self.transport.send(request).await;
+        let response = response.map_err(|error| asked.unanswered(error))?;
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
         let bytes = body.map_err(|error| other(0, error.to_string()))?.to_bytes();

@@ -21,10 +21,12 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use kube::client::Body;
 use tokio::time::Sleep;
-use tower::{BoxError, Service};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::env::Backoff;
 use crate::settings::{RETRY_MAX, RETRY_MIN};
@@ -67,10 +69,47 @@ impl Counts {
     }
 }
 
+/// The connections to one API server. A clone shares them, and needs no task of its own, as a
+/// [`kube::Client`] does: each task that a request passes costs a change of threads.
+pub(crate) type Pool = BoxCloneSyncService<Request<Body>, Response<ResponseBody>, BoxError>;
+
+/// The body of a response, as it arrives.
+pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
+
+/// The error of a body that breaks off.
+#[derive(Debug)]
+pub(crate) struct BodyError(BoxError);
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for BodyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// The pool over a service whose clones share their connections.
+pub(crate) fn pool<S, B>(service: S) -> Pool
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let erased = |body: B| body.map_err(|error| BodyError(error.into())).boxed_unsync();
+    let service = service.map_err(Into::into);
+    BoxCloneSyncService::new(service.map_response(move |response| response.map(erased)))
+}
+
 /// Requests of one identity over the shared connection pool.
 #[derive(Clone)]
 pub(crate) struct Transport {
-    pub(crate) pool: kube::Client,
+    pub(crate) pool: Pool,
     pub(crate) env: Env,
     pub(crate) settings: Settings,
     pub(crate) counts: Counts,
@@ -101,6 +140,20 @@ impl fmt::Display for NoAnswer {
 }
 
 impl std::error::Error for NoAnswer {}
+
+impl NoAnswer {
+    /// An error of this transport that passed other layers, or one of theirs: the server may have
+    /// received the request then.
+    pub(crate) fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let other = || Self {
+            message: error.to_string(),
+            late: false,
+            may_have_arrived: true,
+            too_large: false,
+        };
+        error.downcast_ref().cloned().unwrap_or_else(other)
+    }
+}
 
 /// The sort of a request, which decides its limits.
 enum Call {
@@ -139,16 +192,21 @@ enum Attempt {
 }
 
 impl Transport {
-    async fn send(self, mut request: Request<Body>) -> Result<Response<BoundedBody>, BoxError> {
+    /// Sends a request as this identity, within its limits.
+    ///
+    /// # Errors
+    /// [`NoAnswer`] if there is no response that can be used.
+    pub(crate) fn send(
+        &self,
+        mut request: Request<Body>,
+    ) -> BoxFuture<'_, Result<Response<BoundedBody>, NoAnswer>> {
         self.identify(request.headers_mut());
+        let Settings { list_timeout, unary_timeout, .. } = self.settings;
         match Call::of(&request) {
-            Call::Watch => self.watch(request).await,
-            Call::List => self.unary(request, self.settings.list_timeout, true).await,
-            Call::Unary { repeatable } => {
-                self.unary(request, self.settings.unary_timeout, repeatable).await
-            }
+            Call::Watch => self.watch(request).boxed(),
+            Call::List => self.unary(request, list_timeout, true).boxed(),
+            Call::Unary { repeatable } => self.unary(request, unary_timeout, repeatable).boxed(),
         }
-        .map_err(Into::into)
     }
 
     /// Sets the identity of this client, and removes all other impersonation headers.
@@ -193,19 +251,19 @@ impl Transport {
         }
         let whole = self.settings.watch_timeout + self.settings.watch_grace;
         // The server sends the head of a watch at once, or the connection is dead.
-        let response =
-            match self.env.timeout(self.settings.unary_timeout, self.pool.send(request)).await {
-                Ok(Ok(response)) => response,
-                Ok(Err(error)) => return Err(no_answer(&error)),
-                Err(elapsed) => {
-                    return Err(NoAnswer {
-                        message: format!("watch: {elapsed}"),
-                        late: true,
-                        may_have_arrived: true,
-                        too_large: false,
-                    });
-                }
-            };
+        let sent = self.pool.clone().oneshot(request);
+        let response = match self.env.timeout(self.settings.unary_timeout, sent).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(no_answer(&*error)),
+            Err(elapsed) => {
+                return Err(NoAnswer {
+                    message: format!("watch: {elapsed}"),
+                    late: true,
+                    may_have_arrived: true,
+                    too_large: false,
+                });
+            }
+        };
         Ok(response.map(|body| BoundedBody::Watch {
             body,
             end: Box::pin(tokio::time::sleep(whole)),
@@ -281,7 +339,8 @@ impl Transport {
 
     async fn attempt(&self, request: Request<Body>, limit: Duration, bytes_max: usize) -> Attempt {
         let answered = self.env.timeout(limit, async {
-            let response = self.pool.send(request).await.map_err(|error| no_answer(&error))?;
+            let sent = self.pool.clone().oneshot(request).await;
+            let response = sent.map_err(|error| no_answer(&*error))?;
             let (parts, body) = response.into_parts();
             let body = Limited::new(body, bytes_max).collect().await;
             let bytes = body.map_err(|error| no_body(&*error, bytes_max))?.to_bytes();
@@ -313,7 +372,7 @@ fn retry_after(response: &Response<Bytes>) -> Option<Duration> {
 
 /// The error of an incomplete body.
 fn no_body(error: &(dyn std::error::Error + Send + Sync + 'static), bytes_max: usize) -> NoAnswer {
-    if let Some(error) = error.downcast_ref::<kube::Error>() {
+    if error.is::<BodyError>() {
         return no_answer(error);
     }
     let too_large = error.is::<LengthLimitError>();
@@ -326,7 +385,7 @@ fn no_body(error: &(dyn std::error::Error + Send + Sync + 'static), bytes_max: u
 }
 
 /// The error of a request that failed on the connection.
-fn no_answer(error: &kube::Error) -> NoAnswer {
+fn no_answer(error: &(dyn std::error::Error + Send + Sync + 'static)) -> NoAnswer {
     let mut message = String::new();
     let mut may_have_arrived = true;
     // The innermost error has the cause.
@@ -344,7 +403,7 @@ fn no_answer(error: &kube::Error) -> NoAnswer {
         message = error.to_string();
         next = error.source();
     }
-    if matches!(error, kube::Error::Auth(_)) {
+    if matches!(error.downcast_ref(), Some(kube::Error::Auth(_))) {
         may_have_arrived = false;
         message = error.to_string();
     }
@@ -361,14 +420,21 @@ impl Service<Request<Body>> for Transport {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        self.clone().send(request).boxed()
+        let transport = self.clone();
+        async move { transport.send(request).await.map_err(Into::into) }.boxed()
     }
 }
 
 /// The body of a response: a whole one, or that of a watch with its time limit.
 pub(crate) enum BoundedBody {
     Whole(Full<Bytes>),
-    Watch { body: Body, end: Pin<Box<Sleep>>, whole: Duration },
+    Watch { body: ResponseBody, end: Pin<Box<Sleep>>, whole: Duration },
+}
+
+impl From<String> for BoundedBody {
+    fn from(text: String) -> Self {
+        Self::Whole(Full::from(text))
+    }
 }
 
 impl HttpBody for BoundedBody {

@@ -27,6 +27,7 @@ use tower::{BoxError, Service};
 
 use crate::Env;
 use crate::settings::{WATCH_BURST, WATCH_BURST_PERIOD, WATCH_END_TOLERANCE, WATCH_PROBE_TIMEOUT};
+use crate::transport::{BoundedBody, Transport};
 
 /// The largest answer to the question for the present version: one object. The API server limits
 /// what it stores to 3 MiB; as JSON, with an indentation, it can be larger.
@@ -61,7 +62,7 @@ enum Probe {
     /// It is below that of the last event.
     WentBack,
     /// The server refuses the question.
-    Refused(Response<Body>),
+    Refused(Response<BoundedBody>),
 }
 
 /// The part of a list that has its version.
@@ -83,9 +84,8 @@ impl WatchPace {
     }
 
     /// A client whose lists and watches keep this pace.
-    pub(crate) fn client(&self, inner: &kube::Client) -> kube::Client {
-        let namespace = inner.default_namespace().to_owned();
-        kube::Client::new(Paced { inner: inner.clone(), pace: self.clone() }, namespace)
+    pub(crate) fn client(&self, inner: &Transport) -> kube::Client {
+        kube::Client::new(Paced { inner: inner.clone(), pace: self.clone() }, "default")
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -117,7 +117,7 @@ impl WatchPace {
 
     async fn send(
         &self,
-        client: kube::Client,
+        transport: &Transport,
         request: Request<Body>,
     ) -> Result<Response<WatchedBody>, BoxError> {
         let query = request.uri().query().unwrap_or_default();
@@ -133,7 +133,7 @@ impl WatchPace {
             self.lock().may_have_restarted = false;
         }
         if !is_watch {
-            let response = client.send(request).await?;
+            let response = transport.send(request).await?;
             return Ok(response.map(|body| WatchedBody { body, watch: None }));
         }
         self.turn().await;
@@ -142,7 +142,7 @@ impl WatchPace {
         if let Some(since) = since
             && self.lock().may_have_restarted
         {
-            match self.probe(&client, (request.uri(), request.headers()), since).await? {
+            match self.probe(transport, (request.uri(), request.headers()), since).await? {
                 Probe::Fine => {}
                 Probe::WentBack => {
                     tracing::warn!(
@@ -161,7 +161,7 @@ impl WatchPace {
             (self.on_watch)(since);
         }
         let begun = self.env.instant();
-        let sent = client.send(request).await;
+        let sent = transport.send(request).await;
         if !sent.as_ref().is_ok_and(|response| response.status().is_success()) {
             self.lock().may_have_restarted = true;
         }
@@ -179,7 +179,7 @@ impl WatchPace {
     /// If there is no answer: the next watch asks again.
     async fn probe(
         &self,
-        client: &kube::Client,
+        transport: &Transport,
         (uri, headers): (&Uri, &HeaderMap),
         since: u64,
     ) -> Result<Probe, BoxError> {
@@ -191,7 +191,7 @@ impl WatchPace {
         }
         let request = request.body(Body::empty())?;
         let answer = self.env.timeout(WATCH_PROBE_TIMEOUT, async {
-            let response = client.send(request).await?;
+            let response = transport.send(request).await?;
             if !response.status().is_success() {
                 return Ok(Err(response));
             }
@@ -217,7 +217,7 @@ fn expired(since: u64) -> Result<Response<WatchedBody>, http::Error> {
     let message = format!("resource version {since} is in the future");
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {},
         "status": "Failure", "reason": "Expired", "code": 410, "message": message});
-    let body = WatchedBody { body: Body::from(status.to_string().into_bytes()), watch: None };
+    let body = WatchedBody { body: BoundedBody::from(status.to_string()), watch: None };
     Response::builder()
         .status(StatusCode::GONE)
         .header(header::CONTENT_TYPE, "application/json")
@@ -226,7 +226,7 @@ fn expired(since: u64) -> Result<Response<WatchedBody>, http::Error> {
 
 /// A client with a pace, as a service.
 struct Paced {
-    inner: kube::Client,
+    inner: Transport,
     pace: WatchPace,
 }
 
@@ -240,8 +240,8 @@ impl Service<Request<Body>> for Paced {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (pace, client) = (self.pace.clone(), self.inner.clone());
-        async move { pace.send(client, request).await }.boxed()
+        let (pace, transport) = (self.pace.clone(), self.inner.clone());
+        async move { pace.send(&transport, request).await }.boxed()
     }
 }
 
@@ -254,7 +254,7 @@ struct OpenWatch {
 
 /// The body of an answer. It notes the early end of a watch.
 struct WatchedBody {
-    body: Body,
+    body: BoundedBody,
     watch: Option<OpenWatch>,
 }
 
@@ -278,7 +278,7 @@ impl HttpBody for WatchedBody {
                 pace.lock().may_have_restarted = true;
             }
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

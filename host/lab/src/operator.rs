@@ -1,12 +1,13 @@
 //! An operator with guests, on one thread and virtual time, over any server.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use innkeeper_cluster::{Cluster, Env, Task};
 use innkeeper_operator::{Bounds, Execution, ModulesLocation, Operator, ReplicaPolicies};
 use innkeeper_sandbox::{
-    CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Compile, Engine, Interruption, Limits,
-    LoadError,
+    CACHE_BYTES_DEFAULT, CacheFolder, CacheKey, CodeCache, Compile, Engine, Guest, Interruption,
+    Limits, LoadError,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -60,7 +61,9 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, LabError> {
 #[derive(Clone)]
 pub struct Guests {
     engine: Engine,
-    _code: Option<std::sync::Arc<tempfile::TempDir>>,
+    /// The guests of [`Guests::compile`].
+    held: Arc<Mutex<Vec<Guest>>>,
+    _code: Option<Arc<tempfile::TempDir>>,
 }
 
 impl Guests {
@@ -70,8 +73,8 @@ impl Guests {
     /// If the sandbox does not start.
     pub fn new() -> Result<Self, LabError> {
         let code = tempfile::tempdir()?;
-        let engine = engine(cache_in(code.path())?)?;
-        Ok(Self { engine, _code: Some(std::sync::Arc::new(code)) })
+        let guests = Self::with_cache(cache_in(code.path())?)?;
+        Ok(Self { _code: Some(Arc::new(code)), ..guests })
     }
 
     /// The same with compiled code that stays in a folder.
@@ -87,15 +90,17 @@ impl Guests {
     /// # Errors
     /// As [`Self::new`].
     pub fn with_cache(cache: CodeCache) -> Result<Self, LabError> {
-        Ok(Self { engine: engine(cache)?, _code: None })
+        Ok(Self { engine: engine(cache)?, held: Arc::default(), _code: None })
     }
 
-    /// Compiles a component, so that a later load finds its code.
+    /// Compiles a component and holds its code, so that labs that load it later do nothing.
     ///
     /// # Errors
     /// If it is no guest.
     pub fn compile(&self, component: &[u8]) -> Result<(), LoadError> {
-        self.engine.load(component, &Limits::default()).map(drop)
+        let guest = self.engine.load(component, &Limits::default())?;
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(guest);
+        Ok(())
     }
 }
 

@@ -155,10 +155,10 @@ impl ModuleDirectory {
                     .insert(format!("{}: the folder cannot be read: {error}", self.path.display()));
             }
         }
-        let wanted = self.collect(&mut problems);
+        let wanted = collect(&self.files, &mut problems);
         changes.extend(problems.difference(&self.reported).cloned().map(Change::Problem));
         self.reported = problems;
-        self.compare(wanted, &mut changes);
+        compare(&mut self.known, &mut self.sources, wanted, &mut changes);
         self.read_sources(&mut changes);
         if self.known.is_empty() && !self.is_empty_reported {
             changes.push(Change::Empty);
@@ -227,58 +227,6 @@ impl ModuleDirectory {
         }
     }
 
-    /// All Modules, each name once: the first file, in order, that has it.
-    fn collect(&self, problems: &mut BTreeSet<String>) -> BTreeMap<String, (Module, PathBuf)> {
-        let mut wanted: BTreeMap<String, (Module, PathBuf)> = BTreeMap::new();
-        for (path, modules) in &self.files {
-            for (name, module) in modules {
-                if let Some((_, first)) = wanted.get(name) {
-                    problems.insert(format!(
-                        "{}: Module {name} is in {} too; that one is used",
-                        path.display(),
-                        first.display()
-                    ));
-                } else {
-                    wanted.insert(name.clone(), (module.clone(), path.clone()));
-                }
-            }
-        }
-        wanted
-    }
-
-    fn compare(&mut self, wanted: BTreeMap<String, (Module, PathBuf)>, changes: &mut Vec<Change>) {
-        let gone: Vec<_> =
-            self.known.keys().filter(|name| !wanted.contains_key(*name)).cloned().collect();
-        for name in gone {
-            self.known.remove(&name);
-            changes.push(Change::Gone(name));
-        }
-        for (name, (mut module, file)) in wanted {
-            let before = self.known.get(&name);
-            let generation = before.map_or(0, |known| known.module.metadata.generation);
-            let is_same_spec =
-                before.is_some_and(|known| known.module.spec == module.spec && known.file == file);
-            if is_same_spec {
-                // Approvals and rejections are annotations.
-                if let Some(known) = self.known.get_mut(&name)
-                    && known.module.metadata.annotations != module.metadata.annotations
-                {
-                    known.module.metadata.annotations = module.metadata.annotations;
-                    changes.push(Change::Module(Box::new(known.module.clone())));
-                }
-                continue;
-            }
-            module.metadata.generation = generation + 1;
-            let source = module.spec.source.file.as_ref().map(|source| relative_to(&file, source));
-            // The driver drops the source of a Module that it cannot use, so it is sent again.
-            if let Some(source) = &source {
-                self.sources.remove(source);
-            }
-            changes.push(Change::Module(Box::new(module.clone())));
-            self.known.insert(name, KnownModule { module, file, source });
-        }
-    }
-
     fn read_sources(&mut self, changes: &mut Vec<Change>) {
         let mut by_source: BTreeMap<&PathBuf, Vec<&String>> = BTreeMap::new();
         for (name, known) in &self.known {
@@ -300,6 +248,68 @@ impl ModuleDirectory {
                 }),
             );
         }
+    }
+}
+
+/// All Modules, each name once: the first file, in order, that has it.
+fn collect<'a>(
+    files: &'a BTreeMap<PathBuf, BTreeMap<String, Module>>,
+    problems: &mut BTreeSet<String>,
+) -> BTreeMap<&'a str, (&'a Module, &'a Path)> {
+    let mut wanted: BTreeMap<&str, (&Module, &Path)> = BTreeMap::new();
+    for (path, modules) in files {
+        for (name, module) in modules {
+            if let Some((_, first)) = wanted.get(name.as_str()) {
+                problems.insert(format!(
+                    "{}: Module {name} is in {} too; that one is used",
+                    path.display(),
+                    first.display()
+                ));
+            } else {
+                wanted.insert(name, (module, path));
+            }
+        }
+    }
+    wanted
+}
+
+/// Brings the known Modules to what the files have, and notes each difference.
+fn compare(
+    known: &mut BTreeMap<String, KnownModule>,
+    sources: &mut BTreeMap<PathBuf, FileRead>,
+    wanted: BTreeMap<&str, (&Module, &Path)>,
+    changes: &mut Vec<Change>,
+) {
+    known.retain(|name, _| {
+        let is_wanted = wanted.contains_key(name.as_str());
+        if !is_wanted {
+            changes.push(Change::Gone(name.clone()));
+        }
+        is_wanted
+    });
+    for (name, (module, file)) in wanted {
+        let before = known.get_mut(name);
+        let generation = before.as_ref().map_or(0, |before| before.module.metadata.generation);
+        if let Some(before) = before
+            && before.module.spec == module.spec
+            && before.file == file
+        {
+            // Approvals and rejections are annotations.
+            if before.module.metadata.annotations != module.metadata.annotations {
+                before.module.metadata.annotations.clone_from(&module.metadata.annotations);
+                changes.push(Change::Module(Box::new(before.module.clone())));
+            }
+            continue;
+        }
+        let mut module = module.clone();
+        module.metadata.generation = generation + 1;
+        let source = module.spec.source.file.as_ref().map(|source| relative_to(file, source));
+        // The driver drops the source of a Module that it cannot use, so it is sent again.
+        if let Some(source) = &source {
+            sources.remove(source);
+        }
+        changes.push(Change::Module(Box::new(module.clone())));
+        known.insert(name.to_owned(), KnownModule { module, file: file.to_owned(), source });
     }
 }
 

@@ -214,7 +214,7 @@ fn api<K: Wire>(id: &CacheId, client: &ApiClient, pace: &WatchPace) -> Api<K> {
         kind: kind.kind.clone(),
         plural: kind.plural.clone(),
     };
-    let client = pace.client(client.client());
+    let client = pace.client(client.transport());
     match &id.namespace {
         Some(namespace) => Api::namespaced_with(client, namespace, &resource),
         None => Api::all_with(client, &resource),

@@ -10,7 +10,7 @@ use super::request::request;
 use crate::ApiError;
 use crate::error::Guard;
 use crate::resource_path::{encoded, resource_path};
-use crate::transport::{AnswerBytesMax, NoAnswer, Repeatable};
+use crate::transport::{AnswerBytesMax, Repeatable};
 
 /// One page of a list.
 #[derive(Debug)]
@@ -71,9 +71,9 @@ impl ApiClient {
             let mut request = request.map(Body::from);
             request.extensions_mut().insert(Repeatable);
             request.extensions_mut().insert(AnswerBytesMax(bytes_max));
-            match self.client.send(request).await {
+            match self.transport.send(request).await {
                 Ok(response) => break response,
-                Err(error) if is_too_large(&error) => {
+                Err(error) if error.too_large => {
                     if limit == 1 {
                         let kind = &kind.kind;
                         let message = format!(
@@ -84,20 +84,11 @@ impl ApiClient {
                     }
                     limit /= 2;
                 }
-                Err(error) => return Err(context.unanswered(&error)),
+                Err(error) => return Err(context.unanswered(error)),
             }
         };
         let (_, text) = Self::text(&context, response).await?;
         let list: List = serde_json::from_str(&text).map_err(|error| context.unreadable(&error))?;
         Ok(Page { items: list.items, bytes: text.len(), limit, next: list.metadata.next })
-    }
-}
-
-fn is_too_large(error: &kube::Error) -> bool {
-    match error {
-        kube::Error::Service(inner) => {
-            inner.downcast_ref::<NoAnswer>().is_some_and(|error| error.too_large)
-        }
-        _ => false,
     }
 }

@@ -141,18 +141,8 @@ impl RequestContext<'_> {
     }
 
     /// The error of a request without a response.
-    pub(crate) fn unanswered(&self, error: &kube::Error) -> ApiError {
-        let no_answer = match error {
-            kube::Error::Service(inner) => inner.downcast_ref::<NoAnswer>().cloned(),
-            _ => None,
-        }
-        .unwrap_or_else(|| NoAnswer {
-            message: error.to_string(),
-            late: false,
-            may_have_arrived: true,
-            too_large: false,
-        });
-        let NoAnswer { message, late, may_have_arrived, .. } = no_answer;
+    pub(crate) fn unanswered(&self, error: NoAnswer) -> ApiError {
+        let NoAnswer { message, late, may_have_arrived, .. } = error;
         match (is_read(self.verb), may_have_arrived, late) {
             (false, true, _) => ApiError::OutcomeUnknown { message },
             (true, _, true) => ApiError::Timeout { message },

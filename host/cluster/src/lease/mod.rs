@@ -131,7 +131,7 @@ impl LeaderElector {
         let env = self.env().clone();
         self.fence = Fence::closed(&env);
         let api: Api<Lease> = {
-            let paced = WatchPace::new(&env, |_| ()).client(self.client.client());
+            let paced = WatchPace::new(&env, |_| ()).client(self.client.transport());
             Api::namespaced(paced, self.key.namespace())
         };
         let seconds = self.client.settings().watch_seconds();

@@ -5,6 +5,7 @@ use kube::runtime::watcher;
 use super::end::WatchEnd;
 use crate::cache::cache_id::CacheId;
 use crate::error::{Guard, RequestContext};
+use crate::transport::NoAnswer;
 use crate::{ApiClient, ApiError};
 
 /// The reaction to an error of a watch.
@@ -29,7 +30,8 @@ pub(super) fn classify(id: &CacheId, client: &ApiClient, error: &watcher::Error)
     };
     let read = |verb, error: &kube::Error| match error {
         kube::Error::Api(status) => context(verb).status(status),
-        error => context(verb).unanswered(error),
+        kube::Error::Service(error) => context(verb).unanswered(NoAnswer::of(&**error)),
+        error => context(verb).unanswered(NoAnswer::of(error)),
     };
     let error = match error {
         // The watcher lists again by itself.
