@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use innkeeper_faults::{Fault, FaultPlan, Recorded};
+use innkeeper_faults::{Fault, FaultPlan, LogEntry, RequestRecord};
 
 use crate::cluster_state::ClusterState;
 use crate::explore::Signature;
@@ -72,7 +72,11 @@ impl<'a> Oracle<'a> {
         }
         let mut outcome = self.play(scenario)?;
         // There can be thousands.
-        outcome.requests.iter_mut().for_each(|request| request.body = Bytes::new());
+        for entry in &mut outcome.log {
+            if let LogEntry::Request(request) = entry {
+                request.body = Bytes::new();
+            }
+        }
         let outcome = Rc::new(outcome);
         self.references.insert(key, Rc::clone(&outcome));
         Ok(outcome)
@@ -161,7 +165,7 @@ impl<'a> Oracle<'a> {
                 self.compare_paths(outcome, &reference)
             }
             Expectation::FollowsOrReports => {
-                let is_refused = |one: &Recorded| matches!(one.code, Some(400 | 403 | 422));
+                let is_refused = |one: &RequestRecord| matches!(one.code, Some(400 | 403 | 422));
                 let reference = self.reference(&last_specs(scenario))?;
                 if !outcome.writes().any(is_refused)
                     || reference.partial_answers > 0
@@ -331,7 +335,7 @@ mod tests {
     use super::*;
     use crate::subject::tests::shops;
 
-    fn write(resource: &str, name: &str, code: u16) -> Recorded {
+    fn write(resource: &str, name: &str, code: u16) -> RequestRecord {
         let info = RequestInfo {
             verb: Verb::Apply,
             group: String::new(),
@@ -342,18 +346,12 @@ mod tests {
             user: String::new(),
             is_dry_run: false,
         };
-        Recorded {
-            info,
-            body: Bytes::new(),
-            write: Some(1),
-            fault: None,
-            code: Some(code),
-            read: None,
-        }
+        RequestRecord { info, body: Bytes::new(), write: Some(1), fault: None, code: Some(code) }
     }
 
-    fn outcome(requests: Vec<Recorded>) -> Outcome {
-        Outcome { requests, ..Outcome::default() }
+    fn outcome(requests: Vec<RequestRecord>) -> Outcome {
+        let log = requests.into_iter().map(LogEntry::Request).collect();
+        Outcome { log, ..Outcome::default() }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_faults::{Recorded, RequestInfo};
+use innkeeper_faults::{LogEntry, RequestInfo, RequestRecord};
 
 use crate::cluster_state::ClusterState;
 use crate::incident::Incident;
@@ -14,8 +14,8 @@ pub struct Outcome {
     pub is_quiet: bool,
     /// The objects at each [`Step::Settle`](crate::Step::Settle), and at the end.
     pub states: Vec<ClusterState>,
-    /// The requests of the host from the first step on.
-    pub requests: Vec<Recorded>,
+    /// What the host sent and read from the first step on.
+    pub log: Vec<LogEntry>,
     /// How often the host crashed.
     pub crashes: u32,
     /// The requests that the API server refused to the user of a step, with the reasons.
@@ -56,8 +56,13 @@ impl Outcome {
         u32::try_from(self.writes().count()).unwrap_or(u32::MAX)
     }
 
+    /// The requests of the host, in order.
+    pub fn requests(&self) -> impl Iterator<Item = &RequestRecord> {
+        self.log.iter().filter_map(LogEntry::request)
+    }
+
     /// The writes of the host, in order.
-    pub fn writes(&self) -> impl Iterator<Item = &Recorded> {
-        self.requests.iter().filter(|request| request.write.is_some())
+    pub fn writes(&self) -> impl Iterator<Item = &RequestRecord> {
+        self.requests().filter(|request| request.write.is_some())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use innkeeper_faults::{Recorded, Verb};
+use innkeeper_faults::{RequestRecord, Verb};
 
 use crate::law::Violation;
 use crate::outcome::Outcome;
@@ -26,7 +26,7 @@ pub(crate) fn more_requests(
     reference: &Outcome,
     sees_deletion_late: bool,
 ) -> Option<Violation> {
-    let more = |counted: fn(&Recorded) -> bool, allowed: usize| {
+    let more = |counted: fn(&RequestRecord) -> bool, allowed: usize| {
         let expected = counts(reference, counted);
         let is_more = |(request, count): &(String, usize)| {
             *count > expected.get(request).copied().unwrap_or_default() + allowed
@@ -53,20 +53,20 @@ pub(crate) fn more_requests(
     Some(Violation::new(what, vec![format!("{count} writes, and {expected} without the faults")]))
 }
 
-fn is_accepted(request: &Recorded) -> bool {
+fn is_accepted(request: &RequestRecord) -> bool {
     request.code.is_some_and(|code| code < 300)
 }
 
-fn is_deletion(request: &Recorded) -> bool {
+fn is_deletion(request: &RequestRecord) -> bool {
     matches!(request.info.verb, Verb::Delete | Verb::DeleteCollection) && is_accepted(request)
 }
 
-fn is_creation(request: &Recorded) -> bool {
+fn is_creation(request: &RequestRecord) -> bool {
     matches!(request.info.verb, Verb::Create | Verb::Apply) && request.code == Some(201)
 }
 
 /// The requests of a sort, each with how often the host sent it.
-fn counts(outcome: &Outcome, is_counted: fn(&Recorded) -> bool) -> BTreeMap<String, usize> {
+fn counts(outcome: &Outcome, is_counted: fn(&RequestRecord) -> bool) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for request in outcome.writes().filter(|one| is_counted(one)) {
         *counts.entry(request.info.to_string()).or_default() += 1;
@@ -77,11 +77,11 @@ fn counts(outcome: &Outcome, is_counted: fn(&Recorded) -> bool) -> BTreeMap<Stri
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use innkeeper_faults::RequestInfo;
+    use innkeeper_faults::{LogEntry, RequestInfo};
 
     use super::*;
 
-    fn write(verb: Verb, name: &str, code: u16) -> Recorded {
+    fn write(verb: Verb, name: &str, code: u16) -> RequestRecord {
         let info = RequestInfo {
             verb,
             group: String::new(),
@@ -92,18 +92,14 @@ mod tests {
             user: String::new(),
             is_dry_run: false,
         };
-        Recorded {
-            info,
-            body: Bytes::new(),
-            write: Some(1),
-            fault: None,
-            code: Some(code),
-            read: None,
-        }
+        RequestRecord { info, body: Bytes::new(), write: Some(1), fault: None, code: Some(code) }
     }
 
-    fn found(requests: Vec<Recorded>, is_late: bool) -> Option<String> {
-        let outcome = |requests| Outcome { requests, ..Outcome::default() };
+    fn found(requests: Vec<RequestRecord>, is_late: bool) -> Option<String> {
+        let outcome = |requests: Vec<RequestRecord>| {
+            let log = requests.into_iter().map(LogEntry::Request).collect();
+            Outcome { log, ..Outcome::default() }
+        };
         let reference = outcome(vec![write(Verb::Apply, "a", 201)]);
         more_requests(&outcome(requests), &reference, is_late).map(|violation| violation.what)
     }

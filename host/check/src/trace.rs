@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use innkeeper_core::foreign;
-use innkeeper_faults::Recorded;
+use innkeeper_faults::{LogEntry, RequestRecord};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -102,7 +102,7 @@ fn written(
     secrets: &[String],
 ) -> (Vec<TracedWrite>, Vec<String>, usize) {
     let faults = &case.scenario.faults.faults;
-    let traced = |request: &Recorded, read: Vec<String>| {
+    let traced = |request: &RequestRecord, read: Vec<String>| {
         let mut body =
             shown_body(&request.info, &String::from_utf8_lossy(&request.body)).to_owned();
         for value in secrets {
@@ -118,12 +118,12 @@ fn written(
         }
     };
     let (mut writes, mut read) = (Vec::new(), Vec::new());
-    for request in &outcome.requests {
-        match (&request.read, request.write) {
-            (Some(line), _) => read.push(line.clone()),
-            (None, Some(_)) if writes.len() == WRITES_MAX => break,
-            (None, Some(_)) => writes.push(traced(request, std::mem::take(&mut read))),
-            (None, None) => {}
+    for entry in &outcome.log {
+        match entry {
+            LogEntry::Read(line) => read.push(line.clone()),
+            LogEntry::Request(request) if request.write.is_none() => {}
+            LogEntry::Request(_) if writes.len() == WRITES_MAX => break,
+            LogEntry::Request(request) => writes.push(traced(request, std::mem::take(&mut read))),
         }
     }
     (writes, last_lines(read), outcome.writes().count().saturating_sub(WRITES_MAX))

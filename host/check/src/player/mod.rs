@@ -15,7 +15,7 @@ mod progress;
 mod rebuilt;
 mod stage;
 
-use innkeeper_faults::FaultPlan;
+use innkeeper_faults::{FaultPlan, LogEntry};
 use innkeeper_lab::{Guests, Setup};
 
 use self::given::Given;
@@ -83,7 +83,7 @@ impl Player {
         let earlier = earlier.filter(|_| scenario.steps.contains(&Step::Upgrade));
         let module = earlier.unwrap_or(&subject.module);
         let mut stage = Stage::start(&self.given, scenario, module).await?;
-        stage.injector.take_recorded();
+        stage.injector.take_log();
         if records_reads {
             stage.injector.record_reads();
         }
@@ -93,7 +93,7 @@ impl Player {
         stage.gate.plan(writes);
         let (mut states, mut refused_steps) = (Vec::new(), Vec::new());
         let mut settled_writes = Vec::new();
-        let mut requests = Vec::new();
+        let mut log = Vec::new();
         let (mut restarted_at, mut is_quiet) = (None, true);
         for step in &scenario.steps {
             match step {
@@ -114,8 +114,8 @@ impl Player {
                 }
                 Step::Restart => {
                     stage.stop_host().await;
-                    requests.extend(stage.injector.take_recorded());
-                    restarted_at = Some(requests.len());
+                    log.extend(stage.injector.take_log());
+                    restarted_at = Some(log.len());
                     stage.start_host().await?;
                 }
                 Step::Upgrade => {
@@ -146,9 +146,10 @@ impl Player {
         stage.count_calls();
         let guest_failures = std::mem::take(&mut stage.guest_failures).into_iter().collect();
         let partial_answers = stage.partial_answers;
-        requests.extend(stage.injector.take_recorded());
-        let since_restart = restarted_at.map_or(&[][..], |at| &requests[at..]);
-        let writes = since_restart.iter().filter(|one| one.write.is_some());
+        log.extend(stage.injector.take_log());
+        let since_restart = restarted_at.map_or(&[][..], |at| &log[at..]);
+        let requests = since_restart.iter().filter_map(LogEntry::request);
+        let writes = requests.filter(|one| one.write.is_some());
         let text = |body: &[u8]| String::from_utf8_lossy(body).into_owned();
         let writes_since_restart = writes.map(|one| (one.info.clone(), text(&one.body))).collect();
         let crashes = stage.crashes;
@@ -160,7 +161,7 @@ impl Player {
         Ok(Outcome {
             is_quiet,
             states,
-            requests,
+            log,
             crashes,
             refused_steps,
             guest_failures,

@@ -59,8 +59,7 @@ fn leader_that_wakes_up_after_another_took_over_writes_nothing() {
         let outcome = assert_undisturbed(&player, &at_write(write, take_over));
         assert_eq!(outcome.ousted_writes, Vec::<String>::new());
         let holders: Vec<String> = outcome
-            .requests
-            .iter()
+            .requests()
             .filter(|one| one.info.resource == "leases" && one.code.is_some_and(|code| code < 300))
             .filter_map(|one| {
                 let body: Value = serde_json::from_slice(&one.body).ok()?;
@@ -249,7 +248,7 @@ fn guest_next_to_a_hostile_one_is_not_affected() {
         let scenario = Scenario { is_patient: true, ..Scenario::new(SEED, steps) };
         let outcome = assert_undisturbed(&player, &scenario);
         assert_eq!(outcome.guest_failures, Vec::new(), "of imo");
-        let reports = outcome.requests.iter().filter(|one| one.info.resource == "shops");
+        let reports = outcome.requests().filter(|one| one.info.resource == "shops");
         let bodies = reports.map(|one| String::from_utf8_lossy(&one.body).into_owned());
         assert!(bodies.into_iter().any(|body| body.contains(reason)), "{bug}: the neighbor fails");
     }
