@@ -1,4 +1,4 @@
-//! The cases of each law: scenarios made from the samples, with each fault at each write.
+//! Generates the cases of each law: scenarios made from the samples, with each fault at each write.
 
 use std::rc::Rc;
 
@@ -15,28 +15,49 @@ use crate::subject::Subject;
 /// The most steps of one case of [`Law::Totality`]: many objects are checked at once.
 const OBJECTS_TOGETHER: usize = 20;
 
-/// What the cases are made from.
-pub(crate) struct Material<'a> {
+/// A scenario without faults, with which others are compared, and its outcome.
+pub(crate) struct Baseline {
+    pub(crate) scenario: Scenario,
+    pub(crate) outcome: Rc<Outcome>,
+}
+
+impl Baseline {
+    /// The sample whose lifecycle this is.
+    pub(crate) fn sample(&self) -> Option<&Value> {
+        match self.scenario.steps.first() {
+            Some(Step::Apply(sample)) => Some(sample),
+            _ => None,
+        }
+    }
+
+    /// How many writes the host makes until everything is quiet for the first time.
+    pub(crate) fn first_settled_writes(&self) -> u32 {
+        self.outcome.settled_writes.first().copied().unwrap_or(0)
+    }
+}
+
+/// Generates the cases of each law.
+pub(crate) struct CaseGenerator<'a> {
     pub(crate) subject: &'a Subject,
     pub(crate) seed: u64,
     /// Whether a hostile guest can run on the same host.
-    pub(crate) has_neighbor: bool,
+    pub(crate) has_hostile_module: bool,
     /// Primaries made from the samples by the schema of their kind.
     pub(crate) variants: &'a [Value],
-    /// The life of each sample without faults: applied, settled, deleted.
-    pub(crate) lives: &'a [(Scenario, Rc<Outcome>)],
-    /// The life of each sample together with a second primary of the same spec; none if the law
-    /// [`Law::Exploration`] is not checked.
-    pub(crate) pairs: &'a [(Scenario, Rc<Outcome>)],
+    /// The lifecycle of each sample: applied, settled, deleted.
+    pub(crate) baselines: &'a [Baseline],
+    /// The lifecycle of each sample together with a second primary of the same spec; none if the
+    /// law [`Law::Exploration`] is not checked.
+    pub(crate) two_primary_baselines: &'a [Baseline],
 }
 
-/// The life of a sample: applied, and settled.
-pub(crate) fn life(seed: u64, sample: &Value) -> Scenario {
+/// The scenario in which a sample is applied, and the host settles.
+pub(crate) fn apply_and_settle(seed: u64, sample: &Value) -> Scenario {
     Scenario::new(seed, vec![Step::Apply(sample.clone()), Step::Settle])
 }
 
-/// A life with its end: the sample is deleted when everything is quiet.
-pub(crate) fn whole_life(seed: u64, sample: &Value) -> Scenario {
+/// The scenario in which a sample is applied, the host settles, and the sample is deleted.
+pub(crate) fn lifecycle(seed: u64, sample: &Value) -> Scenario {
     let steps = [Step::Apply(sample.clone()), Step::Settle, Step::Delete(reference(sample))];
     Scenario::new(seed, steps.to_vec())
 }
@@ -50,107 +71,101 @@ pub(crate) fn reference(object: &Value) -> Value {
     json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": metadata})
 }
 
-impl Material<'_> {
+impl CaseGenerator<'_> {
     /// The cases of a law, in the order in which they are checked.
     pub(crate) fn cases(&self, law: Law) -> Vec<Case> {
-        let case = |scenario, expectation| Case { law, scenario, expectation };
-        let samples = &self.subject.samples;
-        let alone = samples.iter().map(|sample| life(self.seed, sample));
         match law {
-            Law::Totality => {
-                self.all_variants().map(|one| case(one, Expectation::AllAccepted)).collect()
+            Law::Totality => cases(law, Expectation::AllAccepted, self.all_variants()),
+            Law::Convergence => {
+                let alone = cases(law, Expectation::Nothing, self.alone());
+                [alone, self.defaulted(law)].concat()
             }
-            Law::Convergence => alone
-                .map(|one| case(one, Expectation::Nothing))
-                .chain(self.defaulted(law))
-                .collect(),
-            Law::Determinism => {
-                alone.map(|one| case(one, Expectation::AsWithAnotherSeed)).collect()
-            }
-            Law::Fixpoint => alone
-                .map(|mut life| {
-                    life.steps.extend([Step::Restart, Step::Pass(60)]);
-                    case(life, Expectation::NoWriteAfterRestart)
-                })
-                .collect(),
-            Law::PathIndependence => {
-                self.paths().map(|one| case(one, Expectation::AsWithTheLastSpecAlone)).collect()
-            }
-            Law::Rollback => self
-                .paths()
-                .map(|mut one| {
-                    let first = one.steps[0].clone();
-                    one.steps.extend([Step::Settle, back_to(first)]);
-                    case(one, Expectation::AsWithTheLastSpecAlone)
-                })
-                .collect(),
-            Law::ImmutableFields => {
-                let changed = self.paths().filter(|one| one.steps.get(1) == Some(&Step::Settle));
-                changed.map(|one| case(one, Expectation::FollowsOrReports)).collect()
-            }
+            Law::Determinism => cases(law, Expectation::AsWithAnotherSeed, self.alone()),
+            Law::Fixpoint => cases(law, Expectation::NoWriteAfterRestart, self.restarted()),
+            Law::PathIndependence => cases(law, Expectation::AsWithTheLastSpecAlone, self.paths()),
+            Law::Rollback => cases(law, Expectation::AsWithTheLastSpecAlone, self.paths_and_back()),
+            Law::ImmutableFields => cases(law, Expectation::FollowsOrReports, self.settled_paths()),
             Law::Crash => {
-                let mut cases = self.faults_at_writes(&crashes(), law);
-                cases.extend(self.incidents_at_writes(&interruptions(), law));
-                cases
+                let crashed = self.faults_at_writes(&crashes(), law);
+                [crashed, self.incidents_at_writes(&interruptions(), law)].concat()
             }
             Law::FailedWrites => {
-                let mut cases = self.faults_at_writes(&failures(), law);
-                cases.extend(self.incidents_at_writes(&outages(), law));
-                cases
+                let failed = self.faults_at_writes(&failures(), law);
+                [failed, self.incidents_at_writes(&outages(), law)].concat()
             }
-            Law::Staleness => {
-                let mut cases = self.late_watches(law);
-                cases.extend(self.restores(law));
-                cases
+            Law::Staleness => [self.late_watches(law), self.restores(law)].concat(),
+            Law::DriftRepair => {
+                let drifted = cases(law, Expectation::AsBeforeTheOtherClient, self.drifts());
+                [drifted, self.rewritten(law)].concat()
             }
-            Law::DriftRepair => self
-                .drifts()
-                .map(|one| case(one, Expectation::AsBeforeTheOtherClient))
-                .chain(self.rewritten(law))
-                .collect(),
-            Law::OneOwner => {
-                self.several().map(|one| case(one, Expectation::ControllersStay)).collect()
+            Law::OneOwner => cases(law, Expectation::ControllersStay, self.several()),
+            Law::Scope => {
+                let foreign = cases(law, Expectation::OthersAsBefore, self.foreign_objects());
+                [foreign, self.with_hostile_module(law)].concat()
             }
-            Law::Scope => self
-                .foreign_objects()
-                .map(|one| case(one, Expectation::OthersAsBefore))
-                .chain(self.with_hostile_neighbor(law))
-                .collect(),
             Law::NoLeak if self.subject.secret_values().is_empty() => Vec::new(),
-            Law::NoLeak => alone.map(|one| case(one, Expectation::Nothing)).collect(),
-            // Without an earlier component the code stays the same.
-            Law::Upgrade if self.subject.earlier_module.is_none() => {
-                self.incidents_at_writes(&[Incident::Swap {}], law)
-            }
-            Law::Upgrade => alone
-                .map(|mut life| {
-                    life.steps.push(Step::Upgrade);
-                    case(life, Expectation::AsWithTheLastSpecAlone)
-                })
-                .chain(self.swaps_and_back(law))
-                .collect(),
+            Law::NoLeak => cases(law, Expectation::Nothing, self.alone()),
+            Law::Upgrade => self.upgrades(law),
             Law::Exploration => self.interleavings(law),
-            Law::Finalizing => {
-                let faults = self.faults_before_deletion().into_iter();
-                let faults = faults.map(|one| case(one, Expectation::NothingOwned));
-                samples
-                    .iter()
-                    .flat_map(|sample| {
-                        let apply = Step::Apply(sample.clone());
-                        let delete = Step::Delete(reference(sample));
-                        [
-                            vec![apply.clone(), Step::Settle, delete.clone()],
-                            vec![apply.clone(), delete.clone()],
-                            vec![apply.clone(), Step::Pass(1), delete.clone()],
-                            vec![apply, Step::Settle, Step::Restart, delete],
-                        ]
-                    })
-                    .map(|steps| case(Scenario::new(self.seed, steps), Expectation::NothingOwned))
-                    .chain(faults)
-                    .chain(self.deletions(law))
-                    .collect()
-            }
+            Law::Finalizing => self.finalizations(law),
         }
+    }
+
+    /// Each sample applied alone.
+    fn alone(&self) -> impl Iterator<Item = Scenario> {
+        self.subject.samples.iter().map(|sample| apply_and_settle(self.seed, sample))
+    }
+
+    /// Each sample, and a restart of the host when everything is quiet.
+    fn restarted(&self) -> impl Iterator<Item = Scenario> {
+        self.alone().map(|mut scenario| {
+            scenario.steps.extend([Step::Restart, Step::Wait(60)]);
+            scenario
+        })
+    }
+
+    /// The paths to another spec, and back to the first one.
+    fn paths_and_back(&self) -> impl Iterator<Item = Scenario> {
+        self.paths().map(|mut scenario| {
+            let first = scenario.steps[0].clone();
+            scenario.steps.extend([Step::Settle, back_to(first)]);
+            scenario
+        })
+    }
+
+    /// The paths to another spec when everything is quiet.
+    fn settled_paths(&self) -> impl Iterator<Item = Scenario> {
+        self.paths().filter(|scenario| scenario.steps.get(1) == Some(&Step::Settle))
+    }
+
+    /// Upgrades from an earlier component. Without one the code stays the same.
+    fn upgrades(&self, law: Law) -> Vec<Case> {
+        if self.subject.earlier_module.is_none() {
+            return self.incidents_at_writes(&[Incident::Swap {}], law);
+        }
+        let upgraded = self.alone().map(|mut scenario| {
+            scenario.steps.push(Step::Upgrade);
+            scenario
+        });
+        let upgraded = cases(law, Expectation::AsWithTheLastSpecAlone, upgraded);
+        [upgraded, self.swaps_and_back(law)].concat()
+    }
+
+    /// Each sample deleted at different times, with and without faults before.
+    fn finalizations(&self, law: Law) -> Vec<Case> {
+        let deleted = self.subject.samples.iter().flat_map(|sample| {
+            let apply = Step::Apply(sample.clone());
+            let delete = Step::Delete(reference(sample));
+            [
+                vec![apply.clone(), Step::Settle, delete.clone()],
+                vec![apply.clone(), delete.clone()],
+                vec![apply.clone(), Step::Wait(1), delete.clone()],
+                vec![apply, Step::Settle, Step::Restart, delete],
+            ]
+        });
+        let deleted = deleted.map(|steps| Scenario::new(self.seed, steps));
+        let scenarios = deleted.chain(self.faults_before_deletion());
+        [cases(law, Expectation::NothingOwned, scenarios), self.deletions(law)].concat()
     }
 
     /// All variants, many in each scenario under names of their own.
@@ -168,9 +183,10 @@ impl Material<'_> {
         scenarios.into_iter()
     }
 
-    /// The most writes of a life.
+    /// The most writes of a baseline.
     pub(crate) fn writes_max(&self) -> u32 {
-        self.lives.iter().map(|(_, outcome)| outcome.write_count()).max().unwrap_or_default()
+        let counts = self.baselines.iter().map(|baseline| baseline.outcome.write_count());
+        counts.max().unwrap_or_default()
     }
 
     /// The resources that the host watches for the guest.
@@ -182,6 +198,15 @@ impl Material<'_> {
         };
         kinds.map(resource).collect()
     }
+}
+
+/// Cases of these scenarios with one expectation.
+fn cases(
+    law: Law,
+    expectation: Expectation,
+    scenarios: impl Iterator<Item = Scenario>,
+) -> Vec<Case> {
+    scenarios.map(|scenario| Case { law, scenario, expectation }).collect()
 }
 
 /// The same primary under a second name.

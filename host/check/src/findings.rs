@@ -34,8 +34,8 @@ const BROKEN_CALLS: [&str; 16] = [
 /// The most objects that a violation names.
 const OBJECTS_MAX: usize = 10;
 
-/// What holds at the end of each scenario.
-pub(crate) fn always(outcome: &Outcome) -> Option<Violation> {
+/// Finds what breaks a rule that holds for each scenario, whatever the law.
+pub(crate) fn broken_invariant(outcome: &Outcome) -> Option<Violation> {
     let broken: Vec<String> = outcome
         .guest_failures
         .iter()
@@ -50,8 +50,8 @@ pub(crate) fn always(outcome: &Outcome) -> Option<Violation> {
         let last = writes.iter().rev().take(OBJECTS_MAX).rev().cloned().collect();
         return Some(Violation::new("the writes do not end; the last ones are", last));
     }
-    if !outcome.ousted_writes.is_empty() {
-        let writes = outcome.ousted_writes.iter().take(OBJECTS_MAX).cloned().collect();
+    if !outcome.writes_after_lease_loss.is_empty() {
+        let writes = outcome.writes_after_lease_loss.iter().take(OBJECTS_MAX).cloned().collect();
         return Some(Violation::new("a host writes after another one took its Lease", writes));
     }
     if outcome.panics > 0 {

@@ -1,4 +1,4 @@
-//! How often the host makes, deletes and writes objects, compared with a life without faults.
+//! How often the host makes, deletes and writes objects, compared with a scenario without faults.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use innkeeper_faults::{RequestRecord, Verb};
 use crate::law::Violation;
 use crate::outcome::Outcome;
 
-/// How many times as many accepted writes a life with faults may have.
+/// How many times as many accepted writes a scenario with faults may have.
 const WRITES_FACTOR: usize = 2;
 
 /// How many accepted writes more it may have: faults in a row make the host report each of them.
@@ -76,30 +76,14 @@ fn counts(outcome: &Outcome, is_counted: fn(&RequestRecord) -> bool) -> BTreeMap
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use innkeeper_faults::{LogEntry, RequestInfo};
-
     use super::*;
+    use crate::outcome::tests::{answered_write, outcome};
 
     fn write(verb: Verb, name: &str, code: u16) -> RequestRecord {
-        let info = RequestInfo {
-            verb,
-            group: String::new(),
-            resource: "configmaps".to_owned(),
-            subresource: String::new(),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-            user: String::new(),
-            is_dry_run: false,
-        };
-        RequestRecord { info, body: Bytes::new(), write: Some(1), fault: None, code: Some(code) }
+        answered_write(verb, "configmaps", name, code)
     }
 
     fn found(requests: Vec<RequestRecord>, is_late: bool) -> Option<String> {
-        let outcome = |requests: Vec<RequestRecord>| {
-            let log = requests.into_iter().map(LogEntry::Request).collect();
-            Outcome { log, ..Outcome::default() }
-        };
         let reference = outcome(vec![write(Verb::Apply, "a", 201)]);
         more_requests(&outcome(requests), &reference, is_late).map(|violation| violation.what)
     }

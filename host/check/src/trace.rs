@@ -12,8 +12,8 @@ use crate::findings::shown_body;
 use crate::law::{Case, Violation};
 use crate::oracle::secret_texts;
 use crate::outcome::Outcome;
-use crate::play_error::PlayError;
-use crate::player::Player;
+use crate::run_error::RunError;
+use crate::runner::ScenarioRunner;
 use crate::scenario::Step;
 use crate::shrink::Shrunk;
 
@@ -68,16 +68,16 @@ pub struct TracedWrite {
 }
 
 impl Trace {
-    /// Plays the case once more, and describes it.
+    /// Runs the case once more, and describes it.
     ///
     /// # Errors
-    /// If it cannot be played.
-    pub(crate) fn of(player: &Player, shrunk: Shrunk) -> Result<Self, PlayError> {
+    /// If it cannot be run.
+    pub(crate) fn of(runner: &ScenarioRunner, shrunk: Shrunk) -> Result<Self, RunError> {
         let Shrunk { case, violation, tried, took } = shrunk;
         // The host of a scenario may not become active again; that is what the trace shows.
-        let (writes, read_last, more_writes) = match player.play_with_reads(&case.scenario) {
-            Ok(outcome) => written(&case, &outcome, &secret_texts(player.subject())),
-            Err(PlayError::Inactive(_)) => (Vec::new(), Vec::new(), 0),
+        let (writes, read_last, more_writes) = match runner.run_with_reads(&case.scenario) {
+            Ok(outcome) => written(&case, &outcome, &secret_texts(runner.subject())),
+            Err(RunError::Inactive(_)) => (Vec::new(), Vec::new(), 0),
             Err(error) => return Err(error),
         };
         Ok(Self { case, violation, writes, read_last, more_writes, tried, took })
@@ -218,7 +218,7 @@ mod tests {
     use crate::scenario::Scenario;
 
     fn trace(object: Value) -> Trace {
-        let mut scenario = Scenario::new(7, vec![Step::Apply(object), Step::Pass(3), Step::Settle]);
+        let mut scenario = Scenario::new(7, vec![Step::Apply(object), Step::Wait(3), Step::Settle]);
         let crash = Fault::Crash { point: CrashPoint::BeforeAnswer };
         scenario.faults = FaultPlan { faults: vec![PlannedFault::at_write(2, crash)] };
         let write = TracedWrite {

@@ -1,36 +1,36 @@
-//! How far a scenario has come with its incidents.
+//! The incidents that a scenario plans at writes, and how many of them are completed.
 
 use crate::incident::{Incident, PlannedIncident};
 
-/// How many of the planned incidents are over.
+/// The planned incidents in the order of their writes.
 #[derive(Default)]
-pub(super) struct Progress {
+pub(super) struct IncidentSchedule {
     planned: Vec<Incident>,
-    over: usize,
+    completed: usize,
 }
 
-impl Progress {
-    /// The incidents in the order of their writes.
+impl IncidentSchedule {
+    /// The schedule of these incidents, and their writes in the same order.
     pub(super) fn of(planned: &[PlannedIncident]) -> (Self, Vec<u32>) {
         let mut planned: Vec<&PlannedIncident> = planned.iter().collect();
         planned.sort_by_key(|one| one.write);
         let writes = planned.iter().map(|one| one.write).collect();
-        (Self { planned: planned.iter().map(|one| one.incident).collect(), over: 0 }, writes)
+        (Self { planned: planned.iter().map(|one| one.incident).collect(), completed: 0 }, writes)
     }
 
-    /// The next one, if so many have been reached.
-    pub(super) fn next(&self, reached: usize) -> Option<Incident> {
-        self.planned.get(self.over).copied().filter(|_| self.over < reached)
+    /// The next incident, if the writes have reached it: they have reached the first `reached`.
+    pub(super) fn next_due(&self, reached: usize) -> Option<Incident> {
+        self.planned.get(self.completed).copied().filter(|_| self.completed < reached)
     }
 
-    /// How many were not reached.
-    pub(super) fn left(&self) -> usize {
-        self.planned.len() - self.over
+    /// How many incidents are not completed.
+    pub(super) fn remaining(&self) -> usize {
+        self.planned.len() - self.completed
     }
 
-    /// The next one is over. Returns how many are.
-    pub(super) fn end(&mut self) -> usize {
-        self.over += 1;
-        self.over
+    /// Marks the next incident as completed. Returns how many are.
+    pub(super) fn complete_next(&mut self) -> usize {
+        self.completed += 1;
+        self.completed
     }
 }
