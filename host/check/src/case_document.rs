@@ -1,4 +1,4 @@
-//! Cases as documents: what a check prints for a broken law, and plays again.
+//! Cases as documents: what a check prints for a broken law, and runs again.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ const CLOCK_MAX_SECONDS: u64 = 366 * 24 * 3_600;
 /// The most crashes of all faults together.
 const CRASHES_MAX: u64 = 1_000;
 
-/// Why a text is no case that can be played.
+/// Why a text is no case that can be run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadCaseError {
     /// The text is too large.
@@ -157,9 +157,9 @@ fn check_scenario(scenario: &Scenario) -> Result<(), ReadCaseError> {
             Step::Apply(object) => check_object(number, "apply", object)?,
             Step::Replace(object) => check_object(number, "replace", object)?,
             Step::Delete(object) => check_object(number, "delete", object)?,
-            Step::Merge(object) => check_object(number, "merge", object)?,
+            Step::MergePatch(object) => check_object(number, "merge", object)?,
             Step::Recreate(object) => check_object(number, "recreate", object)?,
-            Step::Pass(seconds) => waits = waits.saturating_add(u64::from(*seconds) * 1_000),
+            Step::Wait(seconds) => waits = waits.saturating_add(u64::from(*seconds) * 1_000),
             Step::Settle | Step::Restart | Step::Upgrade | Step::Incident(_) => {}
         }
     }
@@ -175,7 +175,7 @@ fn check_scenario(scenario: &Scenario) -> Result<(), ReadCaseError> {
     at_most("milliseconds of waits and delays", waits, WAITS_MAX_MS)
 }
 
-/// The player names objects by these members.
+/// The runner identifies objects by these members.
 fn check_object(number: usize, step: &'static str, object: &Value) -> Result<(), ReadCaseError> {
     let error = |why| Err(ReadCaseError::Step { number, step, why });
     let is_text = |pointer| {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use crate::cases::{self, Material};
+use crate::case_generator::{Baseline, CaseGenerator, lifecycle};
 use crate::explore::{self, Corpus};
 use crate::law::{Case, Judgement, Law};
 use crate::oracle::Oracle;
-use crate::play_error::PlayError;
-use crate::player::Player;
+use crate::run_error::RunError;
+use crate::runner::ScenarioRunner;
 use crate::shrink::shrink;
+use crate::subject::Subject;
 use crate::trace::Trace;
 use crate::variants;
 
@@ -38,7 +39,7 @@ pub struct LawResult {
     /// How many cases were checked, random ones included.
     pub checked: usize,
     /// About how many of the checked cases the law says nothing.
-    pub not_judged: usize,
+    pub inconclusive: usize,
     /// How many different parts the signatures of the checked cases have: requests with their
     /// answers and successors, and reasons of conditions, Events and failures.
     pub signature_parts: usize,
@@ -49,7 +50,7 @@ pub struct LawResult {
 impl LawResult {
     /// Whether the law says something about at least one of the checked cases.
     pub fn is_judged(&self) -> bool {
-        self.checked > self.not_judged
+        self.checked > self.inconclusive
     }
 }
 
@@ -61,8 +62,8 @@ pub struct CheckReport {
     /// The properties of the schema of the primary kind, and how many of them the objects of the
     /// check have with more than one value.
     pub properties: variants::Coverage,
-    /// How many scenarios were played.
-    pub played: u64,
+    /// How many scenarios were run.
+    pub scenarios_run: u64,
     /// The virtual time of all of these.
     pub simulated: Duration,
     /// The time that the check took.
@@ -75,87 +76,141 @@ pub struct CheckReport {
 /// # Errors
 /// If the guest cannot be run on the simulated cluster.
 pub fn check(
-    player: &Player,
+    runner: &ScenarioRunner,
     budget: &Budget,
     mut progress: impl FnMut(Law, usize, usize),
-) -> Result<CheckReport, PlayError> {
+) -> Result<CheckReport, RunError> {
     let began = Instant::now();
-    let mut oracle = Oracle::new(player);
-    let subject = player.subject();
+    let mut oracle = Oracle::new(runner);
+    let subject = runner.subject();
     let (variants, properties) = variants::of(subject);
-    let mut lives = Vec::new();
-    for sample in &subject.samples {
-        let life = cases::whole_life(budget.seed, sample);
-        let outcome = oracle.reference(&life)?;
-        if let Some(refused) = outcome.refused_steps.first() {
-            return Err(PlayError::Sample(refused.clone()));
-        }
-        lives.push((life, outcome));
-    }
-    if lives.iter().all(|(_, outcome)| outcome.writes().next().is_none()) {
-        let failures = lives.iter().flat_map(|(_, outcome)| &outcome.guest_failures);
-        let reasons: BTreeSet<&str> = failures.map(|(reason, _)| reason.as_str()).collect();
-        return Err(PlayError::Idle(reasons.into_iter().collect::<Vec<_>>().join(", ")));
-    }
-    let mut pairs = Vec::new();
-    for sample in subject.samples.iter().filter(|_| budget.laws.contains(&Law::Exploration)) {
-        let life = explore::pair(budget.seed, sample);
-        let outcome = oracle.reference(&life)?;
-        pairs.push((life, outcome));
-    }
-    let material = Material {
+    let baselines = baselines(&mut oracle, subject, budget.seed)?;
+    let two_primary_baselines = if budget.laws.contains(&Law::Exploration) {
+        two_primary_baselines(&mut oracle, subject, budget.seed)?
+    } else {
+        Vec::new()
+    };
+    let generator = CaseGenerator {
         subject,
         seed: budget.seed,
-        has_neighbor: player.neighbor().is_some(),
+        has_hostile_module: runner.hostile_module().is_some(),
         variants: &variants,
-        lives: &lives,
-        pairs: &pairs,
+        baselines: &baselines,
+        two_primary_baselines: &two_primary_baselines,
     };
     let start = Instant::now();
     let mut results = Vec::new();
     for (index, law) in budget.laws.iter().enumerate() {
         let laws_left = u32::try_from(budget.laws.len() - index).unwrap_or(u32::MAX);
         let end = Instant::now() + budget.time.saturating_sub(start.elapsed()) / laws_left;
-        let all = material.cases(*law);
+        let mut check = LawCheck { runner, oracle: &mut oracle, generator: &generator, budget };
+        results.push(check.check(*law, end, &mut progress)?);
+    }
+    let Oracle { scenarios_run, simulated, .. } = oracle;
+    Ok(CheckReport { laws: results, properties, scenarios_run, simulated, took: began.elapsed() })
+}
+
+/// Runs the lifecycle of each sample without faults.
+///
+/// # Errors
+/// If one cannot be run, the API server refuses a sample, or the host writes nothing for any.
+fn baselines(
+    oracle: &mut Oracle<'_>,
+    subject: &Subject,
+    seed: u64,
+) -> Result<Vec<Baseline>, RunError> {
+    let mut baselines = Vec::new();
+    for sample in &subject.samples {
+        let scenario = lifecycle(seed, sample);
+        let outcome = oracle.reference(&scenario)?;
+        if let Some(refused) = outcome.refused_steps.first() {
+            return Err(RunError::Sample(refused.clone()));
+        }
+        baselines.push(Baseline { scenario, outcome });
+    }
+    if baselines.iter().all(|baseline| baseline.outcome.writes().next().is_none()) {
+        let failures = baselines.iter().flat_map(|baseline| &baseline.outcome.guest_failures);
+        let reasons: BTreeSet<&str> = failures.map(|(reason, _)| reason.as_str()).collect();
+        return Err(RunError::Idle(reasons.into_iter().collect::<Vec<_>>().join(", ")));
+    }
+    Ok(baselines)
+}
+
+/// Runs the lifecycle of each sample together with a second primary, without faults.
+///
+/// # Errors
+/// If one cannot be run.
+fn two_primary_baselines(
+    oracle: &mut Oracle<'_>,
+    subject: &Subject,
+    seed: u64,
+) -> Result<Vec<Baseline>, RunError> {
+    let run = |sample| {
+        let scenario = explore::two_primary_lifecycle(seed, sample);
+        let outcome = oracle.reference(&scenario)?;
+        Ok(Baseline { scenario, outcome })
+    };
+    subject.samples.iter().map(run).collect()
+}
+
+/// Checks one law.
+struct LawCheck<'a, 'r> {
+    runner: &'r ScenarioRunner,
+    oracle: &'a mut Oracle<'r>,
+    generator: &'a CaseGenerator<'a>,
+    budget: &'a Budget,
+}
+
+impl LawCheck<'_, '_> {
+    /// Checks the cases of a law until one breaks it, there are no more, or the time is over.
+    ///
+    /// # Errors
+    /// If a scenario cannot be run.
+    fn check(
+        &mut self,
+        law: Law,
+        end: Instant,
+        progress: &mut impl FnMut(Law, usize, usize),
+    ) -> Result<LawResult, RunError> {
+        let all = self.generator.cases(law);
         let mut result = LawResult {
-            law: *law,
+            law,
             cases: all.len(),
             checked: 0,
-            not_judged: 0,
+            inconclusive: 0,
             signature_parts: 0,
             broken: None,
         };
-        let mut random = fastrand::Rng::with_seed(budget.seed);
+        let mut random = fastrand::Rng::with_seed(self.budget.seed);
         let mut corpus = Corpus::default();
         let mut listed = spread(all);
-        while result.checked < budget.cases_max {
+        while result.checked < self.budget.cases_max {
             if result.checked > 0 && Instant::now() >= end {
                 break;
             }
-            let next = listed.next().or_else(|| corpus.next(&material, *law, &mut random));
+            let next = listed.next().or_else(|| corpus.next(self.generator, law, &mut random));
             let Some(case) = next else { break };
-            progress(*law, result.checked, result.cases);
+            progress(law, result.checked, result.cases);
             result.checked += 1;
-            let judgement = oracle.judge(&case)?;
-            corpus.take(&case, oracle.take_signature());
-            if judgement == Judgement::NotJudged {
-                result.not_judged += 1;
-            }
-            if let Judgement::Broken(violation) = judgement {
-                let until = Instant::now() + budget.shrink_time;
-                let shrunk = shrink(&mut oracle, case, violation, || {
-                    progress(*law, result.checked.saturating_sub(1), result.cases);
-                    Instant::now() < until
-                })?;
-                result.broken = Some(Trace::of(player, shrunk)?);
-                break;
+            let judgement = self.oracle.judge(&case)?;
+            corpus.take(&case, self.oracle.take_signature());
+            match judgement {
+                Judgement::Holds => {}
+                Judgement::Inconclusive => result.inconclusive += 1,
+                Judgement::Broken(violation) => {
+                    let until = Instant::now() + self.budget.shrink_time;
+                    let shrunk = shrink(self.oracle, case, violation, || {
+                        progress(law, result.checked.saturating_sub(1), result.cases);
+                        Instant::now() < until
+                    })?;
+                    result.broken = Some(Trace::of(self.runner, shrunk)?);
+                    break;
+                }
             }
         }
         result.signature_parts = corpus.seen();
-        results.push(result);
+        Ok(result)
     }
-    let Oracle { played, simulated, .. } = oracle;
-    Ok(CheckReport { laws: results, properties, played, simulated, took: began.elapsed() })
 }
 
 /// The cases in an order in which each part of the list comes early: if the time does not suffice

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use innkeeper_faults::{Recorded, RequestInfo};
+use innkeeper_faults::{RequestInfo, RequestRecord};
 use serde_json::Value;
 
 use crate::cluster_state::{ClusterState, Difference};
@@ -34,8 +34,8 @@ const BROKEN_CALLS: [&str; 16] = [
 /// The most objects that a violation names.
 const OBJECTS_MAX: usize = 10;
 
-/// What holds at the end of each scenario.
-pub(crate) fn always(outcome: &Outcome) -> Option<Violation> {
+/// Finds what breaks a rule that holds for each scenario, whatever the law.
+pub(crate) fn broken_invariant(outcome: &Outcome) -> Option<Violation> {
     let broken: Vec<String> = outcome
         .guest_failures
         .iter()
@@ -50,8 +50,8 @@ pub(crate) fn always(outcome: &Outcome) -> Option<Violation> {
         let last = writes.iter().rev().take(OBJECTS_MAX).rev().cloned().collect();
         return Some(Violation::new("the writes do not end; the last ones are", last));
     }
-    if !outcome.ousted_writes.is_empty() {
-        let writes = outcome.ousted_writes.iter().take(OBJECTS_MAX).cloned().collect();
+    if !outcome.writes_after_lease_loss.is_empty() {
+        let writes = outcome.writes_after_lease_loss.iter().take(OBJECTS_MAX).cloned().collect();
         return Some(Violation::new("a host writes after another one took its Lease", writes));
     }
     if outcome.panics > 0 {
@@ -76,8 +76,8 @@ pub(crate) fn always(outcome: &Outcome) -> Option<Violation> {
 
 /// Writes that the API server refused as invalid.
 pub(crate) fn refused(outcome: &Outcome) -> Option<Violation> {
-    let is_invalid = |one: &&Recorded| matches!(one.code, Some(400 | 422));
-    let line = |one: &Recorded| {
+    let is_invalid = |one: &&RequestRecord| matches!(one.code, Some(400 | 422));
+    let line = |one: &RequestRecord| {
         let body = String::from_utf8_lossy(&one.body);
         format!("{}: {}", one.info, shown_body(&one.info, &body))
     };
@@ -98,12 +98,12 @@ pub(crate) fn shown_body<'b>(info: &RequestInfo, body: &'b str) -> &'b str {
 
 /// Requests for other objects than Secrets that have a value of a Secret.
 pub(crate) fn leaked(outcome: &Outcome, secrets: &[String]) -> Option<Violation> {
-    let has_secret = |one: &&Recorded| {
+    let has_secret = |one: &&RequestRecord| {
         let body = String::from_utf8_lossy(&one.body);
         one.info.resource != "secrets" && secrets.iter().any(|value| body.contains(value.as_str()))
     };
     let found: Vec<String> =
-        outcome.requests.iter().filter(has_secret).map(|one| one.info.to_string()).collect();
+        outcome.requests().filter(has_secret).map(|one| one.info.to_string()).collect();
     if found.is_empty() {
         return None;
     }

@@ -1,4 +1,9 @@
-//! What happens to the host or to the cluster, in addition to faults of single requests.
+//! What happens to the host or to the cluster as a whole.
+//!
+//! An incident differs from a fault ([`innkeeper_faults::Fault`]): a fault affects single requests
+//! and watches on their way, and the injector of the faults chooses it for each request. An
+//! incident changes the host, its connection or the cluster itself, as a step of a scenario or at a
+//! write, which waits until the incident is over.
 
 use std::fmt;
 

@@ -268,9 +268,9 @@ pub enum Expectation {
 pub enum Judgement {
     /// The law holds.
     Holds,
-    /// The law says nothing about the case: the API server refused a step, or the guest answered
-    /// partially.
-    NotJudged,
+    /// The law says nothing about the case, which is printed as "not judged": the API server
+    /// refused a step, the guest answered partially, or no fault or incident happened.
+    Inconclusive,
     /// The case breaks the law.
     Broken(Violation),
 }

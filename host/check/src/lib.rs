@@ -1,8 +1,8 @@
 //! Laws of guests: checks a guest with the real host on a simulated cluster under faults.
 //!
 //! A [`Scenario`] is what users do to the primaries of a guest, and a plan of faults. The crate
-//! plays it: the operator runs with the guest's component on the simulator, in virtual time, and
-//! [`innkeeper_faults`] injects the faults into its requests. A [`Law`] plays scenarios with and
+//! runs it: the operator runs with the guest's component on the simulator, in virtual time, and
+//! [`innkeeper_faults`] injects the faults into its requests. A [`Law`] runs scenarios with and
 //! without faults and compares the results; [`check`] reports for each law how many cases hold, and
 //! for one that does not the smallest scenario that shows it.
 //!
@@ -10,7 +10,7 @@
 //! The same component, samples and seed give the same results.
 
 mod case_document;
-mod cases;
+mod case_generator;
 mod check;
 mod cluster_state;
 mod explore;
@@ -26,11 +26,11 @@ mod oracle;
 mod other_client_cases;
 mod outcome;
 mod path_cases;
-mod play_error;
-mod player;
 mod random_cases;
 mod replay;
 mod request_counts;
+mod run_error;
+mod runner;
 mod scenario;
 mod shrink;
 mod subject;
@@ -43,9 +43,9 @@ pub use cluster_state::{ClusterState, Difference};
 pub use incident::{Incident, PlannedIncident};
 pub use law::{Case, Expectation, Judgement, Law, Violation};
 pub use outcome::Outcome;
-pub use play_error::PlayError;
-pub use player::{Neighbor, Player};
 pub use replay::{Replay, replay};
+pub use run_error::RunError;
+pub use runner::{HostileModule, ScenarioRunner};
 pub use scenario::{Scenario, Step};
 pub use subject::Subject;
 pub use trace::{Trace, TracedWrite};

@@ -5,31 +5,31 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use innkeeper_faults::{Fault, FaultPlan, Recorded};
+use innkeeper_faults::{Fault, FaultPlan, LogEntry, RequestRecord};
 
 use crate::cluster_state::ClusterState;
 use crate::explore::Signature;
 use crate::facts::{contradictions, has_unready_workload, lost_data};
 use crate::findings::{
-    always, compare, controllers_changed, leaked, others_changed, owned_objects, refused,
+    broken_invariant, compare, controllers_changed, leaked, others_changed, owned_objects, refused,
     violation, writes_after_restart,
 };
 use crate::incident::Incident;
 use crate::law::{Case, Expectation, Judgement, Violation};
 use crate::outcome::Outcome;
-use crate::play_error::PlayError;
-use crate::player::Player;
 use crate::request_counts::more_requests;
+use crate::run_error::RunError;
+use crate::runner::ScenarioRunner;
 use crate::scenario::{Scenario, Step, name_of};
 use crate::subject::Subject;
 
-/// Plays cases and decides about them. Keeps what happened in scenarios that are compared with.
+/// Runs cases and decides about them. Keeps what happened in scenarios that are compared with.
 pub(crate) struct Oracle<'a> {
-    player: &'a Player,
+    runner: &'a ScenarioRunner,
     references: BTreeMap<String, Rc<Outcome>>,
     /// Values of Secrets, as texts of JSON have them.
     secrets: Vec<String>,
-    pub(crate) played: u64,
+    pub(crate) scenarios_run: u64,
     /// The faults of the last judged case that affected no request, by their place.
     pub(crate) unused_faults: Vec<usize>,
     /// The virtual time of all scenarios.
@@ -48,39 +48,43 @@ pub(crate) fn secret_texts(subject: &Subject) -> Vec<String> {
 }
 
 impl<'a> Oracle<'a> {
-    pub(crate) fn new(player: &'a Player) -> Self {
-        let secrets = secret_texts(player.subject());
+    pub(crate) fn new(runner: &'a ScenarioRunner) -> Self {
+        let secrets = secret_texts(runner.subject());
         Self {
-            player,
+            runner,
             references: BTreeMap::new(),
             secrets,
-            played: 0,
+            scenarios_run: 0,
             unused_faults: Vec::new(),
             simulated: Duration::ZERO,
             signature: Signature::default(),
         }
     }
 
-    /// What happens in a scenario; played once.
+    /// What happens in a scenario; run once.
     ///
     /// # Errors
-    /// If the scenario cannot be played.
-    pub(crate) fn reference(&mut self, scenario: &Scenario) -> Result<Rc<Outcome>, PlayError> {
+    /// If the scenario cannot be run.
+    pub(crate) fn reference(&mut self, scenario: &Scenario) -> Result<Rc<Outcome>, RunError> {
         let key = serde_json::to_string(scenario).unwrap_or_default();
         if let Some(known) = self.references.get(&key) {
             return Ok(Rc::clone(known));
         }
-        let mut outcome = self.play(scenario)?;
+        let mut outcome = self.run(scenario)?;
         // There can be thousands.
-        outcome.requests.iter_mut().for_each(|request| request.body = Bytes::new());
+        for entry in &mut outcome.log {
+            if let LogEntry::Request(request) = entry {
+                request.body = Bytes::new();
+            }
+        }
         let outcome = Rc::new(outcome);
         self.references.insert(key, Rc::clone(&outcome));
         Ok(outcome)
     }
 
-    fn play(&mut self, scenario: &Scenario) -> Result<Outcome, PlayError> {
-        self.played += 1;
-        let outcome = self.player.play(scenario)?;
+    fn run(&mut self, scenario: &Scenario) -> Result<Outcome, RunError> {
+        self.scenarios_run += 1;
+        let outcome = self.runner.run(scenario)?;
         self.simulated += outcome.simulated;
         Ok(outcome)
     }
@@ -90,15 +94,15 @@ impl<'a> Oracle<'a> {
         std::mem::take(&mut self.signature)
     }
 
-    /// Plays a case and decides about it.
+    /// Runs a case and decides about it.
     ///
     /// # Errors
-    /// If a scenario cannot be played.
-    pub(crate) fn judge(&mut self, case: &Case) -> Result<Judgement, PlayError> {
+    /// If a scenario cannot be run.
+    pub(crate) fn judge(&mut self, case: &Case) -> Result<Judgement, RunError> {
         let scenario = &case.scenario;
-        let outcome = match self.play(scenario) {
-            // Undisturbed, the Module became active before, with the lives of the samples.
-            Err(PlayError::Inactive(reason)) if scenario.is_disturbed() => {
+        let outcome = match self.run(scenario) {
+            // Undisturbed, the Module became active before, in the baselines.
+            Err(RunError::Inactive(reason)) if scenario.is_disturbed() => {
                 let what = "the host does not become active again";
                 return Ok(Judgement::Broken(Violation::new(what, vec![reason])));
             }
@@ -108,11 +112,11 @@ impl<'a> Oracle<'a> {
         self.unused_faults.clone_from(&outcome.unused_faults);
         let leaks = || leaked(&outcome, &self.secrets);
         let untrue = || self.untrue(scenario, &outcome);
-        if let Some(violation) = always(&outcome).or_else(leaks).or_else(untrue) {
+        if let Some(violation) = broken_invariant(&outcome).or_else(leaks).or_else(untrue) {
             return Ok(Judgement::Broken(violation));
         }
         if is_untried(scenario, &outcome) {
-            return Ok(Judgement::NotJudged);
+            return Ok(Judgement::Inconclusive);
         }
         // Of many objects the API server may refuse some.
         let refused_max = match case.expectation {
@@ -120,7 +124,7 @@ impl<'a> Oracle<'a> {
             _ => 0,
         };
         if outcome.refused_steps.len() > refused_max {
-            return Ok(Judgement::NotJudged);
+            return Ok(Judgement::Inconclusive);
         }
         self.compare_as_expected(case, &outcome)
     }
@@ -130,95 +134,135 @@ impl<'a> Oracle<'a> {
         &mut self,
         case: &Case,
         outcome: &Outcome,
-    ) -> Result<Judgement, PlayError> {
+    ) -> Result<Judgement, RunError> {
         let scenario = &case.scenario;
         let violation = match case.expectation {
             Expectation::Nothing => None,
             Expectation::AllAccepted => refused(outcome),
-            Expectation::AsWithoutFaults => {
-                let reference = self.reference(&scenario.undisturbed())?;
-                let mut states = outcome.states.iter().zip(&reference.states);
-                // What Kubernetes makes of the objects meanwhile depends on the time, such as the
-                // Pods of a CronJob.
-                let differ = |(end, expected): (&ClusterState, &ClusterState)| {
-                    violation(&end.differences_in_applied_fields(expected), "without the faults")
-                };
-                more_requests(outcome, &reference, sees_deletion_late(scenario))
-                    .or_else(|| states.find_map(differ))
-            }
-            Expectation::AsWithAnotherSeed => {
-                let other =
-                    Scenario { seed: scenario.seed.wrapping_add(1_000), ..scenario.clone() };
-                let reference = self.reference(&other)?;
-                compare(outcome.end(), reference.end(), "with other uids")
-            }
+            Expectation::AsWithoutFaults => self.compare_without_faults(scenario, outcome)?,
+            Expectation::AsWithAnotherSeed => self.compare_seeds(scenario, outcome)?,
             Expectation::AsWithTheLastSpecAlone => {
-                let reference = self.reference(&last_specs(scenario))?;
-                // Not an end that the last spec alone decides.
-                if reference.partial_answers > 0 || !reference.refused_steps.is_empty() {
-                    return Ok(Judgement::NotJudged);
-                }
-                self.compare_paths(outcome, &reference)
+                return self.compare_with_the_last_spec(scenario, outcome);
             }
-            Expectation::FollowsOrReports => {
-                let is_refused = |one: &Recorded| matches!(one.code, Some(400 | 403 | 422));
-                let reference = self.reference(&last_specs(scenario))?;
-                if !outcome.writes().any(is_refused)
-                    || reference.partial_answers > 0
-                    || !reference.refused_steps.is_empty()
-                {
-                    return Ok(Judgement::NotJudged);
-                }
-                let reports = outcome.end().has_false_condition(self.player.subject());
-                self.compare_paths(outcome, &reference).filter(|_| !reports)
-            }
+            Expectation::FollowsOrReports => return self.compare_or_report(scenario, outcome),
             Expectation::AsBeforeTheOtherClient => {
-                let alone = without_other_client(scenario, self.player.subject());
+                let alone = without_other_client(scenario, self.runner.subject());
                 let reference = self.reference(&alone)?;
                 let differences = outcome.end().differences_in_applied_fields(reference.end());
                 violation(&differences, "without the other client's change")
             }
-            Expectation::AsAtTheBackup => {
-                let is_restore = |one: &(Incident, u64)| matches!(one.0, Incident::Restore { .. });
-                if !outcome.incidents.iter().any(is_restore) {
-                    return Ok(Judgement::NotJudged);
-                }
-                let reference = self.reference(&before_the_backup(scenario))?;
-                let differences = outcome.end().differences_in_applied_fields(reference.end());
-                violation(&differences, "at the time of the backup")
-            }
-            Expectation::ControllersStay => {
-                let last = scenario.steps.iter().rev().find(|step| matches!(step, Step::Apply(_)));
-                let alone = Scenario::new(scenario.seed, last.into_iter().cloned().collect());
-                let reference = self.reference(&alone)?;
-                controllers_changed(outcome).or_else(|| {
-                    let end = outcome.end();
-                    // The status can depend on the time, as that of a guest with a CronJob does.
-                    let subject = self.player.subject();
-                    let mut differences = end.differences_but_in_status(reference.end(), subject);
-                    differences.retain(|one| reference.end().has(&one.object));
-                    // The host reports that an object belongs to another primary.
-                    let reports = end.has_false_condition(subject);
-                    violation(&differences, "without the other primaries").filter(|_| !reports)
-                })
-            }
+            Expectation::AsAtTheBackup => return self.compare_with_the_backup(scenario, outcome),
+            Expectation::ControllersStay => self.compare_controllers(scenario, outcome)?,
             Expectation::OthersAsBefore => others_changed(outcome),
-            Expectation::NoWriteAfterRestart => {
-                let steps = scenario.steps.iter();
-                let steps = steps.filter(|step| **step != Step::Restart).cloned().collect();
-                let reference = self.reference(&Scenario::new(scenario.seed, steps))?;
-                let is_settled = scenario
-                    .steps
-                    .windows(2)
-                    .any(|pair| matches!(pair, [Step::Settle, Step::Restart]));
-                if !is_settled {
-                    return Ok(Judgement::NotJudged);
-                }
-                writes_after_restart(outcome, &reference)
-            }
-            Expectation::NothingOwned => owned_objects(outcome.end(), self.player.subject()),
+            Expectation::NoWriteAfterRestart => return self.compare_restart(scenario, outcome),
+            Expectation::NothingOwned => owned_objects(outcome.end(), self.runner.subject()),
         };
         Ok(violation.into())
+    }
+
+    fn compare_without_faults(
+        &mut self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+    ) -> Result<Option<Violation>, RunError> {
+        let reference = self.reference(&scenario.undisturbed())?;
+        let mut states = outcome.states.iter().zip(&reference.states);
+        // What Kubernetes makes of the objects meanwhile depends on the time, such as the Pods of a
+        // CronJob.
+        let differ = |(end, expected): (&ClusterState, &ClusterState)| {
+            violation(&end.differences_in_applied_fields(expected), "without the faults")
+        };
+        let more = more_requests(outcome, &reference, sees_deletion_late(scenario));
+        Ok(more.or_else(|| states.find_map(differ)))
+    }
+
+    fn compare_seeds(
+        &mut self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+    ) -> Result<Option<Violation>, RunError> {
+        let other = Scenario { seed: scenario.seed.wrapping_add(1_000), ..scenario.clone() };
+        let reference = self.reference(&other)?;
+        Ok(compare(outcome.end(), reference.end(), "with other uids"))
+    }
+
+    fn compare_with_the_last_spec(
+        &mut self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+    ) -> Result<Judgement, RunError> {
+        let reference = self.reference(&last_specs(scenario))?;
+        // Not an end that the last spec alone decides.
+        if reference.partial_answers > 0 || !reference.refused_steps.is_empty() {
+            return Ok(Judgement::Inconclusive);
+        }
+        Ok(self.compare_paths(outcome, &reference).into())
+    }
+
+    fn compare_or_report(
+        &mut self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+    ) -> Result<Judgement, RunError> {
+        let is_refused = |one: &RequestRecord| matches!(one.code, Some(400 | 403 | 422));
+        let reference = self.reference(&last_specs(scenario))?;
+        if !outcome.writes().any(is_refused)
+            || reference.partial_answers > 0
+            || !reference.refused_steps.is_empty()
+        {
+            return Ok(Judgement::Inconclusive);
+        }
+        let reports = outcome.end().has_false_condition(self.runner.subject());
+        Ok(self.compare_paths(outcome, &reference).filter(|_| !reports).into())
+    }
+
+    fn compare_with_the_backup(
+        &mut self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+    ) -> Result<Judgement, RunError> {
+        let is_restore = |one: &(Incident, u64)| matches!(one.0, Incident::Restore { .. });
+        if !outcome.incidents.iter().any(is_restore) {
+            return Ok(Judgement::Inconclusive);
+        }
+        let reference = self.reference(&before_the_backup(scenario))?;
+        let differences = outcome.end().differences_in_applied_fields(reference.end());
+        Ok(violation(&differences, "at the time of the backup").into())
+    }
+
+    fn compare_controllers(
+        &mut self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+    ) -> Result<Option<Violation>, RunError> {
+        let last = scenario.steps.iter().rev().find(|step| matches!(step, Step::Apply(_)));
+        let alone = Scenario::new(scenario.seed, last.into_iter().cloned().collect());
+        let reference = self.reference(&alone)?;
+        Ok(controllers_changed(outcome).or_else(|| {
+            let end = outcome.end();
+            // The status can depend on the time, as that of a guest with a CronJob does.
+            let subject = self.runner.subject();
+            let mut differences = end.differences_but_in_status(reference.end(), subject);
+            differences.retain(|one| reference.end().has(&one.object));
+            // The host reports that an object belongs to another primary.
+            let reports = end.has_false_condition(subject);
+            violation(&differences, "without the other primaries").filter(|_| !reports)
+        }))
+    }
+
+    fn compare_restart(
+        &mut self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+    ) -> Result<Judgement, RunError> {
+        let steps = scenario.steps.iter();
+        let steps = steps.filter(|step| **step != Step::Restart).cloned().collect();
+        let reference = self.reference(&Scenario::new(scenario.seed, steps))?;
+        let mut pairs = scenario.steps.windows(2);
+        if !pairs.any(|pair| matches!(pair, [Step::Settle, Step::Restart])) {
+            return Ok(Judgement::Inconclusive);
+        }
+        Ok(writes_after_restart(outcome, &reference).into())
     }
 }
 
@@ -231,7 +275,7 @@ impl Oracle<'_> {
         }
         let states = outcome.states.iter();
         let untrue: Vec<String> =
-            states.flat_map(|state| contradictions(state, self.player.subject())).collect();
+            states.flat_map(|state| contradictions(state, self.runner.subject())).collect();
         if untrue.is_empty() {
             return None;
         }
@@ -243,7 +287,7 @@ impl Oracle<'_> {
     /// condition of its own that it cannot follow the spec; and in the status of primaries if the
     /// API server refused the last write of a claim, which the host reports.
     fn compare_paths(&self, outcome: &Outcome, reference: &Outcome) -> Option<Violation> {
-        let subject = self.player.subject();
+        let subject = self.runner.subject();
         let (end, expected) = (outcome.end(), reference.end());
         let problems = end.reported_problems(subject);
         if !problems.is_subset(&expected.reported_problems(subject)) {
@@ -306,7 +350,7 @@ fn last_specs(scenario: &Scenario) -> Scenario {
 /// time that passes is the same: Kubernetes may start the Jobs of a CronJob meanwhile.
 fn without_other_client(scenario: &Scenario, subject: &Subject) -> Scenario {
     let is_other = |step: &&Step| match step {
-        Step::Merge(_) => true,
+        Step::MergePatch(_) => true,
         Step::Delete(object) | Step::Apply(object) | Step::Recreate(object) => {
             !subject.is_primary(object)
         }
@@ -325,35 +369,15 @@ fn before_the_backup(scenario: &Scenario) -> Scenario {
 
 #[cfg(test)]
 mod tests {
-    use innkeeper_faults::{RequestInfo, Verb};
+    use innkeeper_faults::Verb;
     use serde_json::json;
 
     use super::*;
+    use crate::outcome::tests::{answered_write, outcome};
     use crate::subject::tests::shops;
 
-    fn write(resource: &str, name: &str, code: u16) -> Recorded {
-        let info = RequestInfo {
-            verb: Verb::Apply,
-            group: String::new(),
-            resource: resource.to_owned(),
-            subresource: String::new(),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-            user: String::new(),
-            is_dry_run: false,
-        };
-        Recorded {
-            info,
-            body: Bytes::new(),
-            write: Some(1),
-            fault: None,
-            code: Some(code),
-            read: None,
-        }
-    }
-
-    fn outcome(requests: Vec<Recorded>) -> Outcome {
-        Outcome { requests, ..Outcome::default() }
+    fn write(resource: &str, name: &str, code: u16) -> RequestRecord {
+        answered_write(Verb::Apply, resource, name, code)
     }
 
     #[test]
@@ -381,8 +405,8 @@ mod tests {
                 Step::Apply(shop.clone()),
                 Step::Settle,
                 Step::Delete(map.clone()),
-                Step::Pass(60),
-                Step::Merge(map),
+                Step::Wait(60),
+                Step::MergePatch(map),
                 Step::Settle,
                 Step::Delete(shop.clone()),
             ],
@@ -392,7 +416,7 @@ mod tests {
             [
                 Step::Apply(shop.clone()),
                 Step::Settle,
-                Step::Pass(60),
+                Step::Wait(60),
                 Step::Settle,
                 Step::Delete(shop),
             ]

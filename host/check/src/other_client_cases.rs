@@ -2,18 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::cases::{Material, life, reference, second};
+use crate::case_generator::{CaseGenerator, apply_and_settle, reference, second};
 use crate::scenario::{Scenario, Step, controllers};
 
-impl Material<'_> {
-    /// Each object of each life deleted or changed by another client.
+impl CaseGenerator<'_> {
+    /// Each object of each baseline deleted or changed by another client.
     pub(crate) fn drifts(&self) -> impl Iterator<Item = Scenario> {
         let mut scenarios = Vec::new();
         for sample in &self.subject.samples {
-            let start = life(self.seed, sample);
-            let life = self.lives.iter().find(|(life, _)| life.steps[0] == start.steps[0]);
-            let Some((_, outcome)) = life else { continue };
-            let settled = &outcome.states[0];
+            let start = apply_and_settle(self.seed, sample);
+            let mut baselines = self.baselines.iter();
+            let baseline = baselines.find(|one| one.scenario.steps[0] == start.steps[0]);
+            let Some(baseline) = baseline else { continue };
+            let settled = &baseline.outcome.states[0];
             let is_owned = |object: &Value| !self.subject.is_primary(object);
             for (name, _) in settled.objects().filter(|(_, object)| is_owned(object)) {
                 let is_applied = |path: &[String]| settled.is_applied(name, path);
@@ -25,7 +26,7 @@ impl Material<'_> {
                 }
                 let patches = other_values(object, is_applied);
                 drifts.extend(forced(object, &patches).map(Step::Apply));
-                drifts.extend(patches.into_iter().map(Step::Merge));
+                drifts.extend(patches.into_iter().map(Step::MergePatch));
                 for drift in drifts {
                     let mut steps = start.steps.clone();
                     steps.push(drift);
@@ -36,15 +37,15 @@ impl Material<'_> {
         scenarios.into_iter()
     }
 
-    /// Each object of each life, but made by another client before.
+    /// Each object of each baseline, but made by another client before.
     pub(crate) fn foreign_objects(&self) -> impl Iterator<Item = Scenario> {
         let merges = |object: &Value| {
             let owned = self.subject.manifest.owned.iter().filter(|owned| owned.merges);
             owned.into_iter().any(|owned| object["kind"] == owned.kind.kind.as_str())
         };
         let mut scenarios = Vec::new();
-        for (sample, (_, outcome)) in self.subject.samples.iter().zip(self.lives) {
-            let settled = &outcome.states[0];
+        for (sample, baseline) in self.subject.samples.iter().zip(self.baselines) {
+            let settled = &baseline.outcome.states[0];
             let made = settled.objects().filter(|(_, object)| is_controlled(object));
             for (name, object) in made.filter(|(_, object)| !merges(object)) {
                 let foreign = foreign(settled.stored(name).unwrap_or(object));
@@ -64,7 +65,7 @@ impl Material<'_> {
             let steps = vec![first, Step::Settle, second];
             scenarios.push(Scenario::new(self.seed, steps.clone()));
             // The host decides about both again.
-            let again = [Step::Settle, Step::Restart, Step::Pass(60)];
+            let again = [Step::Settle, Step::Restart, Step::Wait(60)];
             scenarios.push(Scenario::new(self.seed, steps.into_iter().chain(again).collect()));
         }
         if samples.len() > 1 {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_faults::{Recorded, RequestInfo};
+use innkeeper_faults::{LogEntry, RequestInfo, RequestRecord};
 
 use crate::cluster_state::ClusterState;
 use crate::incident::Incident;
@@ -14,8 +14,8 @@ pub struct Outcome {
     pub is_quiet: bool,
     /// The objects at each [`Step::Settle`](crate::Step::Settle), and at the end.
     pub states: Vec<ClusterState>,
-    /// The requests of the host from the first step on.
-    pub requests: Vec<Recorded>,
+    /// What the host sent and read from the first step on.
+    pub log: Vec<LogEntry>,
     /// How often the host crashed.
     pub crashes: u32,
     /// The requests that the API server refused to the user of a step, with the reasons.
@@ -33,7 +33,7 @@ pub struct Outcome {
     /// How many of the planned incidents no write has reached.
     pub unused_incidents: usize,
     /// The writes of a host that it sent after it had lost its Lease.
-    pub ousted_writes: Vec<String>,
+    pub writes_after_lease_loss: Vec<String>,
     /// The writes of the host since its last orderly restart, with the bodies.
     pub writes_since_restart: Vec<(RequestInfo, String)>,
     /// The virtual time from the start of the cluster to the end.
@@ -56,8 +56,47 @@ impl Outcome {
         u32::try_from(self.writes().count()).unwrap_or(u32::MAX)
     }
 
+    /// The requests of the host, in order.
+    pub fn requests(&self) -> impl Iterator<Item = &RequestRecord> {
+        self.log.iter().filter_map(LogEntry::request)
+    }
+
     /// The writes of the host, in order.
-    pub fn writes(&self) -> impl Iterator<Item = &Recorded> {
-        self.requests.iter().filter(|request| request.write.is_some())
+    pub fn writes(&self) -> impl Iterator<Item = &RequestRecord> {
+        self.requests().filter(|request| request.write.is_some())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use bytes::Bytes;
+    use innkeeper_faults::{LogEntry, RequestInfo, RequestRecord, Verb};
+
+    use super::Outcome;
+
+    /// A write of an object in the namespace `default`, and the code of its answer.
+    pub(crate) fn answered_write(
+        verb: Verb,
+        resource: &str,
+        name: &str,
+        code: u16,
+    ) -> RequestRecord {
+        let info = RequestInfo {
+            verb,
+            group: String::new(),
+            resource: resource.to_owned(),
+            subresource: String::new(),
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+            user: String::new(),
+            is_dry_run: false,
+        };
+        RequestRecord { info, body: Bytes::new(), write: Some(1), fault: None, code: Some(code) }
+    }
+
+    /// An outcome with these requests.
+    pub(crate) fn outcome(requests: Vec<RequestRecord>) -> Outcome {
+        let log = requests.into_iter().map(LogEntry::Request).collect();
+        Outcome { log, ..Outcome::default() }
     }
 }

@@ -2,7 +2,7 @@
 
 use innkeeper_faults::{FaultPlan, PlannedFault};
 
-use crate::cases::{Material, life, named_as};
+use crate::case_generator::{CaseGenerator, apply_and_settle, named_as};
 use crate::fault_lists::{crashes, failures, interruptions, late, outages, watch_faults};
 use crate::incident::PlannedIncident;
 use crate::law::{Case, Expectation, Law};
@@ -15,7 +15,7 @@ const CHANGES_MAX: usize = 4;
 /// The most faults of a random case.
 const FAULTS_MAX: usize = 4;
 
-impl Material<'_> {
+impl CaseGenerator<'_> {
     /// A random case of a law: several faults, or several changes of the spec. `None` for a law
     /// whose listed cases are all that there are.
     pub(crate) fn random_case(&self, law: Law, random: &mut fastrand::Rng) -> Option<Case> {
@@ -28,22 +28,22 @@ impl Material<'_> {
             }
             Law::Convergence => {
                 let variant = variants::random(self.subject, random)?;
-                case(life(seed, &variant), Expectation::Nothing)
+                case(apply_and_settle(seed, &variant), Expectation::Nothing)
             }
             Law::Determinism => {
                 let variant = variants::random(self.subject, random)?;
-                case(life(seed, &variant), Expectation::AsWithAnotherSeed)
+                case(apply_and_settle(seed, &variant), Expectation::AsWithAnotherSeed)
             }
             Law::PathIndependence | Law::Rollback => {
                 let first = random.choice(&self.subject.samples)?;
                 let mut steps = vec![Step::Apply(first.clone())];
                 for _ in 0..random.usize(1..=CHANGES_MAX) {
-                    steps.push(pause(random));
+                    steps.push(random_wait(random));
                     let next = variants::random(self.subject, random)?;
                     steps.push(Step::Replace(named_as(next, first)));
                 }
                 if law == Law::Rollback {
-                    steps.extend([pause(random), Step::Replace(first.clone())]);
+                    steps.extend([random_wait(random), Step::Replace(first.clone())]);
                 }
                 case(Scenario::new(seed, steps), Expectation::AsWithTheLastSpecAlone)
             }
@@ -54,35 +54,35 @@ impl Material<'_> {
                 case(Scenario::new(seed, steps), Expectation::FollowsOrReports)
             }
             Law::Crash | Law::FailedWrites | Law::Staleness => {
-                let (life, outcome) = random.choice(self.lives)?;
-                let writes = outcome.write_count().max(1);
+                let baseline = random.choice(self.baselines)?;
+                let writes = baseline.outcome.write_count().max(1);
                 let mut faults = Vec::new();
                 for _ in 0..random.usize(2..=FAULTS_MAX) {
                     faults.push(self.random_fault(law, writes, random)?);
                 }
                 let faults = FaultPlan { faults };
-                let mut scenario = life.with_faults(faults);
+                let mut scenario = baseline.scenario.with_faults(faults);
                 if law == Law::Staleness {
-                    scenario.steps.insert(0, Step::Pass(60));
+                    scenario.steps.insert(0, Step::Wait(60));
                 }
                 case(scenario, Expectation::AsWithoutFaults)
             }
             Law::Exploration => {
-                let (life, outcome) =
-                    random.choice(self.pairs.iter().chain(self.lives).collect::<Vec<_>>())?;
-                let writes = outcome.write_count().max(1);
+                let baselines = self.two_primary_baselines.iter().chain(self.baselines);
+                let baseline = random.choice(baselines.collect::<Vec<_>>())?;
+                let writes = baseline.outcome.write_count().max(1);
                 let mut faults = Vec::new();
                 for _ in 0..random.usize(2..=FAULTS_MAX) {
                     let law = *random.choice(&[Law::Crash, Law::FailedWrites, Law::Staleness])?;
                     faults.push(self.random_fault(law, writes, random)?);
                 }
-                let mut scenario = life.with_faults(FaultPlan { faults });
+                let mut scenario = baseline.scenario.with_faults(FaultPlan { faults });
                 let incidents = [&interruptions()[..], &outages()].concat();
                 if random.bool() {
                     let (write, incident) = (random.u32(1..=writes), *random.choice(&incidents)?);
                     scenario.incidents.push(PlannedIncident { write, incident });
                 }
-                scenario.steps.insert(0, Step::Pass(60));
+                scenario.steps.insert(0, Step::Wait(60));
                 case(scenario, Expectation::AsWithoutFaults)
             }
             _ => None,
@@ -107,10 +107,10 @@ impl Material<'_> {
 }
 
 /// No time, a second, or as long as it takes until nobody writes.
-fn pause(random: &mut fastrand::Rng) -> Step {
+fn random_wait(random: &mut fastrand::Rng) -> Step {
     match random.u8(..3) {
-        0 => Step::Pass(0),
-        1 => Step::Pass(1),
+        0 => Step::Wait(0),
+        1 => Step::Wait(1),
         _ => Step::Settle,
     }
 }

@@ -1,4 +1,4 @@
-//! Plays one case again.
+//! Runs one case again.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use innkeeper_faults::PlannedFault;
 
 use crate::law::{Case, Judgement};
 use crate::oracle::Oracle;
-use crate::play_error::PlayError;
-use crate::player::Player;
+use crate::run_error::RunError;
+use crate::runner::ScenarioRunner;
 use crate::shrink::Shrunk;
 use crate::trace::Trace;
 
@@ -20,18 +20,18 @@ pub struct Replay {
     pub unused_faults: Vec<PlannedFault>,
     /// What happened, if the case breaks the law.
     pub trace: Option<Trace>,
-    /// How many scenarios were played: that of the case, and those that it is compared with.
-    pub played: u64,
+    /// How many scenarios were run: that of the case, and those that it is compared with.
+    pub scenarios_run: u64,
     /// The virtual time of all of these.
     pub simulated: Duration,
 }
 
-/// Plays a case, and what it is compared with, and decides about it. Does not make it smaller.
+/// Runs a case, and what it is compared with, and decides about it. Does not make it smaller.
 ///
 /// # Errors
-/// If a scenario cannot be played.
-pub fn replay(player: &Player, case: Case) -> Result<Replay, PlayError> {
-    let mut oracle = Oracle::new(player);
+/// If a scenario cannot be run.
+pub fn replay(runner: &ScenarioRunner, case: Case) -> Result<Replay, RunError> {
+    let mut oracle = Oracle::new(runner);
     let judgement = oracle.judge(&case)?;
     let faults = &case.scenario.faults.faults;
     let unused = oracle.unused_faults.iter().filter_map(|index| faults.get(*index));
@@ -40,15 +40,15 @@ pub fn replay(player: &Player, case: Case) -> Result<Replay, PlayError> {
         Judgement::Broken(violation) => {
             let shrunk =
                 Shrunk { case, violation: violation.clone(), tried: 0, took: Duration::ZERO };
-            Some(Trace::of(player, shrunk)?)
+            Some(Trace::of(runner, shrunk)?)
         }
-        Judgement::Holds | Judgement::NotJudged => None,
+        Judgement::Holds | Judgement::Inconclusive => None,
     };
     Ok(Replay {
         judgement,
         unused_faults,
         trace,
-        played: oracle.played,
+        scenarios_run: oracle.scenarios_run,
         simulated: oracle.simulated,
     })
 }

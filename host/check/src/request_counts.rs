@@ -1,13 +1,13 @@
-//! How often the host makes, deletes and writes objects, compared with a life without faults.
+//! How often the host makes, deletes and writes objects, compared with a scenario without faults.
 
 use std::collections::BTreeMap;
 
-use innkeeper_faults::{Recorded, Verb};
+use innkeeper_faults::{RequestRecord, Verb};
 
 use crate::law::Violation;
 use crate::outcome::Outcome;
 
-/// How many times as many accepted writes a life with faults may have.
+/// How many times as many accepted writes a scenario with faults may have.
 const WRITES_FACTOR: usize = 2;
 
 /// How many accepted writes more it may have: faults in a row make the host report each of them.
@@ -26,7 +26,7 @@ pub(crate) fn more_requests(
     reference: &Outcome,
     sees_deletion_late: bool,
 ) -> Option<Violation> {
-    let more = |counted: fn(&Recorded) -> bool, allowed: usize| {
+    let more = |counted: fn(&RequestRecord) -> bool, allowed: usize| {
         let expected = counts(reference, counted);
         let is_more = |(request, count): &(String, usize)| {
             *count > expected.get(request).copied().unwrap_or_default() + allowed
@@ -53,20 +53,20 @@ pub(crate) fn more_requests(
     Some(Violation::new(what, vec![format!("{count} writes, and {expected} without the faults")]))
 }
 
-fn is_accepted(request: &Recorded) -> bool {
+fn is_accepted(request: &RequestRecord) -> bool {
     request.code.is_some_and(|code| code < 300)
 }
 
-fn is_deletion(request: &Recorded) -> bool {
+fn is_deletion(request: &RequestRecord) -> bool {
     matches!(request.info.verb, Verb::Delete | Verb::DeleteCollection) && is_accepted(request)
 }
 
-fn is_creation(request: &Recorded) -> bool {
+fn is_creation(request: &RequestRecord) -> bool {
     matches!(request.info.verb, Verb::Create | Verb::Apply) && request.code == Some(201)
 }
 
 /// The requests of a sort, each with how often the host sent it.
-fn counts(outcome: &Outcome, is_counted: fn(&Recorded) -> bool) -> BTreeMap<String, usize> {
+fn counts(outcome: &Outcome, is_counted: fn(&RequestRecord) -> bool) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for request in outcome.writes().filter(|one| is_counted(one)) {
         *counts.entry(request.info.to_string()).or_default() += 1;
@@ -76,34 +76,14 @@ fn counts(outcome: &Outcome, is_counted: fn(&Recorded) -> bool) -> BTreeMap<Stri
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use innkeeper_faults::RequestInfo;
-
     use super::*;
+    use crate::outcome::tests::{answered_write, outcome};
 
-    fn write(verb: Verb, name: &str, code: u16) -> Recorded {
-        let info = RequestInfo {
-            verb,
-            group: String::new(),
-            resource: "configmaps".to_owned(),
-            subresource: String::new(),
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-            user: String::new(),
-            is_dry_run: false,
-        };
-        Recorded {
-            info,
-            body: Bytes::new(),
-            write: Some(1),
-            fault: None,
-            code: Some(code),
-            read: None,
-        }
+    fn write(verb: Verb, name: &str, code: u16) -> RequestRecord {
+        answered_write(verb, "configmaps", name, code)
     }
 
-    fn found(requests: Vec<Recorded>, is_late: bool) -> Option<String> {
-        let outcome = |requests| Outcome { requests, ..Outcome::default() };
+    fn found(requests: Vec<RequestRecord>, is_late: bool) -> Option<String> {
         let reference = outcome(vec![write(Verb::Apply, "a", 201)]);
         more_requests(&outcome(requests), &reference, is_late).map(|violation| violation.what)
     }

@@ -23,8 +23,8 @@ pub struct Scenario {
     pub incidents: Vec<PlannedIncident>,
     /// Whether it takes longer without a write until the cluster counts as quiet: a fault may keep
     /// an event or an answer back.
-    #[serde(default)]
-    pub is_patient: bool,
+    #[serde(default, rename = "isPatient")]
+    pub needs_long_quiet: bool,
 }
 
 /// A step.
@@ -39,11 +39,13 @@ pub enum Step {
     /// A user deletes the object with this kind, namespace and name.
     Delete(Value),
     /// Another client merges this into the object with its kind, namespace and name.
-    Merge(Value),
+    #[serde(rename = "merge")]
+    MergePatch(Value),
     /// Nobody does anything until nobody writes any more.
     Settle,
     /// Nobody does anything for as many seconds.
-    Pass(u32),
+    #[serde(rename = "pass")]
+    Wait(u32),
     /// The host stops in an orderly way and starts again.
     Restart,
     /// The same, and the Module has the new component from here on. Before, it has the earlier one.
@@ -58,19 +60,25 @@ pub enum Step {
 impl Scenario {
     /// A scenario without faults.
     pub fn new(seed: u64, steps: Vec<Step>) -> Self {
-        Self { seed, steps, faults: FaultPlan::default(), incidents: Vec::new(), is_patient: false }
+        Self {
+            seed,
+            steps,
+            faults: FaultPlan::default(),
+            incidents: Vec::new(),
+            needs_long_quiet: false,
+        }
     }
 
     /// The same with other faults, or without, in the same time.
     #[must_use]
     pub fn with_faults(&self, faults: FaultPlan) -> Self {
-        Self { faults, is_patient: true, ..self.clone() }
+        Self { faults, needs_long_quiet: true, ..self.clone() }
     }
 
     /// The same with incidents in the middle of writes.
     #[must_use]
     pub fn with_incidents(&self, incidents: Vec<PlannedIncident>) -> Self {
-        Self { incidents, is_patient: true, ..self.clone() }
+        Self { incidents, needs_long_quiet: true, ..self.clone() }
     }
 
     /// Whether it has faults or incidents.
@@ -102,7 +110,7 @@ impl Scenario {
     }
 
     /// Whether the hostile guest runs on the host.
-    pub(crate) fn has_neighbor(&self) -> bool {
+    pub(crate) fn needs_hostile_module(&self) -> bool {
         self.all_incidents().any(|one| one == Incident::Neighbor {})
     }
 }
@@ -128,9 +136,9 @@ impl fmt::Display for Step {
             Self::Apply(object) => write!(f, "apply {}", name_of(object)),
             Self::Replace(object) => write!(f, "replace {}", name_of(object)),
             Self::Delete(object) => write!(f, "delete {}", name_of(object)),
-            Self::Merge(object) => write!(f, "another client changes {}", name_of(object)),
+            Self::MergePatch(object) => write!(f, "another client changes {}", name_of(object)),
             Self::Settle => f.write_str("wait until nobody writes any more"),
-            Self::Pass(seconds) => write!(f, "wait {seconds} s"),
+            Self::Wait(seconds) => write!(f, "wait {seconds} s"),
             Self::Restart => f.write_str("restart the host"),
             Self::Upgrade => f.write_str("upgrade from the earlier component"),
             Self::Recreate(object) => {

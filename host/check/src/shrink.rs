@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::incident::Incident;
 use crate::law::{Case, Expectation, Judgement, Violation};
 use crate::oracle::Oracle;
-use crate::play_error::PlayError;
+use crate::run_error::RunError;
 use crate::scenario::Step;
 
 /// The smallest case that was found, what it breaks, how many cases were tried, and for how long.
@@ -22,13 +22,13 @@ pub(crate) struct Shrunk {
 /// or `may_go_on` returns false.
 ///
 /// # Errors
-/// If a scenario cannot be played.
+/// If a scenario cannot be run.
 pub(crate) fn shrink(
     oracle: &mut Oracle<'_>,
     case: Case,
     violation: Violation,
     mut may_go_on: impl FnMut() -> bool,
-) -> Result<Shrunk, PlayError> {
+) -> Result<Shrunk, RunError> {
     let began = Instant::now();
     let mut best = Shrunk { case, violation, tried: 0, took: Duration::ZERO };
     loop {
@@ -82,12 +82,12 @@ fn candidates(case: &Case) -> Vec<Case> {
         smaller.push(with(&|case| drop(case.scenario.steps.remove(index))));
     }
     for (index, step) in scenario.steps.iter().enumerate() {
-        let (Step::Apply(object) | Step::Replace(object) | Step::Merge(object)) = step else {
+        let (Step::Apply(object) | Step::Replace(object) | Step::MergePatch(object)) = step else {
             continue;
         };
         for pointer in members(object) {
             smaller.push(with(&|case| {
-                if let Step::Apply(object) | Step::Replace(object) | Step::Merge(object) =
+                if let Step::Apply(object) | Step::Replace(object) | Step::MergePatch(object) =
                     &mut case.scenario.steps[index]
                 {
                     remove(object, &pointer);

@@ -21,7 +21,7 @@ pub struct Subject {
     pub earlier_module: Option<Value>,
     /// Objects that exist before the host starts: the rights of the Module's account, definitions
     /// that the manifest does not bring, namespaces, and what the primaries refer to.
-    pub before: Vec<Value>,
+    pub preexisting: Vec<Value>,
     /// Primaries, as users write them.
     pub samples: Vec<Value>,
     /// Fields of the objects that hold a history, as paths such as `.status.lastRun`: they may
@@ -47,7 +47,7 @@ impl Subject {
     pub(crate) fn secret_values(&self) -> Vec<String> {
         let is_secret = |one: &&Value| one["apiVersion"] == "v1" && one["kind"] == "Secret";
         let mut values = Vec::new();
-        for secret in self.before.iter().filter(is_secret) {
+        for secret in self.preexisting.iter().filter(is_secret) {
             let texts = |member: &str| {
                 let members = secret[member].as_object().into_iter().flatten();
                 members.filter_map(|(_, value)| value.as_str().map(str::to_owned))
@@ -94,7 +94,7 @@ pub(crate) mod tests {
             manifest,
             module: json!({}),
             earlier_module: None,
-            before: Vec::new(),
+            preexisting: Vec::new(),
             samples: Vec::new(),
             history: Vec::new(),
         }

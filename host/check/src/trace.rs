@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use innkeeper_core::foreign;
-use innkeeper_faults::Recorded;
+use innkeeper_faults::{LogEntry, RequestRecord};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ use crate::findings::shown_body;
 use crate::law::{Case, Violation};
 use crate::oracle::secret_texts;
 use crate::outcome::Outcome;
-use crate::play_error::PlayError;
-use crate::player::Player;
+use crate::run_error::RunError;
+use crate::runner::ScenarioRunner;
 use crate::scenario::Step;
 use crate::shrink::Shrunk;
 
@@ -68,16 +68,16 @@ pub struct TracedWrite {
 }
 
 impl Trace {
-    /// Plays the case once more, and describes it.
+    /// Runs the case once more, and describes it.
     ///
     /// # Errors
-    /// If it cannot be played.
-    pub(crate) fn of(player: &Player, shrunk: Shrunk) -> Result<Self, PlayError> {
+    /// If it cannot be run.
+    pub(crate) fn of(runner: &ScenarioRunner, shrunk: Shrunk) -> Result<Self, RunError> {
         let Shrunk { case, violation, tried, took } = shrunk;
         // The host of a scenario may not become active again; that is what the trace shows.
-        let (writes, read_last, more_writes) = match player.play_with_reads(&case.scenario) {
-            Ok(outcome) => written(&case, &outcome, &secret_texts(player.subject())),
-            Err(PlayError::Inactive(_)) => (Vec::new(), Vec::new(), 0),
+        let (writes, read_last, more_writes) = match runner.run_with_reads(&case.scenario) {
+            Ok(outcome) => written(&case, &outcome, &secret_texts(runner.subject())),
+            Err(RunError::Inactive(_)) => (Vec::new(), Vec::new(), 0),
             Err(error) => return Err(error),
         };
         Ok(Self { case, violation, writes, read_last, more_writes, tried, took })
@@ -102,7 +102,7 @@ fn written(
     secrets: &[String],
 ) -> (Vec<TracedWrite>, Vec<String>, usize) {
     let faults = &case.scenario.faults.faults;
-    let traced = |request: &Recorded, read: Vec<String>| {
+    let traced = |request: &RequestRecord, read: Vec<String>| {
         let mut body =
             shown_body(&request.info, &String::from_utf8_lossy(&request.body)).to_owned();
         for value in secrets {
@@ -118,12 +118,12 @@ fn written(
         }
     };
     let (mut writes, mut read) = (Vec::new(), Vec::new());
-    for request in &outcome.requests {
-        match (&request.read, request.write) {
-            (Some(line), _) => read.push(line.clone()),
-            (None, Some(_)) if writes.len() == WRITES_MAX => break,
-            (None, Some(_)) => writes.push(traced(request, std::mem::take(&mut read))),
-            (None, None) => {}
+    for entry in &outcome.log {
+        match entry {
+            LogEntry::Read(line) => read.push(line.clone()),
+            LogEntry::Request(request) if request.write.is_none() => {}
+            LogEntry::Request(_) if writes.len() == WRITES_MAX => break,
+            LogEntry::Request(request) => writes.push(traced(request, std::mem::take(&mut read))),
         }
     }
     (writes, last_lines(read), outcome.writes().count().saturating_sub(WRITES_MAX))
@@ -218,7 +218,7 @@ mod tests {
     use crate::scenario::Scenario;
 
     fn trace(object: Value) -> Trace {
-        let mut scenario = Scenario::new(7, vec![Step::Apply(object), Step::Pass(3), Step::Settle]);
+        let mut scenario = Scenario::new(7, vec![Step::Apply(object), Step::Wait(3), Step::Settle]);
         let crash = Fault::Crash { point: CrashPoint::BeforeAnswer };
         scenario.faults = FaultPlan { faults: vec![PlannedFault::at_write(2, crash)] };
         let write = TracedWrite {

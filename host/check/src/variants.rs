@@ -113,7 +113,7 @@ pub fn smallest_sample(subject: &Subject) -> Option<Value> {
 /// The schema of the primary kind, from the definitions of the manifest and of the cluster.
 fn schema_of(subject: &Subject) -> Option<Value> {
     let kind = subject.manifest.primary.as_ref()?;
-    let definitions = subject.manifest.crds.iter().chain(&subject.before);
+    let definitions = subject.manifest.crds.iter().chain(&subject.preexisting);
     let definition = definitions.into_iter().find(|one| {
         one["kind"] == "CustomResourceDefinition"
             && one["spec"]["group"] == kind.group()

@@ -10,9 +10,9 @@ use http_body_util::{BodyExt as _, Full};
 use tower::Service;
 
 use crate::body::{self, AnswerBody, BoxError};
-use crate::fault::{CrashPoint, Fault, OtherWrite};
+use crate::crash_signal::CrashSignal;
+use crate::fault::{ConcurrentWrite, CrashPoint, Fault};
 use crate::injector::FaultInjector;
-use crate::process::Process;
 use crate::read_log::ReadBody;
 use crate::request_info::{RequestInfo, Verb};
 use crate::watch_body::WatchBody;
@@ -21,33 +21,33 @@ use crate::watch_body::WatchBody;
 #[derive(Clone)]
 pub struct Connection<S> {
     injector: FaultInjector<S>,
-    process: Process,
+    crash_signal: CrashSignal,
 }
 
 impl<S: Clone> Connection<S> {
     /// A connection of a new process, whose requests go through the injector.
     pub fn through(injector: &FaultInjector<S>) -> Self {
-        Self { injector: injector.clone(), process: Process::default() }
+        Self { injector: injector.clone(), crash_signal: CrashSignal::default() }
     }
 
     /// Ends the process: no request of it reaches the server any more, and none is answered.
     pub fn crash(&self) {
-        self.process.crash();
+        self.crash_signal.crash();
     }
 
-    /// The process whose requests these are.
-    pub(crate) fn process(&self) -> &Process {
-        &self.process
+    /// Says whether the process has crashed.
+    pub(crate) fn crash_signal(&self) -> &CrashSignal {
+        &self.crash_signal
     }
 
     /// Whether the process has ended.
     pub fn is_crashed(&self) -> bool {
-        self.process.is_crashed()
+        self.crash_signal.is_crashed()
     }
 
     /// Waits until the process ends.
     pub async fn crashed(&self) {
-        self.process.crashed().await;
+        self.crash_signal.crashed().await;
     }
 }
 
@@ -64,12 +64,12 @@ where
             return std::future::pending().await;
         }
         let info = RequestInfo::of(&request, request.body());
-        let (fault, place) = self.injector.decide(info.clone(), request.body().clone());
-        let response = self.carry_out(request, fault).await?;
+        let (fault, index) = self.injector.choose_and_record(info.clone(), request.body().clone());
+        let response = self.send_with_fault(request, fault).await?;
         if self.is_crashed() {
             return std::future::pending().await;
         }
-        self.injector.answered(place, &info, response.status().as_u16());
+        self.injector.record_answer(index, &info, response.status().as_u16());
         if !self.injector.records_reads() || !response.status().is_success() {
             return Ok(response);
         }
@@ -78,11 +78,12 @@ where
             return Ok(response);
         }
         let injector = self.injector.clone();
-        let describe = move |read| injector.record_read(&info, read);
+        let describe = move |read| injector.record_read(read);
         Ok(response.map(|body| ReadBody::new(body, is_watch, describe).boxed_unsync()))
     }
 
-    async fn carry_out(
+    /// Sends a request as its fault, if it has one, says.
+    async fn send_with_fault(
         &self,
         request: Request<Bytes>,
         fault: Option<Fault>,
@@ -125,12 +126,12 @@ where
                 self.crash();
                 std::future::pending().await
             }
-            Fault::OtherWriter(other) if other.after_request => {
+            Fault::ConcurrentWriter(other) if other.after_request => {
                 let response = self.send(request).await?;
                 self.send(request_of(&other)?).await?;
                 Ok(response)
             }
-            Fault::OtherWriter(other) => {
+            Fault::ConcurrentWriter(other) => {
                 self.send(request_of(&other)?).await?;
                 self.send(request).await
             }
@@ -150,7 +151,7 @@ where
     }
 }
 
-fn request_of(other: &OtherWrite) -> Result<Request<Bytes>, http::Error> {
+fn request_of(other: &ConcurrentWrite) -> Result<Request<Bytes>, http::Error> {
     let content =
         if other.content_type.is_empty() { "application/json" } else { &other.content_type };
     let body = if other.body.is_null() { Bytes::new() } else { other.body.to_string().into() };

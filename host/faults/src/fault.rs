@@ -37,7 +37,8 @@ pub enum Fault {
         point: CrashPoint,
     },
     /// Another client sends a request at this moment; the affected request goes on.
-    OtherWriter(OtherWrite),
+    #[serde(rename = "otherWriter")]
+    ConcurrentWriter(ConcurrentWrite),
     /// The request is a watch, and its events come late or not at all.
     Watch(WatchFault),
 }
@@ -90,8 +91,8 @@ impl Refusal {
 
 /// A request of another client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct OtherWrite {
+#[serde(rename = "OtherWrite", rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConcurrentWrite {
     /// Whether the affected request is carried out first.
     #[serde(default)]
     pub after_request: bool,
@@ -178,7 +179,7 @@ impl fmt::Display for Fault {
             Self::Crash { point: CrashPoint::BeforeAnswer } => {
                 f.write_str("the client crashes after it, before the answer")
             }
-            Self::OtherWriter(other) => {
+            Self::ConcurrentWriter(other) => {
                 let when = if other.after_request { "after" } else { "before" };
                 write!(f, "another client sends {} {} {when} it", other.method, other.path)
             }

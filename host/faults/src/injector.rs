@@ -1,4 +1,4 @@
-//! Carries out a plan: decides what happens to each request.
+//! Carries out a plan: chooses the fault of each request, and keeps a log.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,9 +12,28 @@ use crate::request_info::RequestInfo;
 /// How large all delayed requests may be together, in KiB, each at least one.
 const DELAYED_KIB_MAX: usize = 64 * 1024;
 
+/// What a client sent or read.
+#[derive(Clone, Debug)]
+pub enum LogEntry {
+    /// A request that it sent.
+    Request(RequestRecord),
+    /// A line about what reached it of an answer: an event of a watch, or a document.
+    Read(String),
+}
+
+impl LogEntry {
+    /// The request, if the entry is one.
+    pub fn request(&self) -> Option<&RequestRecord> {
+        match self {
+            Self::Request(request) => Some(request),
+            Self::Read(_) => None,
+        }
+    }
+}
+
 /// A request that a client sent, and what happened to it.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub struct RequestRecord {
     /// What it asks for.
     pub info: RequestInfo,
     /// Its body.
@@ -25,9 +44,6 @@ pub struct Recorded {
     pub fault: Option<usize>,
     /// The HTTP status of the answer; `None` if none came.
     pub code: Option<u16>,
-    /// This is no request, but what reached the client of the answer to one: an event of a watch,
-    /// or a document.
-    pub read: Option<String>,
 }
 
 /// Injects faults into the requests of clients. Clones are the same one.
@@ -47,10 +63,10 @@ struct State {
     /// Whether each fault of the plan has affected a request.
     is_used: Vec<bool>,
     writes: u32,
-    recorded: Vec<Recorded>,
-    /// Whether what reaches the client is recorded, too.
+    log: Vec<LogEntry>,
+    /// Whether the log also has what reaches the client.
     records_reads: bool,
-    /// Where each fault that happens is reported, instead of the record.
+    /// Where each fault that happens is reported, instead of the log.
     reports: Option<mpsc::Sender<String>>,
 }
 
@@ -61,7 +77,7 @@ impl<S: Clone> FaultInjector<S> {
         Self { server, shared: Arc::default(), delayed }
     }
 
-    /// An injector with a plan that keeps no record of requests, so that it may run for long. It
+    /// An injector with a plan that keeps no log of requests, so that it may run for long. It
     /// sends a line for each fault that happens; if the channel is full, it drops the line.
     pub fn reporting(server: S, plan: FaultPlan, reports: mpsc::Sender<String>) -> Self {
         let injector = Self::new(server);
@@ -79,9 +95,9 @@ impl<S: Clone> FaultInjector<S> {
         state.writes = 0;
     }
 
-    /// The recorded requests since the last call.
-    pub fn take_recorded(&self) -> Vec<Recorded> {
-        std::mem::take(&mut self.lock().recorded)
+    /// Takes the log since the last call.
+    pub fn take_log(&self) -> Vec<LogEntry> {
+        std::mem::take(&mut self.lock().log)
     }
 
     /// How many writes there were since the plan was set.
@@ -100,8 +116,13 @@ impl<S: Clone> FaultInjector<S> {
         self.server.clone()
     }
 
-    /// Records a request, and decides what happens to it. Gives its place among the recorded ones.
-    pub(crate) fn decide(&self, info: RequestInfo, body: Bytes) -> (Option<Fault>, usize) {
+    /// Chooses the fault of a request by the plan, and records both. Returns the fault and the
+    /// index of the log entry.
+    pub(crate) fn choose_and_record(
+        &self,
+        info: RequestInfo,
+        body: Bytes,
+    ) -> (Option<Fault>, usize) {
         let mut guard = self.lock();
         let state = &mut *guard;
         let mut fault = None;
@@ -127,10 +148,11 @@ impl<S: Clone> FaultInjector<S> {
             }
             (Some(_), None) => {}
             (None, _) => {
-                state.recorded.push(Recorded { info, body, write, fault, code: None, read: None });
+                let record = RequestRecord { info, body, write, fault, code: None };
+                state.log.push(LogEntry::Request(record));
             }
         }
-        (happens, state.recorded.len().saturating_sub(1))
+        (happens, state.log.len().saturating_sub(1))
     }
 
     /// Records also what reaches the client, from here on.
@@ -143,15 +165,8 @@ impl<S: Clone> FaultInjector<S> {
     }
 
     /// Records what has reached the client of the answer to a request.
-    pub(crate) fn record_read(&self, info: &RequestInfo, read: String) {
-        self.lock().recorded.push(Recorded {
-            info: info.clone(),
-            body: Bytes::new(),
-            write: None,
-            fault: None,
-            code: None,
-            read: Some(read),
-        });
+    pub(crate) fn record_read(&self, read: String) {
+        self.lock().log.push(LogEntry::Read(read));
     }
 
     /// Takes room for a delayed request with a body of this size; `None` if there is none.
@@ -160,13 +175,14 @@ impl<S: Clone> FaultInjector<S> {
         self.delayed.clone().try_acquire_many_owned(kib).ok()
     }
 
-    /// Records the answer to a request, unless its record was taken meanwhile.
-    pub(crate) fn answered(&self, place: usize, info: &RequestInfo, code: u16) {
+    /// Records the answer to a request by the index of its entry, unless the log was taken
+    /// meanwhile.
+    pub(crate) fn record_answer(&self, index: usize, info: &RequestInfo, code: u16) {
         let mut state = self.lock();
-        if let Some(recorded) = state.recorded.get_mut(place)
-            && recorded.info == *info
+        if let Some(LogEntry::Request(request)) = state.log.get_mut(index)
+            && request.info == *info
         {
-            recorded.code = Some(code);
+            request.code = Some(code);
         }
     }
 

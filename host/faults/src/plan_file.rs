@@ -105,7 +105,7 @@ fn check_fault(fault: &Fault) -> Result<(), String> {
         Fault::DelayAnswer { milliseconds } | Fault::DelayRequest { milliseconds } => {
             time(*milliseconds)
         }
-        Fault::OtherWriter(other) => {
+        Fault::ConcurrentWriter(other) => {
             let request = http::Request::builder()
                 .method(other.method.as_str())
                 .uri(&other.path)

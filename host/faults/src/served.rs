@@ -13,9 +13,9 @@ use tower::{Service, ServiceExt as _};
 
 use crate::body::{self, AnswerBody, BoxError};
 use crate::connection::Connection;
+use crate::crash_signal::CrashSignal;
 use crate::injector::FaultInjector;
 use crate::plan_file::PlanFile;
-use crate::process::Process;
 use crate::restart::Restart;
 use crate::sieve::{Arrival, SieveApi, SievePlan};
 
@@ -26,7 +26,7 @@ const REPORTS_MAX: usize = 1000;
 #[derive(Clone)]
 pub struct ServedFaults<S> {
     server: S,
-    carrier: Carrier<S>,
+    backend: FaultBackend<S>,
 }
 
 /// What has to happen outside of the API, and what a person wants to see.
@@ -37,8 +37,9 @@ pub struct ServedEvents {
     pub reports: mpsc::Receiver<String>,
 }
 
+/// Injects the faults of one kind of plan.
 #[derive(Clone)]
-enum Carrier<S> {
+enum FaultBackend<S> {
     Faults {
         injector: FaultInjector<S>,
         connection: Arc<Mutex<Connection<S>>>,
@@ -59,17 +60,17 @@ where
     pub fn new(server: S, plan: PlanFile) -> (Self, ServedEvents) {
         let (reports, reported) = mpsc::channel(REPORTS_MAX);
         let (restarts, restarted) = mpsc::unbounded_channel();
-        let carrier = match plan {
+        let backend = match plan {
             PlanFile::Faults(plan) => {
                 let injector = FaultInjector::reporting(server.clone(), plan, reports);
                 let connection = Arc::new(Mutex::new(Connection::through(&injector)));
-                Carrier::Faults { injector, connection, restarts }
+                FaultBackend::Faults { injector, connection, restarts }
             }
             PlanFile::Sieve(plan) => {
-                Carrier::Sieve(SieveApi::new(server.clone(), plan, reports, restarts))
+                FaultBackend::Sieve(SieveApi::new(server.clone(), plan, reports, restarts))
             }
         };
-        (Self { server, carrier }, ServedEvents { restarts: restarted, reports: reported })
+        (Self { server, backend }, ServedEvents { restarts: restarted, reports: reported })
     }
 
     /// Lets the times of the plan pass, until the future is dropped.
@@ -77,19 +78,19 @@ where
     /// # Errors
     /// If the server has no answer.
     pub async fn run(&self) -> Result<(), BoxError> {
-        match &self.carrier {
-            Carrier::Faults { .. } => std::future::pending().await,
-            Carrier::Sieve(api) => api.run().await,
+        match &self.backend {
+            FaultBackend::Faults { .. } => std::future::pending().await,
+            FaultBackend::Sieve(api) => api.run().await,
         }
     }
 
     /// The client under test was started, at an API server. Its requests are answered from here on.
     pub fn client_started(&self, api_server: &str) {
-        match &self.carrier {
-            Carrier::Faults { injector, connection, .. } => {
+        match &self.backend {
+            FaultBackend::Faults { injector, connection, .. } => {
                 *lock(connection) = Connection::through(injector);
             }
-            Carrier::Sieve(api) => api.client_started(api_server),
+            FaultBackend::Sieve(api) => api.client_started(api_server),
         }
     }
 
@@ -105,51 +106,51 @@ where
         request: Request<Bytes>,
     ) -> Result<Response<AnswerBody>, BoxError> {
         if !is_of_client {
-            return match &self.carrier {
-                Carrier::Faults { .. } => body::send(self.server.clone(), request).await,
-                Carrier::Sieve(api) => {
+            return match &self.backend {
+                FaultBackend::Faults { .. } => body::send(self.server.clone(), request).await,
+                FaultBackend::Sieve(api) => {
                     let arrival = Arrival { server: api_server.to_owned(), is_of_client };
                     api.call(arrival, request).await
                 }
             };
         }
-        let (process, answering): (_, Pin<Box<dyn Future<Output = _> + Send>>) = match &self.carrier
-        {
-            Carrier::Faults { connection, .. } => {
-                let connection = lock(connection).clone();
-                let request = request.map(Full::new);
-                (connection.process().clone(), Box::pin(connection.oneshot(request)))
-            }
-            Carrier::Sieve(api) => {
-                let arrival = Arrival { server: api_server.to_owned(), is_of_client };
-                let call = api.clone();
-                (api.process(), Box::pin(async move { call.call(arrival, request).await }))
-            }
-        };
-        let was_alive = !process.is_crashed();
+        let (crash_signal, answering): (_, Pin<Box<dyn Future<Output = _> + Send>>) =
+            match &self.backend {
+                FaultBackend::Faults { connection, .. } => {
+                    let connection = lock(connection).clone();
+                    let request = request.map(Full::new);
+                    (connection.crash_signal().clone(), Box::pin(connection.oneshot(request)))
+                }
+                FaultBackend::Sieve(api) => {
+                    let arrival = Arrival { server: api_server.to_owned(), is_of_client };
+                    let call = api.clone();
+                    (api.crash_signal(), Box::pin(async move { call.call(arrival, request).await }))
+                }
+            };
+        let was_alive = !crash_signal.is_crashed();
         tokio::select! {
             biased;
-            () = process.crashed() => {
-                if let (true, Carrier::Faults { restarts, .. }) = (was_alive, &self.carrier) {
-                    request_restart(&process, restarts);
+            () = crash_signal.crashed() => {
+                if let (true, FaultBackend::Faults { restarts, .. }) = (was_alive, &self.backend) {
+                    request_restart(&crash_signal, restarts);
                 }
                 Err("the client has crashed".into())
             }
             answer = answering => {
                 let answer = answer?;
                 // The plan may have ended the client with this very request.
-                if process.is_crashed() {
+                if crash_signal.is_crashed() {
                     return Err("the client has crashed".into());
                 }
-                Ok(answer.map(|body| CutBody::new(body, process).boxed_unsync()))
+                Ok(answer.map(|body| CutBody::new(body, crash_signal).boxed_unsync()))
             }
         }
     }
 }
 
 /// Requests one restart for each crash, though it ends several requests.
-fn request_restart(process: &Process, restarts: &mpsc::UnboundedSender<Restart>) {
-    if process.claim_restart() {
+fn request_restart(crash_signal: &CrashSignal, restarts: &mpsc::UnboundedSender<Restart>) {
+    if crash_signal.claim_restart() {
         // Without a receiver nobody starts the client again.
         let _ = restarts.send(Restart { api_server: SievePlan::LEADING.to_owned() });
     }
@@ -166,8 +167,8 @@ struct CutBody {
 }
 
 impl CutBody {
-    fn new(inner: AnswerBody, process: Process) -> Self {
-        Self { inner, crashed: Box::pin(async move { process.crashed().await }) }
+    fn new(inner: AnswerBody, crash_signal: CrashSignal) -> Self {
+        Self { inner, crashed: Box::pin(async move { crash_signal.crashed().await }) }
     }
 }
 

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use innkeeper_faults::{
-    Connection, CrashPoint, Fault, FaultInjector, FaultPlan, OtherWrite, PlannedFault, Refusal,
-    WatchFault,
+    ConcurrentWrite, Connection, CrashPoint, Fault, FaultInjector, FaultPlan, LogEntry,
+    PlannedFault, Refusal, WatchFault,
 };
 use innkeeper_simulator::Simulator;
 use serde_json::{Value, json};
@@ -68,7 +68,9 @@ async fn second_write_is_refused_and_changes_nothing() {
     assert_eq!(status["details"]["retryAfterSeconds"], 3);
     assert_eq!(send(&connection, create("c")).await.unwrap().0, 201);
     assert_eq!(names(&simulator), ["a", "c"]);
-    let codes: Vec<_> = injector.take_recorded().iter().map(|one| (one.fault, one.code)).collect();
+    let log = injector.take_log();
+    let requests = log.iter().filter_map(LogEntry::request);
+    let codes: Vec<_> = requests.map(|one| (one.fault, one.code)).collect();
     assert_eq!(codes, [(None, Some(201)), (Some(0), Some(429)), (None, Some(201))]);
     assert!(injector.unused().is_empty());
 }
@@ -111,7 +113,7 @@ async fn lost_and_late_requests_are_carried_out() {
 #[tokio::test(start_paused = true)]
 async fn other_client_writes_before_or_after() {
     let delete = |after_request| {
-        Fault::OtherWriter(OtherWrite {
+        Fault::ConcurrentWriter(ConcurrentWrite {
             after_request,
             method: "DELETE".to_owned(),
             path: format!("{MAPS}/a"),

@@ -29,8 +29,8 @@ fn case_is_read_as_it_was_printed() {
     let steps = vec![
         Step::Apply(shop()),
         Step::Settle,
-        Step::Pass(60),
-        Step::Merge(shop()),
+        Step::Wait(60),
+        Step::MergePatch(shop()),
         Step::Replace(shop()),
         Step::Restart,
         Step::Upgrade,
@@ -151,10 +151,10 @@ fn scenario_has_at_most_1000_steps_and_100_faults() {
 #[test]
 fn waits_and_delays_together_are_at_most_7_days() {
     let day = 24 * 3_600;
-    let waits = |days: u32| vec![Step::Pass(day); days as usize];
+    let waits = |days: u32| vec![Step::Wait(day); days as usize];
     assert!(read(&case(waits(7), Vec::new())).is_ok());
     assert!(read(&case(waits(8), Vec::new())).is_err());
-    assert!(read(&case(vec![Step::Pass(u32::MAX); STEPS_MAX], Vec::new())).is_err());
+    assert!(read(&case(vec![Step::Wait(u32::MAX); STEPS_MAX], Vec::new())).is_err());
     let never = u64::MAX;
     for fault in [
         Fault::DelayAnswer { milliseconds: never },
@@ -245,7 +245,7 @@ fn step_whose_object_has_no_kind_or_name_is_refused() {
         json!({"apiVersion": "v1", "metadata": {"name": "a"}}),
         json!({"apiVersion": 1, "kind": "ConfigMap", "metadata": {"name": "a"}}),
     ] {
-        for step in [Step::Apply, Step::Replace, Step::Delete, Step::Merge, Step::Recreate] {
+        for step in [Step::Apply, Step::Replace, Step::Delete, Step::MergePatch, Step::Recreate] {
             let case = case(vec![Step::Settle, step(object.clone())], Vec::new());
             let error = read(&case).unwrap_err().to_string();
             assert!(error.starts_with("step 2 ("), "{object}: {error}");
@@ -256,7 +256,7 @@ fn step_whose_object_has_no_kind_or_name_is_refused() {
 #[test]
 fn random_bytes_between_the_parts_of_a_case_never_panic() {
     let text = serde_json::to_string(&case(
-        vec![Step::Apply(shop()), Step::Pass(1)],
+        vec![Step::Apply(shop()), Step::Wait(1)],
         vec![PlannedFault::at_write(1, Fault::Hang {})],
     ))
     .unwrap();

@@ -1,6 +1,6 @@
 //! The cases that showed something new: [`Corpus`].
 
-use crate::cases::Material;
+use crate::case_generator::CaseGenerator;
 use crate::explore::mutation::mutated;
 use crate::explore::signature::Signature;
 use crate::law::{Case, Law};
@@ -36,16 +36,16 @@ impl Corpus {
     /// random one. `None` for a law that has neither.
     pub(crate) fn next(
         &self,
-        material: &Material<'_>,
+        generator: &CaseGenerator<'_>,
         law: Law,
         random: &mut fastrand::Rng,
     ) -> Option<Case> {
         if random.bool()
             && let Some(case) = random.choice(&self.cases)
-            && let Some(case) = mutated(case, &self.cases, material, random)
+            && let Some(case) = mutated(case, &self.cases, generator, random)
         {
             return Some(case);
         }
-        material.random_case(law, random)
+        generator.random_case(law, random)
     }
 }

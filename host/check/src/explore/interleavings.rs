@@ -3,7 +3,7 @@
 use innkeeper_faults::{CrashPoint, Fault, FaultPlan, PlannedFault, WatchFault};
 use serde_json::Value;
 
-use crate::cases::{Material, reference, second};
+use crate::case_generator::{CaseGenerator, reference, second};
 use crate::facts::condition;
 use crate::fault_lists::late;
 use crate::law::{Case, Expectation, Law};
@@ -18,9 +18,9 @@ const KINDS_MAX: usize = 4;
 /// The longest time that an event waits for the next ones.
 const LATE_MILLISECONDS: u64 = 10_000;
 
-/// The life of two primaries: a sample, and the same under another name. Both are deleted at the
-/// end.
-pub(crate) fn pair(seed: u64, sample: &Value) -> Scenario {
+/// The lifecycle of two primaries: a sample, and the same under another name. Both are deleted at
+/// the end.
+pub(crate) fn two_primary_lifecycle(seed: u64, sample: &Value) -> Scenario {
     let second = second(sample);
     let deletes = [sample, &second].map(|one| Step::Delete(reference(one)));
     let mut steps = vec![Step::Apply(sample.clone()), Step::Apply(second), Step::Settle];
@@ -28,9 +28,9 @@ pub(crate) fn pair(seed: u64, sample: &Value) -> Scenario {
     Scenario::new(seed, steps)
 }
 
-/// Whether two primaries can live next to each other: not if both want an object of the same name,
+/// Whether two primaries can exist at once: not if both want an object of the same name,
 /// which only one of them gets.
-fn can_both_live(subject: &Subject, outcome: &Outcome) -> bool {
+fn can_coexist(subject: &Subject, outcome: &Outcome) -> bool {
     let Some(settled) = outcome.states.first() else { return false };
     let primaries: Vec<&Value> =
         settled.objects().map(|(_, object)| object).filter(|one| subject.is_primary(one)).collect();
@@ -40,24 +40,25 @@ fn can_both_live(subject: &Subject, outcome: &Outcome) -> bool {
     primaries.len() == 2 && primaries.iter().all(is_applied)
 }
 
-impl Material<'_> {
-    /// A crash before and after each write of each life, with each number of events, up to two, by
-    /// which each watched kind's cache is late. Two primaries live at once if they can.
+impl CaseGenerator<'_> {
+    /// A crash before and after each write of each baseline, with each number of events, up to two,
+    /// by which each watched kind's cache is late. The baseline has two primaries if they can exist
+    /// at once.
     pub(crate) fn interleavings(&self, law: Law) -> Vec<Case> {
         let staleness = staleness(&self.watched());
         let mut cases = Vec::new();
-        for (pair, alone) in self.pairs.iter().zip(self.lives) {
-            let (life, outcome) = if can_both_live(self.subject, &pair.1) { pair } else { alone };
-            let writes = outcome.write_count();
+        for (two, alone) in self.two_primary_baselines.iter().zip(self.baselines) {
+            let baseline = if can_coexist(self.subject, &two.outcome) { two } else { alone };
+            let writes = baseline.outcome.write_count();
             for write in 1..=writes {
                 for point in [CrashPoint::BeforeRequest, CrashPoint::BeforeAnswer] {
                     for late in &staleness {
                         let mut faults =
                             vec![PlannedFault::at_write(write, Fault::Crash { point })];
                         faults.extend_from_slice(late);
-                        let mut scenario = life.with_faults(FaultPlan { faults });
+                        let mut scenario = baseline.scenario.with_faults(FaultPlan { faults });
                         // Watches begin again within a minute, so all of them are late.
-                        scenario.steps.insert(0, Step::Pass(60));
+                        scenario.steps.insert(0, Step::Wait(60));
                         let expectation = Expectation::AsWithoutFaults;
                         cases.push(Case { law, scenario, expectation });
                     }

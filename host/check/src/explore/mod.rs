@@ -10,5 +10,5 @@ mod mutation;
 mod signature;
 
 pub(crate) use corpus::Corpus;
-pub(crate) use interleavings::pair;
+pub(crate) use interleavings::two_primary_lifecycle;
 pub(crate) use signature::Signature;

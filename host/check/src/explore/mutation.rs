@@ -2,7 +2,7 @@
 
 use innkeeper_faults::{Fault, PlannedFault, Verb};
 
-use crate::cases::Material;
+use crate::case_generator::CaseGenerator;
 use crate::fault_lists::{crashes, failures, interruptions, late, outages, watch_faults};
 use crate::incident::{Incident, PlannedIncident};
 use crate::law::{Case, Expectation};
@@ -12,14 +12,14 @@ use crate::scenario::Step;
 const FAULTS_MAX: usize = 6;
 
 /// The longest wait that a mutation adds, in seconds.
-const PASS_MAX: u32 = 60;
+const WAIT_MAX: u32 = 60;
 
 /// The case with one to three changes: a fault or an incident more, less or elsewhere, the faults
 /// of another case, or more time before a step. `None` if its expectation does not allow that.
 pub(super) fn mutated(
     case: &Case,
     others: &[Case],
-    material: &Material<'_>,
+    generator: &CaseGenerator<'_>,
     random: &mut fastrand::Rng,
 ) -> Option<Case> {
     // Only these say that faults change nothing.
@@ -34,18 +34,23 @@ pub(super) fn mutated(
         return None;
     }
     let mut case = case.clone();
-    case.scenario.is_patient = true;
+    case.scenario.needs_long_quiet = true;
     case.scenario.seed = random.u64(..);
     for _ in 0..random.u8(1..=3) {
-        change(&mut case, others, material, random);
+        change(&mut case, others, generator, random);
     }
     case.scenario.faults.faults.truncate(FAULTS_MAX);
     case.scenario.incidents.truncate(FAULTS_MAX);
     Some(case)
 }
 
-fn change(case: &mut Case, others: &[Case], material: &Material<'_>, random: &mut fastrand::Rng) {
-    let writes = material.writes_max().max(1);
+fn change(
+    case: &mut Case,
+    others: &[Case],
+    generator: &CaseGenerator<'_>,
+    random: &mut fastrand::Rng,
+) {
+    let writes = generator.writes_max().max(1);
     let scenario = &mut case.scenario;
     let faults = &mut scenario.faults.faults;
     match random.u8(..8) {
@@ -55,7 +60,7 @@ fn change(case: &mut Case, others: &[Case], material: &Material<'_>, random: &mu
             moved(&mut faults[index], random);
         }
         2 => {
-            let resources = material.watched();
+            let resources = generator.watched();
             let fault = random.choice(&watch_faults()).copied();
             if let (Some(resource), Some((fault, count))) = (random.choice(&resources), fault) {
                 faults.push(late(resource, count, fault));
@@ -78,7 +83,7 @@ fn change(case: &mut Case, others: &[Case], material: &Material<'_>, random: &mu
             // Not between a state and the restart, deletion or backup that refers to it.
             let first = scenario.steps.iter().position(|step| matches!(step, Step::Apply(_)));
             let place = first.map_or(0, |first| random.usize(..=first));
-            scenario.steps.insert(place, Step::Pass(random.u32(1..=PASS_MAX)));
+            scenario.steps.insert(place, Step::Wait(random.u32(1..=WAIT_MAX)));
         }
         _ => {
             let all: Vec<Fault> = crashes().into_iter().chain(failures()).collect();

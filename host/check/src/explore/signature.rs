@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_faults::{Fault, Recorded};
+use innkeeper_faults::{Fault, RequestRecord};
 use serde_json::Value;
 
 use crate::cluster_state::ClusterState;
@@ -22,11 +22,11 @@ impl Signature {
     /// The signature of what happened in a scenario.
     pub(crate) fn of(scenario: &Scenario, outcome: &Outcome) -> Self {
         let mut parts = BTreeSet::new();
-        let fault = |one: &Recorded| {
+        let fault = |one: &RequestRecord| {
             let fault = one.fault.and_then(|index| scenario.faults.faults.get(index));
             fault.map_or("-", |planned| kind_of(&planned.fault))
         };
-        for request in &outcome.requests {
+        for request in outcome.requests() {
             let code = request.code.unwrap_or_default();
             parts.insert(format!("{} {code} {}", action(request), fault(request)));
             if request.info.resource == "events" {
@@ -34,7 +34,7 @@ impl Signature {
                 parts.insert(format!("event {}", event["reason"]));
             }
         }
-        let writes: Vec<&Recorded> = outcome.writes().take(PAIRS_MAX).collect();
+        let writes: Vec<&RequestRecord> = outcome.writes().take(PAIRS_MAX).collect();
         for pair in writes.windows(2) {
             let (first, second) = (pair[0], pair[1]);
             let code = first.code.unwrap_or_default();
@@ -74,7 +74,7 @@ impl Signature {
 }
 
 /// The verb and the resource of a request.
-fn action(request: &Recorded) -> String {
+fn action(request: &RequestRecord) -> String {
     let info = &request.info;
     format!("{} {}/{}/{}", info.verb, info.group, info.resource, info.subresource)
 }
@@ -88,7 +88,7 @@ fn kind_of(fault: &Fault) -> &'static str {
         Fault::DelayRequest { .. } => "late request",
         Fault::Duplicate {} => "twice",
         Fault::Crash { .. } => "crash",
-        Fault::OtherWriter(_) => "other writer",
+        Fault::ConcurrentWriter(_) => "other writer",
         Fault::Watch(_) => "watch",
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use innkeeper_check::{Budget, check};
 use innkeeper_lab::Guests;
 
-use crate::given::{ListedGuest, budget, player, seed};
+use crate::guest_fixture::{ListedGuest, budget, runner, seed};
 
 /// The cases of each law.
 const CASES: usize = 6;
@@ -15,8 +15,8 @@ fn assert_lawful(name: &str) {
     println!("seed {seed}: INNKEEPER_TEST_SEED={seed} runs it again");
     let listed = ListedGuest::all().into_iter().find(|one| one.guest == name).unwrap();
     let budget = Budget { seed, ..budget(&listed.laws(), CASES) };
-    let player = player(&Guests::new().unwrap(), listed.subject());
-    let report = check(&player, &budget, |_, _, _| {}).unwrap();
+    let runner = runner(&Guests::new().unwrap(), listed.subject());
+    let report = check(&runner, &budget, |_, _, _| {}).unwrap();
     for law in &report.laws {
         assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
     }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use innkeeper_check::{CASE_BYTES_MAX, Case, Judgement, Player, Replay, Step, replay};
+use innkeeper_check::{CASE_BYTES_MAX, Case, Judgement, Replay, ScenarioRunner, Step, replay};
 use serde_json::json;
 
 use super::check_result::Status;
@@ -13,17 +13,17 @@ use super::law_results;
 use crate::document::Document;
 use crate::out::{self, Format, Page};
 
-/// Reads a case from a file, or from standard input if it is `-`, and plays it.
+/// Reads a case from a file, or from standard input if it is `-`, and runs it.
 ///
 /// # Errors
-/// If the file is no case, or the case cannot be played.
-pub(super) fn play(player: &Player, file: &Path) -> anyhow::Result<(Case, Replay)> {
+/// If the file is no case, or the case cannot be run.
+pub(super) fn run(runner: &ScenarioRunner, file: &Path) -> anyhow::Result<(Case, Replay)> {
     let case = read(file).with_context(|| format!("--scenario {}", file.display()))?;
     let upgrades = case.scenario.steps.contains(&Step::Upgrade);
-    if upgrades && player.subject().earlier_module.is_none() {
+    if upgrades && runner.subject().earlier_module.is_none() {
         bail!("the scenario upgrades the guest: name the earlier component with --from");
     }
-    let replay = replay(player, case.clone())?;
+    let replay = replay(runner, case.clone())?;
     Ok((case, replay))
 }
 
@@ -58,13 +58,13 @@ pub(super) fn print(
     let law = case.law;
     let (word, holds, status) = match replay.judgement {
         Judgement::Holds => ("ok", true, Status::Ok),
-        Judgement::NotJudged => ("none", false, Status::Failed),
+        Judgement::Inconclusive => ("none", false, Status::Failed),
         Judgement::Broken(_) => ("FAIL", false, Status::Found),
     };
     if format == Format::Json {
-        let is_judged = replay.judgement != Judgement::NotJudged;
+        let is_judged = replay.judgement != Judgement::Inconclusive;
         let mut document = json!({"law": law, "sentence": law.sentence(), "holds": holds,
-            "judged": is_judged, "seed": case.scenario.seed, "scenarios": replay.played,
+            "judged": is_judged, "seed": case.scenario.seed, "scenarios": replay.scenarios_run,
             "simulatedSeconds": replay.simulated.as_secs(),
             "unusedFaults": replay.unused_faults});
         if let Some(trace) = &replay.trace {
@@ -75,7 +75,7 @@ pub(super) fn print(
     }
     let mut page = Page::default();
     page.table(&[[word.to_owned(), law.name().to_owned(), law.sentence().to_owned()]]);
-    if replay.judgement == Judgement::NotJudged {
+    if replay.judgement == Judgement::Inconclusive {
         page.line("The law says nothing about this case: the API server refused a step, the guest answered partially, or no fault or incident happened.");
     }
     for fault in &replay.unused_faults {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::value_parser;
-use innkeeper_check::{Budget, Law, Player, Subject, check, smallest_sample};
+use innkeeper_check::{Budget, Law, ScenarioRunner, Subject, check, smallest_sample};
 use innkeeper_contract::Kind;
 use innkeeper_lab::Guests;
 use innkeeper_sandbox::Interruption;
@@ -116,11 +116,11 @@ pub(super) fn run(
     let given = given_objects::read(&options.samples)?;
     let samples = given.iter().map(law_report::sample).collect();
     let subject = subject(&opened, earlier.as_ref(), given, options, &folder)?;
-    let player = Player::new(Guests::with_cache(cache)?, subject);
-    let cannot_be_checked = || format!("the guest {} cannot be checked", player.subject().name);
+    let runner = ScenarioRunner::new(Guests::with_cache(cache)?, subject);
+    let cannot_be_checked = || format!("the guest {} cannot be checked", runner.subject().name);
     let again = options.replay_command(file)?;
     if let Some(scenario) = &options.scenario {
-        let replay = case_replay::play(&player, scenario).with_context(cannot_be_checked)?;
+        let replay = case_replay::run(&runner, scenario).with_context(cannot_be_checked)?;
         return case_replay::print(&replay, &again, format);
     }
     let cases_max =
@@ -129,7 +129,7 @@ pub(super) fn run(
     let budget = Budget { seed, laws, time, cases_max, shrink_time: SHRINK_TIME };
     let started = Timestamp::now();
     let mut progress = LawProgress::begin();
-    let report = check(&player, &budget, |law, checked, cases| {
+    let report = check(&runner, &budget, |law, checked, cases| {
         progress.show(law, checked, cases);
     });
     progress.end();
@@ -137,7 +137,7 @@ pub(super) fn run(
     // Whatever becomes of the report.
     out::or_closed(law_results::print(&report, seed, &again, format))?;
     if let Some(file) = &report_file {
-        let subject = player.subject();
+        let subject = runner.subject();
         let inputs = law_report::Inputs {
             component: law_report::component(&opened),
             earlier: earlier.as_ref().map(law_report::component),
@@ -215,17 +215,17 @@ fn subject(
     if !parameters.is_null() {
         module["spec"]["parameters"] = parameters;
     }
-    let mut before = rbac::minimal_rules(&manifest, &name, &name);
+    let mut preexisting = rbac::minimal_rules(&manifest, &name, &name);
     let mut earlier_module = None;
     if let Some(earlier) = earlier {
-        before.extend(rbac::minimal_rules(earlier.guest.manifest(), &name, &name));
+        preexisting.extend(rbac::minimal_rules(earlier.guest.manifest(), &name, &name));
         let mut of_earlier = module.clone();
         of_earlier["spec"]["source"]["file"] =
             json!(copied(earlier, folder, "earlier-guest.wasm")?);
         earlier_module = Some(of_earlier);
     }
     let mut subject = Subject {
-        before,
+        preexisting,
         name,
         manifest,
         module,
@@ -254,7 +254,7 @@ fn add_samples(
         if object.is(primary) {
             subject.samples.push(object.value);
         } else {
-            subject.before.push(object.value);
+            subject.preexisting.push(object.value);
         }
     }
     if subject.samples.is_empty() {

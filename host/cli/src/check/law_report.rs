@@ -83,7 +83,7 @@ pub(super) fn statement(
         "startedOn": started.to_string(),
         "endedOn": ended.to_string(),
         "seed": inputs.seed,
-        "scenarios": report.played,
+        "scenarios": report.scenarios_run,
         "simulatedSeconds": report.simulated.as_secs(),
         "laws": laws,
         "skipped": inputs.skipped,
@@ -107,7 +107,7 @@ fn law(result: &LawResult) -> Value {
         None => "notJudged",
     };
     let mut law = json!({"law": result.law, "result": word, "cases": result.cases,
-        "checked": result.checked, "notJudged": result.not_judged});
+        "checked": result.checked, "notJudged": result.inconclusive});
     if let Some(trace) = &result.broken {
         law["violation"] = json!({"what": trace.violation.what, "case": trace.case});
     }

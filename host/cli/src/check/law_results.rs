@@ -46,7 +46,7 @@ pub(super) fn print(
     let hours = Duration::from_secs(simulated).as_secs_f64() / 3_600.0;
     page.line(format_args!(
         "{laws}, {broken} broken with seed {seed}; {} scenarios, {hours:.1} simulated hours in {took} s: {factor} times as fast, {per_second} scenarios/s",
-        report.played,
+        report.scenarios_run,
     ));
     out::page(&page)
 }
@@ -81,7 +81,7 @@ pub(super) fn violation_json(trace: &Trace, again: &str) -> Value {
 fn report_json(report: &CheckReport, seed: u64, again: &str) -> Value {
     let laws: Vec<Value> = report.laws.iter().map(|law| law_json(law, again)).collect();
     let Speed { simulated, took, factor, per_second } = Speed::of(report);
-    json!({"laws": laws, "seed": seed, "scenarios": report.played,
+    json!({"laws": laws, "seed": seed, "scenarios": report.scenarios_run,
         "simulatedSeconds": simulated, "seconds": took, "speedFactor": factor,
         "scenariosPerSecond": per_second,
         "properties": {"all": report.properties.properties,
@@ -92,7 +92,7 @@ fn law_json(result: &LawResult, again: &str) -> Value {
     let (bug, source) = result.law.published_bug();
     let mut law = json!({"law": result.law.name(), "sentence": result.law.sentence(),
         "publishedBug": {"what": bug, "source": source},
-        "cases": result.cases, "checked": result.checked, "notJudged": result.not_judged,
+        "cases": result.cases, "checked": result.checked, "notJudged": result.inconclusive,
         "signatureParts": result.signature_parts,
         "holds": result.broken.is_none() && result.is_judged()});
     if let Some(trace) = &result.broken {
@@ -112,8 +112,8 @@ fn row(result: &LawResult) -> [String; 4] {
         Some(random @ 1..) => format!("{} and {random} random", result.cases),
         _ => format!("{} of {}", result.checked, result.cases),
     };
-    if result.not_judged > 0 {
-        checked = format!("{checked}, {} not judged", result.not_judged);
+    if result.inconclusive > 0 {
+        checked = format!("{checked}, {} not judged", result.inconclusive);
     }
     [word.into(), result.law.name().into(), checked, result.law.sentence().into()]
 }
@@ -145,12 +145,12 @@ impl Speed {
         let took = report.took.as_secs_f64().max(0.001);
         let rounded = |value: f64| (value * 10.0).round() / 10.0;
         let factor = report.simulated.as_millis() / report.took.as_millis().max(1);
-        let played = u32::try_from(report.played).unwrap_or(u32::MAX);
+        let scenarios = u32::try_from(report.scenarios_run).unwrap_or(u32::MAX);
         Self {
             simulated: report.simulated.as_secs(),
             took: rounded(took),
             factor: u64::try_from(factor).unwrap_or(u64::MAX),
-            per_second: rounded(f64::from(played) / took),
+            per_second: rounded(f64::from(scenarios) / took),
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tower::Service;
 
 use crate::body::{self, AnswerBody, BoxError};
-use crate::process::Process;
+use crate::crash_signal::CrashSignal;
 use crate::request_info::{RequestInfo, Verb};
 use crate::restart::Restart;
 use crate::sieve::action::PausePoint;
@@ -53,9 +53,9 @@ impl<S> SieveApi<S> {
         Self { server, session: Arc::new(Mutex::new(session)), opening: Arc::default() }
     }
 
-    /// The run of the client under test.
-    pub(crate) fn process(&self) -> Process {
-        self.lock().process()
+    /// Says whether the client under test has crashed.
+    pub(crate) fn crash_signal(&self) -> CrashSignal {
+        self.lock().crash_signal()
     }
 
     /// The client was started again, at an API server.
@@ -191,7 +191,7 @@ where
             let (before, now) = (previous.as_ref(), Instant::now());
             self.lock().observe_write(true, &key, before, wanted.as_ref(), now);
         }
-        if self.process().is_crashed() {
+        if self.crash_signal().is_crashed() {
             return Err("the client has crashed".into());
         }
         let response = self.send(request).await?;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::process::Process;
+use crate::crash_signal::CrashSignal;
 use crate::request_info::RequestInfo;
 use crate::restart::Restart;
 use crate::sieve::action::ActionKind;
@@ -24,8 +24,8 @@ pub(crate) struct Session {
     pub(crate) changes: Changes,
     /// The kinds that the API server serves.
     pub(crate) kinds: Vec<ServedKind>,
-    /// The run of the client under test.
-    process: Process,
+    /// Says whether the client under test has crashed.
+    crash_signal: CrashSignal,
     /// The API server of the client.
     server: String,
     /// Wakes whatever waits for the end of a pause.
@@ -59,7 +59,7 @@ impl Session {
             pauses: Pauses::default(),
             changes: Changes::new(keys),
             kinds: Vec::new(),
-            process: Process::default(),
+            crash_signal: CrashSignal::default(),
             server: SievePlan::LEADING.to_owned(),
             changed: watch::Sender::new(()),
             reports,
@@ -67,14 +67,14 @@ impl Session {
         }
     }
 
-    /// The run of the client under test.
-    pub(crate) fn process(&self) -> Process {
-        self.process.clone()
+    /// Says whether the client under test has crashed.
+    pub(crate) fn crash_signal(&self) -> CrashSignal {
+        self.crash_signal.clone()
     }
 
     /// The client was started again, at an API server.
     pub(crate) fn client_started(&mut self, server: &str) {
-        self.process = Process::default();
+        self.crash_signal = CrashSignal::default();
         server.clone_into(&mut self.server);
     }
 
@@ -152,7 +152,7 @@ impl Session {
                 ActionKind::ReconnectController { api_server } => api_server.clone(),
                 _ => continue,
             };
-            self.process.crash();
+            self.crash_signal.crash();
             // Without a receiver nobody starts the client again.
             let _ = self.restarts.send(Restart { api_server: server });
         }

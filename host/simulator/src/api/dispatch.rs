@@ -116,20 +116,13 @@ fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> 
     if context.accepted().is_none() {
         return Err(not_acceptable());
     }
+    let name = &context.kind.name;
     match (context.view(), verb) {
         (View::Metadata(_), "list") => {
-            let of = format!(
-                "PartialObjectMetadata, but the requested object is a list (*core.{}List)",
-                context.kind.name
-            );
-            return Err(StatusError::new(406, "NotAcceptable", format!("you requested {of}")));
+            return Err(wrong_view("PartialObjectMetadata", "a list", &format!("{name}List")));
         }
         (View::MetadataList(_), verb) if verb != "list" => {
-            let of = format!(
-                "PartialObjectMetadataList, but the requested object is not a list (*core.{})",
-                context.kind.name
-            );
-            return Err(StatusError::new(406, "NotAcceptable", format!("you requested {of}")));
+            return Err(wrong_view("PartialObjectMetadataList", "not a list", name));
         }
         _ => {}
     }
@@ -160,6 +153,12 @@ fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> 
 fn not_acceptable() -> StatusError {
     let known = "application/json, application/yaml";
     let message = format!("only the following media types are accepted: {known}");
+    StatusError::new(406, "NotAcceptable", message)
+}
+
+/// 406: the client accepts only a view that the requested object does not have.
+fn wrong_view(view: &str, is: &str, type_: &str) -> StatusError {
+    let message = format!("you requested {view}, but the requested object is {is} (*core.{type_})");
     StatusError::new(406, "NotAcceptable", message)
 }
 

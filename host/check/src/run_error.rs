@@ -1,12 +1,12 @@
-//! Why a scenario cannot be played.
+//! Why a scenario cannot be run.
 
 use std::io;
 
 use innkeeper_lab::{ApiFailure, LabError};
 
-/// Why a scenario cannot be played.
+/// Why a scenario cannot be run.
 #[derive(Debug, thiserror::Error)]
-pub enum PlayError {
+pub enum RunError {
     /// The lab does not start.
     #[error(transparent)]
     Lab(#[from] LabError),

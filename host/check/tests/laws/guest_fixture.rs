@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use innkeeper_check::{Budget, Law, Player, Subject};
+use innkeeper_check::{Budget, Law, ScenarioRunner, Subject};
 use innkeeper_contract::Manifest;
 use innkeeper_lab::Guests;
 use innkeeper_sandbox::{Engine, Limits};
@@ -50,13 +50,13 @@ pub(crate) fn subject(guest: &str, parameters: &Value, objects: Vec<Value>) -> S
         manifest,
         module,
         earlier_module: None,
-        before: Vec::new(),
+        preexisting: Vec::new(),
         samples: Vec::new(),
         history: Vec::new(),
     };
-    let (samples, before) = objects.into_iter().partition(|object| subject.is_primary(object));
+    let (samples, preexisting) = objects.into_iter().partition(|object| subject.is_primary(object));
     subject.samples = samples;
-    subject.before = before;
+    subject.preexisting = preexisting;
     subject
 }
 
@@ -111,9 +111,9 @@ pub(crate) fn seed() -> u64 {
     std::env::var("INNKEEPER_TEST_SEED").map_or(SEED, |seed| seed.parse().unwrap())
 }
 
-/// A player with compiled code that other tests of this program share.
-pub(crate) fn player(guests: &Guests, subject: Subject) -> Player {
-    Player::new(guests.clone(), subject)
+/// A runner with compiled code that other tests of this program share.
+pub(crate) fn runner(guests: &Guests, subject: Subject) -> ScenarioRunner {
+    ScenarioRunner::new(guests.clone(), subject)
 }
 
 /// As many cases of each of these laws, without a limit of time.

@@ -1,4 +1,4 @@
-//! What a player plays every scenario with.
+//! The guest and the Modules with which a runner runs every scenario.
 
 use std::cell::OnceCell;
 use std::io;
@@ -10,30 +10,31 @@ use tempfile::TempDir;
 use super::rebuilt;
 use crate::subject::Subject;
 
-/// Another Module, whose guest is hostile: it traps, never ends or gives garbage.
+/// A Module whose guest is hostile: it traps, never ends or gives garbage.
 #[derive(Clone, Debug)]
-pub struct Neighbor {
+pub struct HostileModule {
     /// Its Module, with the absolute path of the component in `spec.source.file`.
     pub module: Value,
     /// Objects that exist before the host starts.
-    pub before: Vec<Value>,
+    pub preexisting: Vec<Value>,
     /// The primaries that users create at an [`Incident::Neighbor`](crate::Incident::Neighbor).
     pub primaries: Vec<Value>,
 }
 
-/// What a player plays every scenario with.
-pub(super) struct Given {
+/// The guest and the Modules with which a runner runs every scenario.
+pub(super) struct ScenarioFixture {
     /// Compiles the components.
     pub(super) guests: Guests,
     pub(super) subject: Subject,
-    pub(super) neighbor: Option<Neighbor>,
-    /// The folder of the components that the player makes.
+    /// The other Module, for scenarios with [`Incident::Neighbor`](crate::Incident::Neighbor).
+    pub(super) hostile_module: Option<HostileModule>,
+    /// The folder of the components that the runner makes.
     folder: OnceCell<TempDir>,
 }
 
-impl Given {
+impl ScenarioFixture {
     pub(super) fn new(guests: Guests, subject: Subject) -> Self {
-        Self { guests, subject, neighbor: None, folder: OnceCell::new() }
+        Self { guests, subject, hostile_module: None, folder: OnceCell::new() }
     }
 
     /// The Module with another component: the earlier one of the subject, or a rebuilt one.
@@ -46,7 +47,7 @@ impl Given {
         }
         let folder = tempfile::tempdir()?;
         let module = rebuilt::module(&self.subject.module, folder.path());
-        // It is removed with the player.
+        // It is removed with the runner.
         let _ = self.folder.set(folder);
         module
     }

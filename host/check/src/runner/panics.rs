@@ -1,4 +1,4 @@
-//! Panics of the host, which runs on the thread of its player.
+//! Panics of the host, which runs on the thread of its runner.
 
 use std::cell::Cell;
 use std::panic;

@@ -1,4 +1,4 @@
-//! The line between one process of the host and the API server, which can be cut.
+//! The network between one process of the host and the API server, which can be partitioned.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -12,26 +12,26 @@ use http_body_util::{BodyExt as _, Full};
 use innkeeper_faults::{BoxError, Connection, RequestInfo};
 use tower::Service;
 
-use super::gate::Gate;
+use super::write_barrier::WriteBarrier;
 
-/// The line of one process. Clones are the same one.
+/// Carries the requests of one process and their answers. Clones are the same one.
 #[derive(Clone)]
-pub(super) struct Line {
-    connection: Connection<Gate>,
+pub(super) struct NetworkLink {
+    connection: Connection<WriteBarrier>,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
-    is_cut: bool,
-    /// What waits for the end of the cut.
+    is_partitioned: bool,
+    /// The tasks that wait for the end of the partition.
     waiting: Vec<Waker>,
-    /// The writes since [`Line::record`].
+    /// The writes since [`NetworkLink::record_writes`].
     writes: Option<Vec<String>>,
 }
 
-impl Line {
-    pub(super) fn of(connection: Connection<Gate>) -> Self {
+impl NetworkLink {
+    pub(super) fn new(connection: Connection<WriteBarrier>) -> Self {
         Self { connection, state: Arc::default() }
     }
 
@@ -39,29 +39,29 @@ impl Line {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cuts the line, or repairs it: requests, answers and events that were on their way arrive
-    /// then, unless the host has given them up.
-    pub(super) fn set_cut(&self, is_cut: bool) {
+    /// Begins or ends a partition. At its end requests, answers and events that were on their way
+    /// arrive, unless the host has given them up.
+    pub(super) fn set_partitioned(&self, is_partitioned: bool) {
         let mut state = self.lock();
-        state.is_cut = is_cut;
+        state.is_partitioned = is_partitioned;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Records the writes of the process from here on.
-    pub(super) fn record(&self) {
+    pub(super) fn record_writes(&self) {
         self.lock().writes = Some(Vec::new());
     }
 
-    /// The recorded writes.
-    pub(super) fn recorded(&self) -> Vec<String> {
+    /// Takes the recorded writes.
+    pub(super) fn take_recorded_writes(&self) -> Vec<String> {
         self.lock().writes.take().unwrap_or_default()
     }
 
-    fn poll_whole(&self, context: &Context<'_>) -> Poll<()> {
+    fn poll_connected(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.lock();
-        if !state.is_cut {
+        if !state.is_partitioned {
             return Poll::Ready(());
         }
         if !state.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
@@ -70,12 +70,13 @@ impl Line {
         Poll::Pending
     }
 
-    async fn whole(&self) {
-        poll_fn(|context| self.poll_whole(context)).await;
+    /// Waits until there is no partition.
+    async fn wait_connected(&self) {
+        poll_fn(|context| self.poll_connected(context)).await;
     }
 
-    async fn send(self, request: Request<Bytes>) -> Result<Response<LineBody>, BoxError> {
-        self.whole().await;
+    async fn send(self, request: Request<Bytes>) -> Result<Response<LinkBody>, BoxError> {
+        self.wait_connected().await;
         let info = RequestInfo::of(&request, request.body());
         if let Some(writes) = &mut self.lock().writes
             && info.is_write()
@@ -84,18 +85,18 @@ impl Line {
         }
         let mut connection = self.connection.clone();
         let response = connection.call(request.map(Full::new)).await?;
-        self.whole().await;
-        Ok(response.map(|body| LineBody { body: Box::pin(body), line: self }))
+        self.wait_connected().await;
+        Ok(response.map(|body| LinkBody { body: Box::pin(body), link: self }))
     }
 }
 
-impl<R> Service<Request<R>> for Line
+impl<R> Service<Request<R>> for NetworkLink
 where
     R: Body + Send + 'static,
     R::Data: Send,
     R::Error: Into<BoxError>,
 {
-    type Response = Response<LineBody>;
+    type Response = Response<LinkBody>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
@@ -104,22 +105,22 @@ where
     }
 
     fn call(&mut self, request: Request<R>) -> Self::Future {
-        let line = self.clone();
+        let link = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let body = body.collect().await.map_err(Into::into)?.to_bytes();
-            line.send(Request::from_parts(parts, body)).await
+            link.send(Request::from_parts(parts, body)).await
         })
     }
 }
 
-/// The body of an answer, which stops while the line is cut.
-pub(super) struct LineBody {
+/// The body of an answer, which stops during a partition.
+pub(super) struct LinkBody {
     body: Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>,
-    line: Line,
+    link: NetworkLink,
 }
 
-impl Body for LineBody {
+impl Body for LinkBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -127,7 +128,7 @@ impl Body for LineBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        ready!(self.line.poll_whole(context));
+        ready!(self.link.poll_connected(context));
         self.body.as_mut().poll_frame(context)
     }
 }

@@ -4,28 +4,28 @@ use innkeeper_cluster::{Env, LeaseLost, Task};
 use innkeeper_faults::Connection;
 use innkeeper_lab::Lab;
 
-use super::gate::Gate;
-use super::line::Line;
+use super::network_link::NetworkLink;
+use super::write_barrier::WriteBarrier;
 
 /// A process of the host: its clock and tasks, its requests, and its operator.
-pub(super) struct Process {
+pub(super) struct HostProcess {
     pub(super) env: Env,
-    pub(super) connection: Connection<Gate>,
-    pub(super) line: Line,
+    pub(super) connection: Connection<WriteBarrier>,
+    pub(super) link: NetworkLink,
     /// `None` after a crash, and before the process leads.
     pub(super) lab: Option<Lab>,
     /// The election, if hosts elect a leader; it ends when this process has lost its Lease.
     pub(super) election: Option<Task<LeaseLost>>,
 }
 
-impl Process {
+impl HostProcess {
     /// Whether its operator has nothing to do.
     pub(super) fn is_quiet(&self) -> bool {
         self.lab.as_ref().is_some_and(|lab| lab.running().operator().is_quiet())
     }
 
     /// Whether it has lost its Lease.
-    pub(super) fn has_lost(&self) -> bool {
+    pub(super) fn has_lost_lease(&self) -> bool {
         self.election.as_ref().is_some_and(Task::is_finished)
     }
 

@@ -1,4 +1,4 @@
-//! A cluster, and the processes of the host on it.
+//! The simulated cluster of one scenario, and the processes of the host on it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::gate::Gate;
-use super::given::Given;
-use super::line::Line;
-use super::process::Process;
-use super::progress::Progress;
+use super::host_process::HostProcess;
+use super::incident_schedule::IncidentSchedule;
+use super::network_link::NetworkLink;
+use super::scenario_fixture::{HostileModule, ScenarioFixture};
+use super::write_barrier::WriteBarrier;
 use crate::incident::Incident;
-use crate::play_error::PlayError;
+use crate::run_error::RunError;
 use crate::scenario::{Scenario, Step};
 
 /// The longest time until the Module is active, in virtual time.
@@ -27,7 +27,7 @@ const ACTIVATION_MAX: Duration = Duration::from_mins(2);
 /// host before it tries again.
 const QUIET_MAX: Duration = Duration::from_mins(20);
 
-/// The step of virtual time in which the player looks for crashes and incidents.
+/// The step of virtual time in which the runner looks for crashes and incidents.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The resolution of timers.
@@ -56,90 +56,95 @@ pub(super) const NAMESPACE: &str = "default";
 const LEASE: (&str, &str) = ("innkeeper-system", "innkeeper");
 
 /// The first process of the host, and those that follow it.
-pub(super) const FIRST: &str = "host-a";
+pub(super) const FIRST_HOST: &str = "host-a";
 
-/// A cluster, and the processes of the host on it.
-pub(super) struct Stage<'a> {
-    pub(super) given: &'a Given,
+/// The simulated cluster of one scenario, and the processes of the host on it.
+pub(super) struct ScenarioCluster<'a> {
+    pub(super) fixture: &'a ScenarioFixture,
     seed: u64,
     pub(super) simulator: Simulator,
-    pub(super) gate: Gate,
-    pub(super) injector: FaultInjector<Gate>,
-    pub(super) process: Process,
+    pub(super) barrier: WriteBarrier,
+    pub(super) injector: FaultInjector<WriteBarrier>,
+    pub(super) process: HostProcess,
     pub(super) api: Api,
     pub(super) crashes: u32,
     /// How long nobody writes until the cluster counts as quiet.
     quiet: Duration,
     pub(super) module: Value,
-    /// Whether the Module of the hostile guest is there.
-    pub(super) has_neighbor: bool,
+    /// Whether the Module of the hostile guest exists.
+    has_hostile_module: bool,
     /// Whether hosts elect a leader.
-    elects: bool,
+    elects_leader: bool,
     /// By how many seconds the clock of the host was set forward.
-    pub(super) clock: i64,
+    pub(super) clock_offset: i64,
     pub(super) backup: Option<Backup>,
-    pub(super) progress: Progress,
+    pub(super) schedule: IncidentSchedule,
     /// The incidents so far, and how many requests of the host arrived during each.
     pub(super) incidents: Vec<(Incident, u64)>,
     /// The writes of a host after it lost its Lease.
-    pub(super) ousted_writes: Vec<String>,
+    pub(super) writes_after_lease_loss: Vec<String>,
     /// How many calls of the guest failed, by reason, and how many had a partial answer, in the
     /// processes of the host that have ended.
     pub(super) guest_failures: BTreeMap<String, u64>,
     pub(super) partial_answers: u64,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> ScenarioCluster<'a> {
     /// Starts a cluster and a host with a Module, and waits until it is active.
     pub(super) async fn start(
-        given: &'a Given,
+        fixture: &'a ScenarioFixture,
         scenario: &Scenario,
         module: &Value,
-    ) -> Result<Self, PlayError> {
+    ) -> Result<Self, RunError> {
         let setup = Setup::new(scenario.seed);
         let simulator = Simulator::with(scenario.seed, setup.start, setup.controllers);
-        let gate = Gate::of(simulator.clone());
-        let injector = FaultInjector::new(gate.clone());
+        let barrier = WriteBarrier::new(simulator.clone());
+        let injector = FaultInjector::new(barrier.clone());
         let env = Env::scripted(scenario.seed, simulator.now());
         let connection = Connection::through(&injector);
-        let line = Line::of(connection.clone());
-        let mut stage = Self {
-            given,
+        let link = NetworkLink::new(connection.clone());
+        let mut cluster = Self {
+            fixture,
             seed: scenario.seed,
             api: Api::simulated(simulator.clone()),
             simulator,
-            gate,
+            barrier,
             injector,
-            process: Process { env, connection, line, lab: None, election: None },
+            process: HostProcess { env, connection, link, lab: None, election: None },
             crashes: 0,
-            quiet: if scenario.is_patient { QUIET_UNDER_FAULTS } else { QUIET },
+            quiet: if scenario.needs_long_quiet { QUIET_UNDER_FAULTS } else { QUIET },
             module: module.clone(),
-            has_neighbor: scenario.has_neighbor(),
-            elects: scenario.has_election(),
-            clock: 0,
+            has_hostile_module: scenario.needs_hostile_module(),
+            elects_leader: scenario.has_election(),
+            clock_offset: 0,
             backup: None,
-            progress: Progress::default(),
+            schedule: IncidentSchedule::default(),
             incidents: Vec::new(),
-            ousted_writes: Vec::new(),
+            writes_after_lease_loss: Vec::new(),
             guest_failures: BTreeMap::new(),
             partial_answers: 0,
         };
-        if stage.elects {
+        if cluster.elects_leader {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
                 "metadata": {"name": LEASE.0}});
-            stage.api.apply(&namespace, NAMESPACE).await?;
+            cluster.api.apply(&namespace, NAMESPACE).await?;
         }
-        let mut objects = given.subject.before.clone();
-        if let Some(neighbor) = given.neighbor.as_ref().filter(|_| stage.has_neighbor) {
-            objects.extend(neighbor.before.iter().cloned());
+        let mut objects = fixture.subject.preexisting.clone();
+        if let Some(hostile) = cluster.hostile_module() {
+            objects.extend(hostile.preexisting.iter().cloned());
         }
-        stage.process = stage.start_process(FIRST, objects).await?;
-        Ok(stage)
+        cluster.process = cluster.start_process(FIRST_HOST, objects).await?;
+        Ok(cluster)
+    }
+
+    /// The Module of the hostile guest, if it exists in this scenario.
+    fn hostile_module(&self) -> Option<&'a HostileModule> {
+        self.fixture.hostile_module.as_ref().filter(|_| self.has_hostile_module)
     }
 
     /// Starts the next process of the host in place of the present one.
-    pub(super) async fn start_host(&mut self) -> Result<(), PlayError> {
-        self.process = self.start_process(FIRST, Vec::new()).await?;
+    pub(super) async fn start_host(&mut self) -> Result<(), RunError> {
+        self.process = self.start_process(FIRST_HOST, Vec::new()).await?;
         Ok(())
     }
 
@@ -149,40 +154,40 @@ impl<'a> Stage<'a> {
         &mut self,
         identity: &str,
         objects: Vec<Value>,
-    ) -> Result<Process, PlayError> {
+    ) -> Result<HostProcess, RunError> {
         let connection = Connection::through(&self.injector);
-        let line = Line::of(connection.clone());
+        let link = NetworkLink::new(connection.clone());
         // Two hosts draw other random numbers.
-        let seed = if identity == FIRST { self.seed } else { !self.seed };
+        let seed = if identity == FIRST_HOST { self.seed } else { !self.seed };
         let env = Env::scripted(seed, self.simulator.now());
-        env.set_clock_forward(self.clock);
-        let mut process = Process { env, connection, line, lab: None, election: None };
+        env.set_clock_forward(self.clock_offset);
+        let mut process = HostProcess { env, connection, link, lab: None, election: None };
         let Some(fence) = self.lead(&mut process, identity).await? else { return Ok(process) };
         let mut setup = Setup::new(self.seed);
         setup.objects = objects;
-        let neighbor = self.given.neighbor.as_ref().filter(|_| self.has_neighbor);
-        let modules = [Some(&self.module), neighbor.map(|neighbor| &neighbor.module)];
+        let hostile = self.hostile_module().map(|hostile| &hostile.module);
+        let modules = [Some(&self.module), hostile];
         setup.modules = Modules::Given(modules.into_iter().flatten().cloned().collect());
         let secrets = SecretKey::new(b"check");
-        let (line, env) = (process.line.clone(), process.env.clone());
-        let cluster = Cluster::over(line, env, Settings::default(), secrets).behind(fence);
-        let guests = &self.given.guests;
+        let (link, env) = (process.link.clone(), process.env.clone());
+        let cluster = Cluster::over(link, env, Settings::default(), secrets).behind(fence);
+        let guests = &self.fixture.guests;
         process.lab = Some(Lab::over(self.simulator.clone(), cluster, guests, setup).await?);
         let mut passed = Duration::ZERO;
         loop {
             let Some(lab) = &process.lab else { return Ok(process) };
             let operator = lab.running().operator();
-            let is_active = || operator.serving().contains(&self.given.subject.name);
+            let is_active = || operator.serving().contains(&self.fixture.subject.name);
             if process.connection.is_crashed() || operator.is_ready() && is_active() {
                 return Ok(process);
             }
             if passed >= ACTIVATION_MAX {
                 let reason = format!("the Module is not active after {} s", passed.as_secs());
-                return Err(PlayError::Inactive(reason));
+                return Err(RunError::Inactive(reason));
             }
             self.pass_second().await;
             // An incident in the middle of the start happens after it.
-            self.gate.let_go(self.gate.reached());
+            self.barrier.release(self.barrier.reached());
             passed += TICK;
         }
     }
@@ -190,15 +195,15 @@ impl<'a> Stage<'a> {
     /// Waits until a process holds the Lease; gives its fence. `None` if it has crashed before.
     async fn lead(
         &self,
-        process: &mut Process,
+        process: &mut HostProcess,
         identity: &str,
-    ) -> Result<Option<Fence>, PlayError> {
-        if !self.elects {
+    ) -> Result<Option<Fence>, RunError> {
+        if !self.elects_leader {
             return Ok(Some(Fence::open(&process.env)));
         }
         let terms = LeaseConfig::default();
-        let (line, env) = (process.line.clone(), process.env.clone());
-        let cluster = Cluster::over(line, env, terms.settings(), SecretKey::new(b"check"));
+        let (link, env) = (process.link.clone(), process.env.clone());
+        let cluster = Cluster::over(link, env, terms.settings(), SecretKey::new(b"check"));
         let mut elector = LeaderElector::new(&cluster, LEASE, identity, terms);
         let (acquired, mut fence) = watch::channel(None);
         process.election = Some(process.env.spawn("elect", async move {
@@ -218,7 +223,7 @@ impl<'a> Stage<'a> {
             passed += TICK;
         }
         let reason = format!("{identity} does not lead after {} s", passed.as_secs());
-        Err(PlayError::Inactive(reason))
+        Err(RunError::Inactive(reason))
     }
 
     /// Lets a second pass: the host runs, then the time of the cluster advances, then the host
@@ -231,7 +236,7 @@ impl<'a> Stage<'a> {
 
     /// Lets a second pass. Another process of the host starts after a crash, and after the loss of
     /// the Lease.
-    pub(super) async fn second(&mut self) -> Result<(), PlayError> {
+    pub(super) async fn second(&mut self) -> Result<(), RunError> {
         self.pass_second().await;
         while self.process.connection.is_crashed() {
             self.crashes += 1;
@@ -239,7 +244,7 @@ impl<'a> Stage<'a> {
             self.process.kill();
             self.start_host().await?;
         }
-        if self.process.has_lost() {
+        if self.process.has_lost_lease() {
             self.count_calls();
             self.process.kill();
             self.start_host().await?;
@@ -251,9 +256,9 @@ impl<'a> Stage<'a> {
     ///
     /// A reconcile that writes nothing and takes less than a second, as those that a guest asks for
     /// from time to time, does not count.
-    pub(super) async fn settle(&mut self) -> Result<bool, PlayError> {
+    pub(super) async fn settle(&mut self) -> Result<bool, RunError> {
         let (mut passed, mut quiet, mut busy) = (Duration::ZERO, Duration::ZERO, 0);
-        let mut version = self.gate.version();
+        let mut version = self.barrier.version();
         loop {
             let needed = if passed >= PERIODIC_AFTER { QUIET } else { self.quiet };
             if quiet >= needed && busy == 0 {
@@ -264,7 +269,7 @@ impl<'a> Stage<'a> {
             }
             self.tick().await?;
             passed += TICK;
-            let now = self.gate.version();
+            let now = self.barrier.version();
             busy = if self.process.is_quiet() { 0 } else { busy + 1 };
             quiet = if now == version && busy < 2 { quiet + TICK } else { Duration::ZERO };
             version = now;
@@ -282,8 +287,8 @@ impl<'a> Stage<'a> {
         self.process.kill();
     }
 
-    /// Carries out a step of a user or of another client.
-    pub(super) async fn carry_out(&mut self, step: &Step) -> Result<(), ApiFailure> {
+    /// Sends the request of a step of a user or of another client. Other steps send none.
+    pub(super) async fn send_step(&mut self, step: &Step) -> Result<(), ApiFailure> {
         match step {
             Step::Apply(object) => self.api.apply(object, NAMESPACE).await.map(drop),
             Step::Replace(object) => {
@@ -300,12 +305,12 @@ impl<'a> Stage<'a> {
                 let path = self.api.path_of(object, NAMESPACE).await?;
                 self.api.delete(&path).await.map(drop)
             }
-            Step::Merge(object) => {
+            Step::MergePatch(object) => {
                 let path = self.api.path_of(object, NAMESPACE).await?;
                 self.api.send("PATCH", &path, Content::MergePatch, object).await.map(drop)
             }
             Step::Settle
-            | Step::Pass(_)
+            | Step::Wait(_)
             | Step::Restart
             | Step::Upgrade
             | Step::Recreate(_)
@@ -317,7 +322,7 @@ impl<'a> Stage<'a> {
     pub(super) async fn recreate(
         &mut self,
         object: &Value,
-    ) -> Result<Result<(), ApiFailure>, PlayError> {
+    ) -> Result<Result<(), ApiFailure>, RunError> {
         let path = self.api.path_of(object, NAMESPACE).await?;
         if let Err(error) = self.api.delete(&path).await {
             return Ok(Err(error));
@@ -333,7 +338,7 @@ impl<'a> Stage<'a> {
 
     /// Adds what the present process of the host has counted about the guest.
     pub(super) fn count_calls(&mut self) {
-        let of_guest = format!("module=\"{}\"", self.given.subject.name);
+        let of_guest = format!("module=\"{}\"", self.fixture.subject.name);
         for (labels, count) in self.process.counts("innkeeper_guest_failures_total") {
             let reason = labels.split_once("reason=\"").map(|(_, rest)| rest);
             let reason = reason.and_then(|rest| rest.split('"').next()).unwrap_or_default();

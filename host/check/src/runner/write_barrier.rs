@@ -1,4 +1,4 @@
-//! The way into the API server: a write waits here while an incident happens in its middle.
+//! The entrance of the API server: a write waits here while an incident happens in its middle.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -15,18 +15,19 @@ use innkeeper_simulator::{Body, Simulator};
 use tokio::sync::watch;
 use tower::Service;
 
-/// The way into the simulated API server. Clones are the same one.
+/// Passes requests to the simulated API server, and holds writes back until their incidents are
+/// completed. Clones are the same one.
 #[derive(Clone)]
-pub(super) struct Gate {
+pub(super) struct WriteBarrier {
     simulator: Simulator,
     state: Arc<Mutex<State>>,
-    /// How many of the reached incidents are over.
-    over: watch::Sender<usize>,
+    /// How many of the reached incidents are completed.
+    completed: watch::Sender<usize>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The writes that have arrived since [`Gate::plan`].
+    /// The writes that have arrived since [`WriteBarrier::plan`].
     writes: u32,
     /// The writes at which incidents happen, in order.
     planned: VecDeque<u32>,
@@ -38,9 +39,9 @@ struct State {
     lease_versions: u64,
 }
 
-impl Gate {
-    pub(super) fn of(simulator: Simulator) -> Self {
-        Self { simulator, state: Arc::default(), over: watch::Sender::new(0) }
+impl WriteBarrier {
+    pub(super) fn new(simulator: Simulator) -> Self {
+        Self { simulator, state: Arc::default(), completed: watch::Sender::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -64,9 +65,9 @@ impl Gate {
         self.lock().requests
     }
 
-    /// Lets the writes go on that wait for these incidents.
-    pub(super) fn let_go(&self, over: usize) {
-        self.over.send_replace(over);
+    /// Releases the writes that wait for the first so many incidents.
+    pub(super) fn release(&self, completed: usize) {
+        self.completed.send_replace(completed);
     }
 
     /// The version of the last write that is not one of a Lease.
@@ -74,8 +75,8 @@ impl Gate {
         self.simulator.version().saturating_sub(self.lock().lease_versions)
     }
 
-    /// Counts a write. Gives the incident for whose end it waits, counted from 1.
-    fn arrive(&self) -> Option<usize> {
+    /// Counts a write. Returns the incident for whose end it waits, counted from 1.
+    fn count_write(&self) -> Option<usize> {
         let mut state = self.lock();
         state.writes += 1;
         let before = state.reached;
@@ -87,7 +88,7 @@ impl Gate {
     }
 }
 
-impl Service<Request<Full<Bytes>>> for Gate {
+impl Service<Request<Full<Bytes>>> for WriteBarrier {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
@@ -97,23 +98,25 @@ impl Service<Request<Full<Bytes>>> for Gate {
     }
 
     fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
-        let gate = self.clone();
+        let barrier = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let body = body.collect().await?.to_bytes();
             let request = Request::from_parts(parts, body);
-            gate.lock().requests += 1;
+            barrier.lock().requests += 1;
             let info = RequestInfo::of(&request, request.body());
             if info.is_write()
-                && let Some(incident) = gate.arrive()
+                && let Some(incident) = barrier.count_write()
             {
-                // The sender is in the gate, so the channel is open.
-                let _ = gate.over.subscribe().wait_for(|over| *over >= incident).await;
+                // The sender is in the barrier, so the channel is open.
+                let mut completed = barrier.completed.subscribe();
+                let _ = completed.wait_for(|completed| *completed >= incident).await;
             }
-            let before = gate.simulator.version();
-            let response = gate.simulator.request(request);
+            let before = barrier.simulator.version();
+            let response = barrier.simulator.request(request);
             if info.resource == "leases" {
-                gate.lock().lease_versions += gate.simulator.version().saturating_sub(before);
+                let versions = barrier.simulator.version().saturating_sub(before);
+                barrier.lock().lease_versions += versions;
             }
             Ok(response)
         })
