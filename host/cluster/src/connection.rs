@@ -13,7 +13,7 @@ use crate::discovery::Discovery;
 use crate::fence::FencedConnector;
 use crate::transport::{Counts, Requests, Transport, is_impersonation};
 use crate::{
-    Account, ApiClient, ConnectError, Env, Fence, Identity, Revocation, SecretKey, Settings,
+    Account, ApiClient, ConnectError, Env, Fence, Identity, Revocation, SecretDigestKey, Settings,
 };
 
 /// One connection pool to one API server. Clones share it.
@@ -22,7 +22,7 @@ pub struct Cluster {
     pool: kube::Client,
     env: Env,
     settings: Settings,
-    secrets: SecretKey,
+    secrets: SecretDigestKey,
     counts: Counts,
     fence: Fence,
     /// The host's client, made at its first use.
@@ -43,7 +43,7 @@ impl Cluster {
         mut config: kube::Config,
         env: Env,
         settings: Settings,
-        secrets: SecretKey,
+        secrets: SecretDigestKey,
         fence: Fence,
     ) -> Result<Self, ConnectError> {
         refuse_impersonation(&config)?;
@@ -59,7 +59,7 @@ impl Cluster {
     /// service gets each request and repeat with its impersonation headers.
     ///
     /// The caller must be within a tokio runtime.
-    pub fn over<S, B>(service: S, env: Env, settings: Settings, secrets: SecretKey) -> Self
+    pub fn over<S, B>(service: S, env: Env, settings: Settings, secrets: SecretDigestKey) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
         S::Future: Send + 'static,
@@ -75,7 +75,7 @@ impl Cluster {
         pool: kube::Client,
         env: Env,
         settings: Settings,
-        secrets: SecretKey,
+        secrets: SecretDigestKey,
         fence: Fence,
     ) -> Self {
         let (counts, host) = (Counts::default(), Arc::default());
@@ -91,7 +91,7 @@ impl Cluster {
     /// The same connections with another key for the digests of Secrets, which the host reads from
     /// the cluster.
     #[must_use]
-    pub fn with_secret_key(self, secrets: SecretKey) -> Self {
+    pub fn with_secret_key(self, secrets: SecretDigestKey) -> Self {
         Self { secrets, host: Arc::default(), ..self }
     }
 
@@ -228,7 +228,7 @@ mod tests {
         change(&mut config);
         let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
         let fence = Fence::open(&env);
-        let key = SecretKey::new(b"k");
+        let key = SecretDigestKey::new(b"k");
         let connected = Cluster::connect(config, env, Settings::default(), key, fence);
         connected.map(|_| ()).map_err(|error| error.message)
     }

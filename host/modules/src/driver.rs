@@ -24,7 +24,7 @@ use innkeeper_sandbox::{Guest, Limits};
 
 use crate::crd_installation::CrdGrant;
 use crate::machine::DecidedDigests;
-use crate::revision::{Loaded, Revision};
+use crate::revision::{GuestHandle, Revision};
 use crate::source::Digest;
 use crate::validated_spec::{SourceKind, SpecContext};
 
@@ -39,7 +39,7 @@ pub struct Driver<G = Guest> {
     states: BTreeMap<String, ModuleState<G>>,
 }
 
-impl<G: Loaded> Driver<G> {
+impl<G: GuestHandle> Driver<G> {
     /// A driver without modules. `defaults` are the limits of Modules that give none.
     pub fn new(source_kind: SourceKind, defaults: Limits) -> Self {
         let namespaces = BTreeSet::new();
@@ -80,7 +80,7 @@ impl<G: Loaded> Driver<G> {
 
     /// The revisions that are decided for a module; `None` if there is none of that name.
     pub fn decided_digests(&self, name: &str) -> Option<DecidedDigests> {
-        self.states.get(name).map(|state| state.machine.decision())
+        self.states.get(name).map(|state| state.machine.decided_digests())
     }
 
     /// The names of the CustomResourceDefinitions that the active revision of a module describes.
@@ -128,17 +128,17 @@ impl<G: Loaded> Driver<G> {
     /// The status of a module with what is decided, for [`Action::Commit`] of this component: no
     /// other write may contain it, since a restarted host follows it and needs the snapshot that is
     /// saved before. `None` if the component is not decided (any more).
-    pub fn decision(&self, name: &str, digest: Digest) -> Option<Report> {
+    pub fn committed_status(&self, name: &str, digest: Digest) -> Option<Report> {
         let state = self.states.get(name)?;
         let is_decided =
             state.machine.is_committing() && state.machine.candidate().digest() == Some(digest);
-        is_decided.then(|| state.decision())
+        is_decided.then(|| state.committed_status())
     }
 
     /// The status of a module once its decided rollback is carried out, for
     /// [`Action::CommitRollback`]; `None` if no rollback is decided (any more).
-    pub fn rollback_decision(&self, name: &str) -> Option<Report> {
-        self.states.get(name)?.rollback_decision()
+    pub fn rollback_status(&self, name: &str) -> Option<Report> {
+        self.states.get(name)?.rollback_status()
     }
 
     /// Takes an input for the module `name`; returns the actions, in the order in which to carry
@@ -181,7 +181,7 @@ impl<G: Loaded> Driver<G> {
         let effects = state.machine.check_grant(state.grant());
         state.carry_out(effects, &mut actions);
         state.drop_unneeded();
-        if actions.iter().any(|action| matches!(action, Action::Stop)) {
+        if actions.iter().any(|action| matches!(action, Action::RemoveModule)) {
             self.states.remove(name);
         }
         actions

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use innkeeper_cluster::{Cluster, Env, Fence, LeaderElector, LeaseConfig, SecretKey, Settings};
+use innkeeper_cluster::{
+    Cluster, Env, Fence, LeaderElector, LeaseConfig, SecretDigestKey, Settings,
+};
 use innkeeper_faults::{Connection, FaultInjector};
 use innkeeper_lab::{Api, ApiFailure, Content, Lab, Modules, Setup};
 use innkeeper_simulator::{Backup, Simulator};
@@ -163,7 +165,7 @@ impl<'a> Stage<'a> {
         let neighbor = self.given.neighbor.as_ref().filter(|_| self.has_neighbor);
         let modules = [Some(&self.module), neighbor.map(|neighbor| &neighbor.module)];
         setup.modules = Modules::Given(modules.into_iter().flatten().cloned().collect());
-        let secrets = SecretKey::new(b"check");
+        let secrets = SecretDigestKey::new(b"check");
         let (line, env) = (process.line.clone(), process.env.clone());
         let cluster = Cluster::over(line, env, Settings::default(), secrets).behind(fence);
         let guests = &self.given.guests;
@@ -198,7 +200,7 @@ impl<'a> Stage<'a> {
         }
         let terms = LeaseConfig::default();
         let (line, env) = (process.line.clone(), process.env.clone());
-        let cluster = Cluster::over(line, env, terms.settings(), SecretKey::new(b"check"));
+        let cluster = Cluster::over(line, env, terms.settings(), SecretDigestKey::new(b"check"));
         let mut elector = LeaderElector::new(&cluster, LEASE, identity, terms);
         let (acquired, mut fence) = watch::channel(None);
         process.election = Some(process.env.spawn("elect", async move {

@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::message::{Action, LoadJob};
 use super::state::ModuleState;
 use crate::machine::{Effect, Event, Rejection, RetryPolicy};
-use crate::revision::{Loaded, Revision};
+use crate::revision::{GuestHandle, Revision};
 use crate::source::Digest;
 use crate::validated_spec::ValidatedSpec;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// Hands an event to the machine, and carries out its effects.
     pub(super) fn step(&mut self, event: Event, actions: &mut Vec<Action<G>>) {
         let effects = self.machine.step(event);
@@ -96,7 +96,7 @@ impl<G: Loaded> ModuleState<G> {
                 actions.push(Action::Report(self.report()));
             }
             Effect::Notify(notice) => actions.push(Action::Notify(notice)),
-            Effect::Stop => actions.push(Action::Stop),
+            Effect::RemoveModule => actions.push(Action::RemoveModule),
         }
     }
 
@@ -117,7 +117,7 @@ impl<G: Loaded> ModuleState<G> {
         else {
             // A change of the parameters that was superseded may leave kinds without objects.
             let has_leftovers =
-                parameters && self.dropped(active.guest.manifest()) != active.dropped;
+                parameters && self.retired_kinds(active.guest.manifest()) != active.retired_kinds;
             if settings != active.settings || has_leftovers {
                 self.activate_again(&active, settings, actions);
             }
@@ -202,7 +202,7 @@ impl<G: Loaded> ModuleState<G> {
         let revision = Arc::new(self.revision(guest, settings));
         self.version = revision.version;
         self.revisions.insert(digest, Arc::clone(&revision));
-        actions.push(Action::Serve(revision));
+        actions.push(Action::Activate(revision));
     }
 
     /// A guest as the next revision.
@@ -210,7 +210,7 @@ impl<G: Loaded> ModuleState<G> {
         Revision {
             module: Arc::clone(&self.name),
             guest: guest.with_limits(settings.limits),
-            dropped: self.dropped(guest.manifest()),
+            retired_kinds: self.retired_kinds(guest.manifest()),
             settings,
             version: self.version + 1,
         }

@@ -8,7 +8,7 @@ use super::message::{self, Action, Input, ParametersJob};
 use super::state::{Annotations, ModuleState};
 use crate::machine::{ComponentInfo, Event, Rejection, RetryPolicy, Spec, reason};
 use crate::module::{self, Module, ModuleStatus};
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 use crate::source::{Component, Digest, SourceError};
 use crate::validated_spec::{SourceKind, SpecContext, ValidatedPolicy, ValidatedSpec};
 use crate::{manifest, parameters};
@@ -16,7 +16,7 @@ use crate::{manifest, parameters};
 /// How much of an annotation that names no digest is quoted, in bytes.
 const ANNOTATION_BYTES_MAX: usize = 80;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// The events of an input, or the actions that come before there is an event.
     pub(super) fn events(
         &mut self,

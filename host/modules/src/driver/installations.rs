@@ -5,10 +5,10 @@ use super::state::ModuleState;
 use crate::crd_installation::{CrdGrant, CrdInstallation, CrdPurpose, FinishedInstallation};
 use crate::crd_refusal::CrdRefusal;
 use crate::machine::Event;
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 use crate::source::Digest;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// The installation of the candidate's definitions.
     pub(super) fn install_crds(&mut self, digest: Digest) -> Option<Action<G>> {
         let (purpose, number) = (CrdPurpose::Candidate, self.installations.next());

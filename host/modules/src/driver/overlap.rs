@@ -10,10 +10,10 @@ use super::state::{ModuleState, Overlaps};
 use crate::machine::{Event, Rejection, RetryPolicy, reason};
 use crate::module::KindName;
 use crate::overlap::PrimaryScope;
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 use crate::validated_spec::ValidatedSpec;
 
-impl<G: Loaded> Driver<G> {
+impl<G: GuestHandle> Driver<G> {
     /// Refuses a loaded component, or changed settings, if another module reconciles the same
     /// primaries. What was refused is handed in again by [`Input::RetryOverlapping`].
     pub(super) fn refuse_overlap(&mut self, name: &str, input: Input<G>) -> Input<G> {
@@ -149,10 +149,10 @@ fn overlap(name: &str, other: &str) -> Rejection {
     )
 }
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// Whether a revision is active, or decided.
     fn is_decided(&self) -> bool {
-        self.machine.decision().active.is_some()
+        self.machine.decided_digests().active.is_some()
     }
 
     /// Whether its spec or its candidate was refused for another module, this one.

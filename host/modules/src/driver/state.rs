@@ -11,7 +11,7 @@ use crate::finalizers;
 use crate::machine::{Candidate, Machine, Rejection, RetryPolicy, reason};
 use crate::module::{KindName, KindStatus, Module, PolicyStatus, PreviewStatus};
 use crate::policy_grant;
-use crate::revision::{Loaded, Revision};
+use crate::revision::{GuestHandle, Revision};
 use crate::source::{Component, Digest};
 use crate::validated_spec::ValidatedSpec;
 
@@ -107,7 +107,7 @@ pub(super) struct Annotations {
     pub(super) invalid: Option<String>,
 }
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// A module that was just seen.
     pub(super) fn new(name: &str) -> Self {
         Self {
@@ -187,7 +187,7 @@ impl<G: Loaded> ModuleState<G> {
         self.candidate.checked.take_if(|(digest, _)| Some(*digest) != loaded);
         let kept = [machine.active(), machine.rollback_target()];
         self.revisions.retain(|digest, _| kept.iter().flatten().any(|one| one.digest == *digest));
-        let decided = machine.decision();
+        let decided = machine.decided_digests();
         let named = decided.history.into_iter().chain(decided.active);
         let named =
             named.chain(machine.persistent_digests().active).chain(machine.candidate().digest());

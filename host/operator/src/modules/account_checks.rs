@@ -120,7 +120,7 @@ impl Supervisor {
                 self.end_preview(name, &rejection);
                 if self.shared.module(name).is_some() {
                     tracing::warn!(module = name, "module stopped: {}", rejection.message);
-                    self.shared.stop(name);
+                    self.shared.deactivate(name);
                     self.count_active();
                 }
                 self.accounts.stopped.insert(name.to_owned(), rejection);

@@ -8,7 +8,7 @@ use innkeeper_cluster::{Account, ApiError, Namespaces};
 use innkeeper_core::PrimarySelector;
 use innkeeper_modules::{Digest, Input, Preview, Rejection, RetryPolicy, Revision, ValidatedSpec};
 
-use super::declared::{self, Refused};
+use super::declared::{self, KindRejection};
 use super::event::SupervisorEvent;
 use super::open_revision::{self, OpenRevision};
 use super::supervisor::Supervisor;
@@ -43,8 +43,8 @@ impl Supervisor {
         self.rollback.replaced = self.shared.module(name);
         self.rollback.replaced_policy = self.own_policy(name);
         match &active {
-            Some(active) => self.shared.serve(active),
-            None if self.rollback.replaced.is_some() => self.shared.stop(name),
+            Some(active) => self.shared.activate(active),
+            None if self.rollback.replaced.is_some() => self.shared.deactivate(name),
             None => {}
         }
         if let Some(before) = self.rollback.replaced.clone()
@@ -57,7 +57,7 @@ impl Supervisor {
         }
         self.count_active();
         if let Some(active) = &active {
-            self.read_status_schema(&active.primary.resource());
+            self.read_status_schema(&active.primary_kind.resource());
         }
         // A revision that was active before the host started installs nothing of itself.
         self.check_crds(name);
@@ -134,7 +134,7 @@ impl Supervisor {
     /// Stops to watch the kinds that only earlier revisions declared, once no object is left.
     pub(super) async fn find_leftovers(&mut self, name: &str) {
         let Some(active) = self.shared.module(name) else { return };
-        if active.dropped().is_empty() {
+        if active.retired_kinds().is_empty() {
             return;
         }
         // A reconcile of an earlier revision may be creating an object.
@@ -160,10 +160,10 @@ impl Supervisor {
 }
 
 /// Why the objects that a candidate reviews are not known.
-fn unknown_kinds(error: &ApiError) -> Refused {
+fn unknown_kinds(error: &ApiError) -> KindRejection {
     let message = format!(
         "the host cannot preview its policy: the kinds that the API server serves are not known: {error}; the host tries again"
     );
     let rejection = Rejection::new(error.reason(), message, RetryPolicy::Later);
-    Refused { rejection, groups: BTreeSet::new() }
+    KindRejection { rejection, groups: BTreeSet::new() }
 }

@@ -9,7 +9,7 @@ use innkeeper_contract::{Kind, ValueSourceKind};
 use innkeeper_core::consent::{self, RESYNC_ANNOTATION};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::host_names::Grants;
-use innkeeper_core::ownership::Primary;
+use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::{Finalizer, Object, ObjectKey, ObjectRef, PrimarySelector, control, object};
 use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
 use innkeeper_sandbox::Guest;
@@ -43,7 +43,7 @@ pub struct OpenRevision {
     /// The caches, as the module's ServiceAccount may read them.
     pub view: Arc<View>,
     /// The primary kind.
-    pub primary: Arc<Kind>,
+    pub primary_kind: Arc<Kind>,
     /// The Module's parameters as JSON; empty for none.
     pub parameters: String,
     /// The guest's log.
@@ -57,14 +57,14 @@ pub struct OpenRevision {
     /// The kinds that the manifest declares, by group and version, and kind.
     kinds: BTreeMap<(String, String), Arc<Kind>>,
     /// The kinds that earlier revisions declared: of them the host only prunes what was made.
-    dropped: Vec<Arc<Kind>>,
+    retired_kinds: Vec<Arc<Kind>>,
 }
 
 impl OpenRevision {
-    /// A revision that reconciles `primary`, with its identity and its caches.
+    /// A revision that reconciles objects of `primary_kind`, with its identity and its caches.
     pub fn new(
         revision: Arc<Revision>,
-        primary: Kind,
+        primary_kind: Kind,
         selector: PrimarySelector,
         client: ApiClient,
         view: View,
@@ -76,25 +76,25 @@ impl OpenRevision {
         let parameters = &revision.settings.parameters;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
         let manifest = revision.guest.manifest();
-        let primary = Arc::new(primary);
+        let primary_kind = Arc::new(primary_kind);
         let view = Arc::new(view);
         let log = Arc::new(GuestLog::new(client.env()));
         let finalizer = Finalizer::new(&revision.module, manifest.finalizer.as_deref());
-        let dropped = revision.dropped.iter().cloned().map(Arc::new).collect();
+        let retired_kinds = revision.retired_kinds.iter().cloned().map(Arc::new).collect();
         let decorates = control::decorates(manifest);
         Self {
             revision,
             selector,
             client,
             view,
-            primary,
+            primary_kind,
             parameters,
             log,
             finalizer,
             decorates,
             teardown: TeardownPhase::None,
             kinds,
-            dropped,
+            retired_kinds,
         }
     }
 
@@ -135,14 +135,14 @@ impl OpenRevision {
     }
 
     /// The kinds that earlier revisions declared and this one does not.
-    pub fn dropped(&self) -> &[Arc<Kind>] {
-        &self.dropped
+    pub fn retired_kinds(&self) -> &[Arc<Kind>] {
+        &self.retired_kinds
     }
 
     /// A kind of which there may be objects that the module made.
     pub fn known_kind(&self, kind: &Kind) -> Option<&Arc<Kind>> {
         let declared = self.kind(&kind.api_version, &kind.kind);
-        declared.or_else(|| self.dropped.iter().find(|one| ***one == *kind))
+        declared.or_else(|| self.retired_kinds.iter().find(|one| ***one == *kind))
     }
 
     /// All declared kinds, in order.
@@ -165,15 +165,15 @@ impl OpenRevision {
     /// Innkeeper itself is no module's.
     pub fn selects(&self, object: &Object) -> bool {
         let namespaces = &self.settings().namespaces;
-        !self.client.is_reserved(&self.primary, &object.key)
+        !self.client.is_reserved(&self.primary_kind, &object.key)
             && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
             && self.selector.matches(object)
     }
 
     /// A primary as the owner of what the module makes for it.
-    pub fn owner(&self, primary: &Object) -> Primary {
-        let object_ref = ObjectRef::new(self.primary.clone(), primary.key.clone());
-        Primary::new(self.name(), object_ref, &primary.uid).decorating(self.decorates)
+    pub fn owner(&self, primary: &Object) -> PrimaryOwner {
+        let object_ref = ObjectRef::new(self.primary_kind.clone(), primary.key.clone());
+        PrimaryOwner::new(self.name(), object_ref, &primary.uid).decorating(self.decorates)
     }
 
     /// What the host does about the finalizer of a primary.
@@ -210,9 +210,10 @@ impl OpenRevision {
     /// cannot be read is no reason to leave out the others.
     pub fn primaries(&self) -> Vec<Arc<Object>> {
         let snapshot = self.view.snapshot();
-        let list = |namespace: Option<&str>| snapshot.list(&self.primary, namespace, &|_| true);
+        let list =
+            |namespace: Option<&str>| snapshot.list(&self.primary_kind, namespace, &|_| true);
         let namespaces = &self.settings().namespaces;
-        let lists: Vec<_> = if namespaces.is_empty() || !self.primary.is_namespaced() {
+        let lists: Vec<_> = if namespaces.is_empty() || !self.primary_kind.is_namespaced() {
             vec![list(None)]
         } else {
             namespaces.iter().map(|namespace| list(Some(namespace))).collect()
@@ -247,7 +248,7 @@ impl OpenRevision {
 /// revisions declared.
 pub fn watched(revision: &Revision) -> Vec<Kind> {
     let mut kinds = declared(&revision.guest);
-    kinds.extend(revision.dropped.iter().cloned());
+    kinds.extend(revision.retired_kinds.iter().cloned());
     kinds
 }
 

@@ -222,7 +222,7 @@ fn no_two_active_revisions_overlap_in_any_order_of_events() {
                 }
             };
             let actions = driver.handle(name, input);
-            activations += actions.iter().filter(|one| matches!(one, Action::Serve(_))).count();
+            activations += actions.iter().filter(|one| matches!(one, Action::Activate(_))).count();
             for (at, one) in names.iter().enumerate() {
                 for other in &names[at + 1..] {
                     assert!(!driver.overlap(one, other), "seed {seed}: {one} and {other}");
