@@ -100,7 +100,7 @@ impl<G: GuestHandle> Driver<G> {
     /// is deleted.
     pub fn reinstalls_crd(&self, name: &str, crd: &str) -> bool {
         let Some(state) = self.states.get(name) else { return false };
-        let is_paused = state.settings.as_ref().is_none_or(|settings| settings.paused);
+        let is_paused = state.spec.as_ref().is_none_or(|spec| spec.paused);
         let group = crd.split_once('.').map(|(_, group)| group);
         !is_paused && group.is_some_and(|group| state.crd_grant().groups.contains(group))
     }
@@ -164,7 +164,7 @@ impl<G: GuestHandle> Driver<G> {
         let input = self.refuse_overlap(name, input);
         let Some(state) = self.states.get_mut(name) else { return Vec::new() };
         // Nothing is fetched before the first valid spec: when there is one, the source is read.
-        if state.settings.is_none() && matches!(input, Input::Source(_)) {
+        if state.spec.is_none() && matches!(input, Input::Source(_)) {
             return Vec::new();
         }
         let events = match state.events(input, &self.context) {

@@ -144,7 +144,7 @@ impl Shared {
     /// Makes a revision the active one, and queues all its primaries.
     pub fn activate(&self, active: &Arc<OpenRevision>) {
         let name = active.name().clone();
-        self.queue().set_rate(&name, active.settings().writes_per_second);
+        self.queue().set_rate(&name, active.spec().writes_per_second);
         self.health.reset(&name);
         self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, active.clone());
         self.wake_primaries(active, &Trigger::RevisionActive);

@@ -134,8 +134,8 @@ impl CacheSnapshot {
         found
     }
 
-    /// The unknown objects, in order: [`CacheSnapshot::get`] gives [`CacheLookup::Unknown`] for them,
-    /// and lists may be wrong about them.
+    /// The unknown objects, in order: [`CacheSnapshot::get`] gives [`CacheLookup::Unknown`] for
+    /// them, and lists may be wrong about them.
     pub fn unknown(&self) -> Vec<(Arc<Kind>, ObjectKey)> {
         let mut found = Vec::new();
         for (kind, parts) in &self.kinds {

@@ -66,8 +66,8 @@ impl<G: GuestHandle> ModuleState<G> {
             return Vec::new();
         }
         let mut actions = Vec::new();
-        let settings = active.settings.clone();
-        self.activate_again(&active, settings, &mut actions);
+        let spec = active.spec.clone();
+        self.activate_again(&active, spec, &mut actions);
         actions.push(Action::Report(self.report()));
         actions
     }
@@ -77,8 +77,8 @@ impl<G: GuestHandle> ModuleState<G> {
     /// What is known of the module when its teardown begins.
     pub(super) fn teardown(&self) -> Teardown {
         let manifest = self.active().map(|active| active.guest.manifest());
-        let settings = self.active().map(|active| &active.settings);
-        let settings = settings.or(self.settings.as_ref());
+        let spec = self.active().map(|active| &active.spec);
+        let spec = spec.or(self.spec.as_ref());
         Teardown {
             primary: match manifest {
                 Some(manifest) => manifest.primary.clone(),
@@ -88,8 +88,8 @@ impl<G: GuestHandle> ModuleState<G> {
                 Some(manifest) => manifest.finalizer.clone(),
                 None => self.restored.finalizer.clone(),
             },
-            namespaces: settings.map(|settings| settings.namespaces.clone()).unwrap_or_default(),
-            service_account: settings.and_then(|settings| settings.service_account.clone()),
+            namespaces: spec.map(|spec| spec.namespaces.clone()).unwrap_or_default(),
+            service_account: spec.and_then(|spec| spec.service_account.clone()),
             is_active: self.active().is_some(),
         }
     }

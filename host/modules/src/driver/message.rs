@@ -133,19 +133,20 @@ pub enum Action<G = Guest> {
     Preview {
         /// The component; part of the answer.
         digest: Digest,
-        /// The candidate, with the settings that it would run with.
+        /// The candidate, with the spec that it would run with.
         candidate: Arc<Revision<G>>,
     },
-    /// Save a snapshot of the component, then write the [decision](crate::Driver::committed_status); answer
-    /// with [`Event::Committed`].
+    /// Save a snapshot of the component, then write the
+    /// [status with the decision](crate::Driver::committed_status); answer with
+    /// [`Event::Committed`].
     Commit {
         /// The component; part of the answer.
         digest: Digest,
         /// The component; `None` if its snapshot is saved already.
         component: Option<Component>,
     },
-    /// Write the [decision](crate::Driver::rollback_status) to return to this revision; answer
-    /// with [`Event::RollbackCommitted`].
+    /// Write the [status with the decision](crate::Driver::rollback_status) to return to this
+    /// revision; answer with [`Event::RollbackCommitted`].
     CommitRollback(Digest),
     /// Save a snapshot of this, if it is known that there is none; nothing waits for it.
     SaveSnapshot(Component),
@@ -168,7 +169,7 @@ pub enum Action<G = Guest> {
     /// Hand in [`Event::ReinstallCrds`] after a backoff that grows from deletion to deletion.
     ReinstallLater,
     /// This is the active revision now: watch what it declares, and run every primary. Also after a
-    /// change of settings.
+    /// change of the spec.
     Activate(Arc<Revision<G>>),
     /// The Module is being deleted: remove its finalizer from its primaries, within bounded time;
     /// the guest finishes those first that are being deleted. Answer with [`Event::TornDown`].

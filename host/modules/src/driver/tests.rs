@@ -100,7 +100,7 @@ fn show(action: &Action<Fake>) -> String {
             "activate {} #{} parameters={} memory={}",
             revision.guest.manifest.name,
             revision.version,
-            revision.settings.parameters,
+            revision.spec.parameters,
             revision.guest.limits.memory_bytes
         ),
         Action::FetchSnapshot(digest) => format!("fetch snapshot of {digest:?}"),

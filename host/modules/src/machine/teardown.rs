@@ -50,7 +50,7 @@ impl Machine {
                 self.begin_teardown(effects);
             }
             Event::Retry if self.candidate == Candidate::ModuleDeleted => {
-                effects.push(Effect::Teardown)
+                effects.push(Effect::Teardown);
             }
             Event::TornDown(result) => self.on_torn_down(result, effects),
             Event::Health(result) => self.runs = Some(result),

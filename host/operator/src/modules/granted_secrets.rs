@@ -62,7 +62,7 @@ impl GrantedSecrets {
     /// One that is not there is none.
     pub async fn read(active: &OpenRevision, primary: &ObjectKey) -> Result<Self, Problem> {
         let mut granted = Self::default();
-        let names = &active.settings().secret_names;
+        let names = &active.spec().secret_names;
         if names.is_empty() || active.kind(&SECRET.api_version, &SECRET.kind).is_none() {
             return Ok(granted);
         }

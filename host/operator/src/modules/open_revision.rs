@@ -34,7 +34,7 @@ pub enum TeardownPhase {
 /// with.
 #[derive(Clone, Debug)]
 pub struct OpenRevision {
-    /// The guest and its settings.
+    /// The guest and its spec.
     revision: Arc<Revision>,
     /// The primaries that the guest and the Module both select.
     pub selector: PrimarySelector,
@@ -73,7 +73,7 @@ impl OpenRevision {
             .into_iter()
             .map(|kind| ((kind.api_version.clone(), kind.kind.clone()), Arc::new(kind)))
             .collect();
-        let parameters = &revision.settings.parameters;
+        let parameters = &revision.spec.parameters;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
         let manifest = revision.guest.manifest();
         let primary_kind = Arc::new(primary_kind);
@@ -114,7 +114,7 @@ impl OpenRevision {
         &self.revision.module
     }
 
-    /// The guest and its settings.
+    /// The guest and its spec.
     pub fn revision(&self) -> &Arc<Revision> {
         &self.revision
     }
@@ -125,8 +125,8 @@ impl OpenRevision {
     }
 
     /// The Module's spec.
-    pub fn settings(&self) -> &ValidatedSpec {
-        &self.revision.settings
+    pub fn spec(&self) -> &ValidatedSpec {
+        &self.revision.spec
     }
 
     /// A declared kind.
@@ -164,7 +164,7 @@ impl OpenRevision {
     /// Module and the guest select it by its labels, annotations and fields. One that belongs to
     /// Innkeeper itself is no module's.
     pub fn selects(&self, object: &Object) -> bool {
-        let namespaces = &self.settings().namespaces;
+        let namespaces = &self.spec().namespaces;
         !self.client.is_reserved(&self.primary_kind, &object.key)
             && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
             && self.selector.matches(object)
@@ -188,18 +188,18 @@ impl OpenRevision {
 
     /// What the Module allows its guest beyond objects of its own in the primary's namespace.
     pub fn grants(&self) -> Grants<'_> {
-        let settings = self.settings();
+        let spec = self.spec();
         Grants {
-            cross_namespace: settings.allow_cross_namespace,
-            finalizers: settings.allow_finalizers,
+            cross_namespace: spec.allow_cross_namespace,
+            finalizers: spec.allow_finalizers,
             host_namespace: self.client.host_namespace(),
-            value_sources: &settings.value_sources,
+            value_sources: &spec.value_sources,
         }
     }
 
     /// Whether the Module grants a Secret as a value source.
     pub fn is_value_source(&self, kind: &Kind, key: &ObjectKey) -> bool {
-        let sources = &self.settings().value_sources;
+        let sources = &self.spec().value_sources;
         object::holds_secrets(kind)
             && sources
                 .iter()
@@ -212,7 +212,7 @@ impl OpenRevision {
         let snapshot = self.view.snapshot();
         let list =
             |namespace: Option<&str>| snapshot.list(&self.primary_kind, namespace, &|_| true);
-        let namespaces = &self.settings().namespaces;
+        let namespaces = &self.spec().namespaces;
         let lists: Vec<_> = if namespaces.is_empty() || !self.primary_kind.is_namespaced() {
             vec![list(None)]
         } else {
@@ -225,7 +225,7 @@ impl OpenRevision {
     /// the Module, else by the guest.
     pub fn resync(&self, primary: &Object) -> Option<Duration> {
         let of_module = || {
-            self.settings().resync.or_else(|| {
+            self.spec().resync.or_else(|| {
                 let seconds = self.guest().manifest().resync_seconds?;
                 Some(Duration::from_secs(seconds.into()))
             })

@@ -153,9 +153,9 @@ pub async fn release_unselected(
     now: Option<&OpenRevision>,
 ) {
     let none = BTreeSet::new();
-    let gone = &before.settings().namespaces;
+    let gone = &before.spec().namespaces;
     let same_kind = now.filter(|now| !has_another_kind(before, now));
-    let seen = same_kind.map_or(&none, |now| &now.settings().namespaces);
+    let seen = same_kind.map_or(&none, |now| &now.spec().namespaces);
     let mut backoff = Backoff::new(&shared.env, POLL_PERIOD, REMOVAL_TIME);
     for _ in 0..RELEASE_TRIES {
         let let_go =
@@ -175,7 +175,7 @@ pub fn is_narrowed(before: &OpenRevision, now: Option<&OpenRevision>) -> bool {
         return false;
     }
     let Some(now) = now else { return true };
-    let (before_in, now_in) = (&before.settings().namespaces, &now.settings().namespaces);
+    let (before_in, now_in) = (&before.spec().namespaces, &now.spec().namespaces);
     let sees_fewer = before.primary_kind.is_namespaced()
         && !now_in.is_empty()
         && (before_in.is_empty() || !before_in.is_subset(now_in));

@@ -85,18 +85,18 @@ pub async fn preview(
 
 /// Counts the definitions that the candidate would install or change.
 async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &OpenRevision) {
-    let settings = candidate.settings();
-    let (_spec, grant) = watch::channel(CrdGrant::of(settings));
+    let spec = candidate.spec();
+    let (_sender, grant) = watch::channel(CrdGrant::of(spec));
     let installer = Installer {
         host: &shared.cluster.host(),
         client: &candidate.client,
         module: candidate.name(),
-        namespaces: &settings.namespaces,
-        adopts: settings.adopts_now(),
+        namespaces: &spec.namespaces,
+        adopts: spec.adopts_now(),
         grant: &grant,
         object_checks: &shared.object_checks,
     };
-    let requests = definitions::crd_requests(candidate.guest().manifest(), settings);
+    let requests = definitions::crd_requests(candidate.guest().manifest(), spec);
     for change in installer.preview(&requests).await {
         if change.change != PlannedChange::Create {
             preview.objects += 1;

@@ -49,7 +49,7 @@ pub fn record_evaluation(
         let unreadable = observation.unreadable().into_iter().map(unreadable_kind);
         report.prune_blockers = unreadable.map(|problem| granted.mask_problem(problem)).collect();
     }
-    let bytes_max = context.revision.settings().recorded_read_bytes;
+    let bytes_max = context.revision.spec().recorded_read_bytes;
     if read_guard.record(context.request, observation.into_reads(), bytes_max) {
         context.shared.wake(context.request, &Trigger::ReadChanged);
     }

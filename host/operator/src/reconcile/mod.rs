@@ -59,16 +59,16 @@ use crate::queue::trigger::{Trigger, Triggers};
 use crate::queue::{ReconcileRequest, ReconcileResult};
 use crate::shared::Shared;
 
-/// Reconciles a primary, and fills `stats` with what that changed.
+/// Reconciles a primary, and fills `summary` with what that changed.
 pub async fn reconcile(
     shared: &Shared,
     caches: &Caches,
     request: &ReconcileRequest,
     triggers: &Triggers,
-    stats: &mut ReconcileStats,
+    summary: &mut ReconcileStats,
 ) -> ReconcileResult {
     let mut state = shared.primary_states.take(request);
-    let result = reconcile_in_rounds(shared, caches, request, triggers, &mut state, stats).await;
+    let result = reconcile_in_rounds(shared, caches, request, triggers, &mut state, summary).await;
     if result == ReconcileResult::Forget {
         shared.index().forget(request);
         if shared.module(&request.module).is_some() {
@@ -78,8 +78,8 @@ pub async fn reconcile(
     } else {
         shared.primary_states.put(request, state);
     }
-    // If the module stopped meanwhile, `Shared::deactivate` forgot it before the lines above recorded
-    // this reconcile: forget that as well.
+    // If the module stopped meanwhile, `Shared::deactivate` forgot it before the lines above
+    // recorded this reconcile: forget that as well.
     if shared.module(&request.module).is_none() {
         shared.index().forget(request);
         shared.primary_states.take(request);
@@ -94,7 +94,7 @@ async fn reconcile_in_rounds(
     request: &ReconcileRequest,
     triggers: &Triggers,
     state: &mut PrimaryState,
-    stats: &mut ReconcileStats,
+    summary: &mut ReconcileStats,
 ) -> ReconcileResult {
     let is_scheduled = matches!(triggers.first, Trigger::Scheduled | Trigger::Retry(_));
     let mut turn = ReconcileTurn::resume(state);
@@ -108,7 +108,7 @@ async fn reconcile_in_rounds(
         let (mut report, next) = match end {
             RoundEnd::ToReport(report, next) => (report, next),
             RoundEnd::NothingToReport(result) => {
-                stats.count(&turn.changed, 0);
+                summary.count(&turn.changed, 0);
                 return result;
             }
         };
@@ -116,7 +116,7 @@ async fn reconcile_in_rounds(
         if next == AfterRound::AnotherRound && !turn.is_over() {
             continue;
         }
-        stats.count(&turn.changed, report.status_input.up_to_date);
+        summary.count(&turn.changed, report.status_input.up_to_date);
         let interruption = match next {
             AfterRound::LaterTurn => Some(Interruption::WriteRate),
             AfterRound::AnotherRound if turn.advances_update(&report) => Some(Interruption::Update),
@@ -124,9 +124,9 @@ async fn reconcile_in_rounds(
         };
         return match interruption {
             Some(interruption) => {
-                turn.interrupt(&context, *report, interruption, state, stats).await
+                turn.interrupt(&context, *report, interruption, state, summary).await
             }
-            None => turn.finish(&context, *report, next, state, stats).await,
+            None => turn.finish(&context, *report, next, state, summary).await,
         };
     }
 }
@@ -143,7 +143,7 @@ async fn run_round(
     let PrimarySnapshot { primary, cache, read_guard } =
         PrimarySnapshot::take(context, state).await?;
     let finalizers = Finalizers { context: *context, primary: &primary };
-    let is_paused = active.settings().paused || has_paused_annotation(&primary);
+    let is_paused = active.spec().paused || has_paused_annotation(&primary);
     finalizers.before_run(is_paused, state).await?;
     let granted = read_granted_secrets(context, &primary).await?;
 

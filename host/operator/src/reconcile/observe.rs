@@ -96,7 +96,7 @@ impl<'a> Observation<'a> {
         let home = self.primary.key.namespace();
         let is_beyond = |kind: &Kind| match home {
             "" => kind.is_namespaced(),
-            _ => self.revision.settings().allow_cross_namespace,
+            _ => self.revision.spec().allow_cross_namespace,
         };
         let unseen = |kind: &Arc<Kind>| {
             let error = self.snapshot.unreadable(kind)?;
@@ -133,7 +133,7 @@ impl<'a> Observation<'a> {
         let has_entry = || object.entries.iter().any(|entry| entry.manager.uid() == Some(uid));
         home.is_empty()
             || object.key.namespace() == home
-            || self.revision.settings().allow_cross_namespace && has_entry()
+            || self.revision.spec().allow_cross_namespace && has_entry()
     }
 
     /// The object of this name in the snapshot; the read is recorded.
@@ -188,7 +188,7 @@ impl ClusterView for Observation<'_> {
     /// Also objects of kinds that only previous revisions declared; the read is recorded.
     fn owned(&mut self) -> OwnedObjects {
         let home = self.primary.key.namespace();
-        let within = if self.revision.settings().allow_cross_namespace { "" } else { home };
+        let within = if self.revision.spec().allow_cross_namespace { "" } else { home };
         self.reads.owned(&self.primary.uid, within);
         self.snapshot
             .owned_by(&self.primary.uid)

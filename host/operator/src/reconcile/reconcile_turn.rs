@@ -110,7 +110,7 @@ impl ReconcileTurn {
         mut report: RoundReport,
         interruption: Interruption,
         state: &mut PrimaryState,
-        stats: &mut ReconcileStats,
+        summary: &mut ReconcileStats,
     ) -> ReconcileResult {
         state.carried = self.rounds;
         let reason = match interruption {
@@ -132,10 +132,10 @@ impl ReconcileTurn {
             report.status_input.changed.clone_from(&state.carried.changed);
             state.carried.reported = Some(now);
             // A failed write is logged; the end of the reconcile reports again.
-            let _ = write(context, &report, state, stats).await;
+            let _ = write(context, &report, state, summary).await;
         }
         // The recorded outcome stays: the end of the reconcile tells whether writes fail.
-        reason.clone_into(&mut stats.problem);
+        reason.clone_into(&mut summary.problem);
         ReconcileResult::Requeue
     }
 
@@ -146,7 +146,7 @@ impl ReconcileTurn {
         mut report: RoundReport,
         next: AfterRound,
         state: &mut PrimaryState,
-        stats: &mut ReconcileStats,
+        summary: &mut ReconcileStats,
     ) -> ReconcileResult {
         state.carried_round = CarriedRound::default();
         let input = &mut report.status_input;
@@ -163,7 +163,7 @@ impl ReconcileTurn {
         let mut problems = input.problems.0.iter();
         let of_guest = || problems.find_map(|problem| Failing::of_guest(problem, &input.granted));
         report.failing = report.failing.or_else(of_guest);
-        match write(context, &report, state, stats).await {
+        match write(context, &report, state, summary).await {
             Ok(StatusWrite::UpToDate | StatusWrite::Written) => {}
             // A change of the primary wakes the request before. A conflict for another reason,
             // such as one of a webhook, changes nothing that would.
@@ -191,7 +191,7 @@ impl ReconcileTurn {
             let outcome = RunOutcome::of(report.failing, &problems.0);
             context.shared.health.record(context.request, outcome);
         }
-        problems.reason().unwrap_or_default().clone_into(&mut stats.problem);
+        problems.reason().unwrap_or_default().clone_into(&mut summary.problem);
         let resync = context.revision.resync(&report.primary);
         problems.result(report.requeue.into_iter().chain(resync).min())
     }
@@ -202,13 +202,13 @@ async fn write(
     context: &Context<'_>,
     report: &RoundReport,
     state: &mut PrimaryState,
-    stats: &mut ReconcileStats,
+    summary: &mut ReconcileStats,
 ) -> Result<StatusWrite, StatusWriteError> {
-    if context.revision.settings().paused {
+    if context.revision.spec().paused {
         return Ok(StatusWrite::UpToDate);
     }
     let written = report::report(context, &report.primary, &report.status_input, state).await?;
-    stats.status = written == StatusWrite::Written;
+    summary.status = written == StatusWrite::Written;
     Ok(written)
 }
 

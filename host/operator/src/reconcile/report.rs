@@ -50,7 +50,7 @@ pub async fn report(
     if active.decorates {
         return Ok(StatusWrite::UpToDate);
     }
-    let manage = active.settings().manage_status;
+    let manage = active.spec().manage_status;
     let schema = shared.status_schema(&active.primary_kind);
     let run_result = run_result(context, primary, &schema);
     let conditions = visible_conditions(context, status_input, run_result.is_some());
@@ -99,7 +99,7 @@ fn visible_conditions(
     shows_result: bool,
 ) -> Vec<Condition> {
     let active = context.revision;
-    let mut conditions = if active.settings().manage_status {
+    let mut conditions = if active.spec().manage_status {
         let has_optional = active.guest().manifest().owned.iter().any(|owned| owned.optional);
         conditions::all(status_input, has_optional, shows_result)
     } else {
@@ -157,17 +157,15 @@ fn run_result(
     primary: &Object,
     schema: &StatusSchema,
 ) -> Option<ResultRenewal> {
-    let settings = context.revision.settings();
+    let spec = context.revision.spec();
     let schema = match schema {
         StatusSchema::Pruned(schema) => Some(schema),
         StatusSchema::Whole => None,
         StatusSchema::Absent => return None,
     };
-    let is_shown =
-        settings.manage_status && run_result::is_shown(schema, settings.run_result.is_some());
+    let is_shown = spec.manage_status && run_result::is_shown(schema, spec.run_result.is_some());
     // An event may run a primary at any time: only its period renews a result without news.
-    let is_renewal =
-        settings.run_result == Some(RunResultRenewal::EachPeriod) && context.is_scheduled;
+    let is_renewal = spec.run_result == Some(RunResultRenewal::EachPeriod) && context.is_scheduled;
     let period = context.revision.resync(primary).filter(|_| is_renewal);
     let age_min = period.map(|period| period.max(run_result::RENEWAL_MIN));
     is_shown.then_some(ResultRenewal { age_min })

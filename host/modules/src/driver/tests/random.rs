@@ -196,7 +196,7 @@ impl World {
                 }
                 Action::Activate(revision) => {
                     assert_eq!(revision.version, self.version + 1, "seed {seed}");
-                    assert_eq!(revision.guest.limits, revision.settings.limits, "seed {seed}");
+                    assert_eq!(revision.guest.limits, revision.spec.limits, "seed {seed}");
                     if let Some(before) = driver.active_revision("m") {
                         assert_eq!(before.version, revision.version, "seed {seed}: not in force");
                     }
