@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use innkeeper_cluster::{Cluster, ConnectError, Env, Fence, Kube, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, ConnectError, Env, Fence, Kube, SecretDigestKey, Settings};
 
 /// The flags that choose an API server.
 #[derive(clap::Args)]
@@ -37,7 +37,7 @@ impl KubeArguments {
     /// # Errors
     /// If there is no usable kubeconfig.
     pub(crate) async fn connect(&self) -> Result<Cluster, ConnectError> {
-        let (key, env) = (SecretKey::new(&[]), Env::real());
+        let (key, env) = (SecretDigestKey::new(&[]), Env::real());
         let fence = Fence::open(&env);
         Cluster::open(&self.kube(), env, Settings::default(), key, fence).await
     }

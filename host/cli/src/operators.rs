@@ -1,7 +1,7 @@
 //! The operators of one process, and their connections.
 
 use innkeeper_cluster::{
-    Cluster, Env, Fence, Kube, LeaderElector, LeaseConfig, SecretKey, Settings,
+    Cluster, Env, Fence, Kube, LeaderElector, LeaseConfig, SecretDigestKey, Settings,
 };
 use innkeeper_operator::{AdmissionSettings, Bounds, ModulesLocation, Operator, ReplicaPolicies};
 use innkeeper_sandbox::Engine;
@@ -20,14 +20,18 @@ impl Connections {
     ///
     /// # Errors
     /// If the connection is misconfigured.
-    pub(crate) async fn open(&self, secrets: SecretKey, fence: Fence) -> anyhow::Result<Cluster> {
+    pub(crate) async fn open(
+        &self,
+        secrets: SecretDigestKey,
+        fence: Fence,
+    ) -> anyhow::Result<Cluster> {
         self.open_with(Settings::default(), secrets, fence).await
     }
 
     async fn open_with(
         &self,
         settings: Settings,
-        secrets: SecretKey,
+        secrets: SecretDigestKey,
         fence: Fence,
     ) -> anyhow::Result<Cluster> {
         Ok(Cluster::open(&self.kube, self.env.clone(), settings, secrets, fence).await?)
@@ -45,7 +49,7 @@ pub(crate) struct LeaseClaim<'a> {
     /// For how long a term lasts without a renewal.
     pub(crate) terms: LeaseConfig,
     /// A key for a connection that reads no Secrets.
-    pub(crate) secrets: SecretKey,
+    pub(crate) secrets: SecretDigestKey,
 }
 
 /// Makes the operators of this process: one for each term of leadership.
@@ -87,7 +91,7 @@ impl Operators {
     pub(crate) async fn elect(
         &self,
         connections: &Connections,
-        key: SecretKey,
+        key: SecretDigestKey,
         claim: LeaseClaim<'_>,
         state: &SharedHostState<Operator>,
         shutdown: Shutdown,

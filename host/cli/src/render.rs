@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::bail;
-use innkeeper_cluster::SecretKey;
+use innkeeper_cluster::SecretDigestKey;
 use innkeeper_contract::Kind;
 use innkeeper_core::host_names::Grants;
-use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::PlanState;
+use innkeeper_core::ownership::PrimaryOwner;
+use innkeeper_core::plan::PlannerState;
 use innkeeper_core::{ObjectKey, ObjectRef, control};
 use innkeeper_operator::evaluate::{REVISION_DIGEST_PURPOSE, Subject, evaluate};
 use jiff::Timestamp;
@@ -113,10 +113,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let object_ref = ObjectRef::new(Arc::new(kind.clone()), primary.key.clone());
     let name = module.as_ref().map_or(&manifest.name, |module| &module.name);
     let owner =
-        Primary::new(name, object_ref, &primary.uid).decorating(control::decorates(manifest));
+        PrimaryOwner::new(name, object_ref, &primary.uid).decorating(control::decorates(manifest));
     view.mark_as_made(&owner);
     // Without the host's key, revisions have other names than in the cluster.
-    let digest = |text: &str| SecretKey::new(&[]).digest_text(REVISION_DIGEST_PURPOSE, text);
+    let digest = |text: &str| SecretDigestKey::new(&[]).digest_text(REVISION_DIGEST_PURPOSE, text);
     let subject = Subject {
         guest: &guest,
         primary: &primary,
@@ -125,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         digest: &digest,
         unapplied: &[],
         // A prune that waits for one more clean round counts.
-        state: &PlanState { clean: true, ..PlanState::default() },
+        state: &PlannerState { clean: true, ..PlannerState::default() },
         now,
     };
     let answer = Answer::of(evaluate(&subject, &mut view).result, module.is_some())?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use innkeeper_cluster::{
-    Backoff, Cluster, Env, Fence, HostKeyError, Kube, LeaseConfig, SecretKey, host_key, lease,
+    Backoff, Cluster, Env, Fence, HostKeyError, Kube, LeaseConfig, SecretDigestKey, host_key, lease,
 };
 use innkeeper_core::host_objects::is_namespace_of;
 use innkeeper_operator::operator::WORKERS_DEFAULT;
@@ -192,7 +192,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
     let kube = Kube { instance: Some(instance()), ..arguments.kube.kube() };
     let connections = Connections { kube, env: Env::real() };
     let open = Fence::open(&connections.env);
-    let cluster = connections.open(SecretKey::new(&random()?), open.clone()).await?;
+    let cluster = connections.open(SecretDigestKey::new(&random()?), open.clone()).await?;
     let listener = serve::bind(arguments.bind).await?;
     let admission = Admission::bind(&arguments.admission, &from).await?;
     // The host serves its health also while it waits for the API server.
@@ -236,7 +236,7 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
                 name: &arguments.lease,
                 identity: &identity,
                 terms: LeaseConfig { duration: arguments.lease_duration },
-                secrets: SecretKey::new(&random()?),
+                secrets: SecretDigestKey::new(&random()?),
             };
             operators.elect(&connections, key, claim, &health.state, shutdown.clone()).await?;
         }
@@ -341,7 +341,7 @@ fn shutdown_by_signals() -> Shutdown {
 fn code_cache(
     arguments: &Arguments,
     folder: CacheFolder,
-    key: Option<&SecretKey>,
+    key: Option<&SecretDigestKey>,
 ) -> anyhow::Result<CodeCache> {
     let sealing = match key {
         // Not next to the code: access to the volume alone must not suffice to seal code.
@@ -359,7 +359,7 @@ fn code_cache(
 fn engine(
     arguments: &Arguments,
     cache: Option<CacheFolder>,
-    key: Option<&SecretKey>,
+    key: Option<&SecretDigestKey>,
 ) -> anyhow::Result<Engine> {
     let cache = cache.map(|folder| code_cache(arguments, folder, key)).transpose()?;
     let mut builder = Engine::builder().compile(compile()).guests(arguments.guest_pool_size);
@@ -380,7 +380,7 @@ async fn read_host_key(
     cluster: &Cluster,
     arguments: &Arguments,
     mut stop: watch::Receiver<bool>,
-) -> anyhow::Result<Option<SecretKey>> {
+) -> anyhow::Result<Option<SecretDigestKey>> {
     let fresh = random()?;
     let client = cluster.host();
     let mut backoff = Backoff::new(cluster.env(), RETRY_MIN, RETRY_MAX);

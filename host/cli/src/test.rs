@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretDigestKey, Settings};
 use innkeeper_contract::Manifest;
 use innkeeper_core::counted_len;
 use innkeeper_lab::scenario::{Backend, Failure, Outcome, Player, Suite, junit, of_modules};
@@ -263,7 +263,7 @@ async fn on_cluster(
         instance: None,
     };
     let env = Env::real();
-    let (key, fence) = (SecretKey::new(&[]), Fence::open(&env));
+    let (key, fence) = (SecretDigestKey::new(&[]), Fence::open(&env));
     let cluster = Cluster::open(&kube, env.clone(), Settings::default(), key, fence).await?;
     let api = Api::cluster(cluster.host());
     for manifest in &suite.manifests {

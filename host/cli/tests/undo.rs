@@ -9,7 +9,7 @@ mod support;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
-use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretDigestKey, Settings};
 use innkeeper_lab::{Api, Content};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn simulate(kubeconfig: &str) -> Simulate {
 
 async fn connect(kubeconfig: &str) -> Api {
     let kube = Kube { kubeconfig: Some(kubeconfig.into()), ..Kube::default() };
-    let (env, key) = (Env::real(), SecretKey::new(&[]));
+    let (env, key) = (Env::real(), SecretDigestKey::new(&[]));
     let fence = Fence::open(&env);
     let cluster = Cluster::open(&kube, env, Settings::default(), key, fence).await.unwrap();
     Api::cluster(cluster.host())

@@ -29,9 +29,9 @@ use kube::client::Body;
 use crate::discovery::Discovery;
 use crate::error::{Guard, RequestContext};
 use crate::transport::{BoundedBody, NoAnswer, Repeatable, Transport};
-use crate::{ApiError, Env, Identity, SecretKey, Settings};
+use crate::{ApiError, Env, Identity, SecretDigestKey, Settings};
 
-pub use apply::{Applied, DryRun, Force};
+pub use apply::{ApplyResponse, DryRun, Force};
 pub use delete::{Deleted, Propagation};
 pub use pages::Page;
 use request::PendingRequest;
@@ -47,7 +47,7 @@ pub struct ApiClient {
     identity: Identity,
     env: Env,
     settings: Settings,
-    secrets: SecretKey,
+    secrets: SecretDigestKey,
     discovery: Arc<Discovery>,
     /// A guest chooses the kinds and names of the requests.
     for_module: bool,
@@ -59,7 +59,7 @@ impl ApiClient {
         identity: Identity,
         env: Env,
         settings: Settings,
-        secrets: SecretKey,
+        secrets: SecretDigestKey,
         discovery: Arc<Discovery>,
     ) -> Self {
         Self { transport, identity, env, settings, secrets, discovery, for_module: false }
@@ -84,13 +84,13 @@ impl ApiClient {
     }
 
     /// The digest of a text that is no value of a Secret, under the key of the host, see
-    /// [`SecretKey::digest_text`].
+    /// [`SecretDigestKey::digest_text`].
     pub fn digest_text(&self, purpose: &str, text: &str) -> String {
         self.secrets.digest_text(purpose, text)
     }
 
     /// The digest in place of one value of a Secret, as caches and reads have it, see
-    /// [`SecretKey::digest`].
+    /// [`SecretDigestKey::digest`].
     pub fn digest_value(&self, secret: &ObjectKey, name: &str, value: &str) -> String {
         self.secrets.digest(secret, name, value)
     }

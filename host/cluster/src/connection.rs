@@ -13,7 +13,7 @@ use crate::discovery::Discovery;
 use crate::fence::FencedConnector;
 use crate::transport::{self, Counts, Pool, Requests, Transport, is_impersonation};
 use crate::{
-    Account, ApiClient, ConnectError, Env, Fence, Identity, Revocation, SecretKey, Settings,
+    Account, ApiClient, ConnectError, Env, Fence, Identity, Revocation, SecretDigestKey, Settings,
 };
 
 /// One connection pool to one API server. Clones share it.
@@ -23,7 +23,7 @@ pub struct Cluster {
     default_namespace: Arc<str>,
     env: Env,
     settings: Settings,
-    secrets: SecretKey,
+    secrets: SecretDigestKey,
     counts: Counts,
     fence: Fence,
     /// The host's client, made at its first use.
@@ -44,7 +44,7 @@ impl Cluster {
         mut config: kube::Config,
         env: Env,
         settings: Settings,
-        secrets: SecretKey,
+        secrets: SecretDigestKey,
         fence: Fence,
     ) -> Result<Self, ConnectError> {
         refuse_impersonation(&config)?;
@@ -61,7 +61,7 @@ impl Cluster {
     /// service gets each request and repeat with its impersonation headers.
     ///
     /// The caller must be within a tokio runtime.
-    pub fn over<S, B>(service: S, env: Env, settings: Settings, secrets: SecretKey) -> Self
+    pub fn over<S, B>(service: S, env: Env, settings: Settings, secrets: SecretDigestKey) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
         S::Future: Send + 'static,
@@ -79,7 +79,13 @@ impl Cluster {
         Self::new(transport::pool(service), env, settings, secrets, fence)
     }
 
-    fn new(pool: Pool, env: Env, settings: Settings, secrets: SecretKey, fence: Fence) -> Self {
+    fn new(
+        pool: Pool,
+        env: Env,
+        settings: Settings,
+        secrets: SecretDigestKey,
+        fence: Fence,
+    ) -> Self {
         let (counts, host) = (Counts::default(), Arc::default());
         let default_namespace = "default".into();
         Self { pool, default_namespace, env, settings, secrets, counts, fence, host }
@@ -94,7 +100,7 @@ impl Cluster {
     /// The same connections with another key for the digests of Secrets, which the host reads from
     /// the cluster.
     #[must_use]
-    pub fn with_secret_key(self, secrets: SecretKey) -> Self {
+    pub fn with_secret_key(self, secrets: SecretDigestKey) -> Self {
         Self { secrets, host: Arc::default(), ..self }
     }
 
@@ -231,7 +237,7 @@ mod tests {
         change(&mut config);
         let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
         let fence = Fence::open(&env);
-        let key = SecretKey::new(b"k");
+        let key = SecretDigestKey::new(b"k");
         let connected = Cluster::connect(config, env, Settings::default(), key, fence);
         connected.map(|_| ()).map_err(|error| error.message)
     }

@@ -7,7 +7,7 @@ use innkeeper_contract::Kind;
 use innkeeper_core::ObjectKey;
 use serde_json::json;
 
-use crate::{ApiClient, ApiError, SecretKey};
+use crate::{ApiClient, ApiError, SecretDigestKey};
 
 /// The name of the Secret that holds the key.
 pub const HOST_KEY_SECRET: &str = "innkeeper-digest-key";
@@ -63,7 +63,7 @@ pub async fn host_key(
     client: &ApiClient,
     namespace: &str,
     fresh: &[u8; 32],
-) -> Result<SecretKey, HostKeyError> {
+) -> Result<SecretDigestKey, HostKeyError> {
     let kind = Kind::namespaced("v1", "Secret", "secrets");
     let key = ObjectKey::new(namespace, HOST_KEY_SECRET);
     let api = |error| HostKeyError::Api { namespace: namespace.to_owned(), error };
@@ -90,7 +90,7 @@ pub async fn host_key(
     let bytes = found.data.get(MEMBER).and_then(|text| STANDARD.decode(text).ok());
     match bytes {
         Some(bytes) if bytes.len() >= KEY_BYTES_MIN => {
-            Ok(SecretKey::new(&bytes).kept_in(namespace))
+            Ok(SecretDigestKey::new(&bytes).kept_in(namespace))
         }
         _ => Err(HostKeyError::Malformed { namespace: namespace.to_owned() }),
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     /// A digest, which depends on the key.
-    fn digest(key: &SecretKey) -> String {
+    fn digest(key: &SecretDigestKey) -> String {
         key.digest(&ObjectKey::new("n", "s"), "a", "b")
     }
 
@@ -129,7 +129,7 @@ mod tests {
     async fn existing_key_is_used() {
         let server = Server::new();
         server.always(GET, secret(&[1; 32]));
-        assert_eq!(key(&server).await.unwrap(), digest(&SecretKey::new(&[1; 32])));
+        assert_eq!(key(&server).await.unwrap(), digest(&SecretDigestKey::new(&[1; 32])));
         assert_eq!(server.count("POST"), 0);
     }
 
@@ -139,7 +139,7 @@ mod tests {
         server.once(GET, absent());
         server.always(POST, Reply::Json(409, status(409, "AlreadyExists", "there", &Value::Null)));
         server.always(GET, secret(&[2; 32]));
-        assert_eq!(key(&server).await.unwrap(), digest(&SecretKey::new(&[2; 32])));
+        assert_eq!(key(&server).await.unwrap(), digest(&SecretDigestKey::new(&[2; 32])));
         assert_eq!(server.count("POST"), 1);
     }
 

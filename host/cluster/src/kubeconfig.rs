@@ -6,7 +6,7 @@ use http::HeaderValue;
 use http::header::USER_AGENT;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::{Cluster, ConnectError, Env, Fence, SecretKey, Settings};
+use crate::{Cluster, ConnectError, Env, Fence, SecretDigestKey, Settings};
 
 /// The choice of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Cluster {
         kube: &Kube,
         env: Env,
         settings: Settings,
-        secrets: SecretKey,
+        secrets: SecretDigestKey,
         fence: Fence,
     ) -> Result<Self, ConnectError> {
         let agent = kube.agent()?;
@@ -63,7 +63,7 @@ impl Cluster {
         token: &str,
         env: Env,
         settings: Settings,
-        secrets: SecretKey,
+        secrets: SecretDigestKey,
         fence: Fence,
     ) -> Result<Self, ConnectError> {
         let agent = kube.agent()?;
@@ -203,7 +203,7 @@ users:
             instance: None,
         };
         let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
-        let secrets = SecretKey::new(b"k");
+        let secrets = SecretDigestKey::new(b"k");
         let fence = Fence::open(&env);
         let result = Cluster::open(&kube, env, Settings::default(), secrets, fence).await;
         let _ = std::fs::remove_file(&path);

@@ -36,10 +36,10 @@ mod watch_pace;
 mod scripted;
 
 pub use cache::{
-    CacheSnapshot, Caches, Change, InFlightWrite, KindState, Listener, Lookup, Namespaces, Source,
-    View,
+    CacheLookup, CacheSnapshot, Caches, Change, InFlightWrite, KindState, Listener, Namespaces,
+    Source, View,
 };
-pub use client::{ApiClient, Applied, Deleted, DryRun, Force, Propagation, User};
+pub use client::{ApiClient, ApplyResponse, Deleted, DryRun, Force, Propagation, User};
 pub use connection::Cluster;
 pub use discovery::FoundKind;
 pub use env::{Backoff, Elapsed, Env, Task};
@@ -50,7 +50,7 @@ pub use identity::{Account, Identity};
 pub use kubeconfig::Kube;
 pub use lease::{LeaderElector, LeaseConfig, LeaseLost};
 pub use revocation::Revocation;
-pub use secret::SecretKey;
+pub use secret::SecretDigestKey;
 pub use served_kind::{Mismatch, ServedKind};
 pub use settings::Settings;
 pub use transport::Requests;

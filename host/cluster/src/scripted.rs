@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tower::BoxError;
 
-use crate::{Account, ApiClient, Cluster, Env, SecretKey, Settings};
+use crate::{Account, ApiClient, Cluster, Env, SecretDigestKey, Settings};
 
 type ReplyBody = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -76,7 +76,7 @@ impl Server {
             let server = self.clone();
             tower::service_fn(move |request| server.clone().serve(request))
         };
-        Cluster::over(service, Self::env(), Settings::default(), SecretKey::new(b"k"))
+        Cluster::over(service, Self::env(), Settings::default(), SecretDigestKey::new(b"k"))
     }
 
     pub(crate) fn client(&self, account: &str) -> ApiClient {

@@ -1,4 +1,4 @@
-//! The digests in place of values of Secrets: [`SecretKey`].
+//! The digests in place of values of Secrets: [`SecretDigestKey`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ const DIGITS: usize = 16;
 /// value, and value. So equal values in two places have different digests, and nobody can guess a
 /// value without the key.
 #[derive(Clone)]
-pub struct SecretKey {
+pub struct SecretDigestKey {
     mac: Arc<Hmac<Sha256>>,
     /// The namespace of the Secret that holds the key, if there is one.
     namespace: Option<Arc<str>>,
 }
 
-impl SecretKey {
+impl SecretDigestKey {
     /// Makes a key of bytes of any length; 32 random bytes are good.
     pub fn new(key: &[u8]) -> Self {
         // HMAC takes keys of every length: longer ones are hashed, shorter ones padded.
@@ -87,9 +87,9 @@ fn truncated(mac: Hmac<Sha256>) -> String {
     digest
 }
 
-impl fmt::Debug for SecretKey {
+impl fmt::Debug for SecretDigestKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretKey(..)")
+        f.write_str("SecretDigestKey(..)")
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn digest_depends_on_the_key_the_name_and_the_value() {
         let digest = |key: &[u8], name, value| {
-            SecretKey::new(key).digest(&ObjectKey::new("n", "s"), name, value)
+            SecretDigestKey::new(key).digest(&ObjectKey::new("n", "s"), name, value)
         };
         let one = digest(b"key", "password", "aHVudGVyMg==");
         assert_eq!(one.len(), DIGITS);
@@ -112,28 +112,28 @@ mod tests {
 
     #[test]
     fn derived_keys_differ_by_purpose_and_key() {
-        let derived = |key: &[u8], purpose| SecretKey::new(key).derive(purpose);
+        let derived = |key: &[u8], purpose| SecretDigestKey::new(key).derive(purpose);
         assert_eq!(derived(b"key", "a"), derived(b"key", "a"));
         assert_ne!(derived(b"key", "a"), derived(b"key", "b"));
         assert_ne!(derived(b"key", "a"), derived(b"yek", "a"));
-        let digest = SecretKey::new(b"key").digest(&ObjectKey::new("", ""), "a", "");
+        let digest = SecretDigestKey::new(b"key").digest(&ObjectKey::new("", ""), "a", "");
         assert!(!hex::encode(derived(b"key", "a")).starts_with(&digest));
     }
 
     #[test]
     fn digests_of_texts_differ_by_purpose_and_key() {
-        let digest = |key: &[u8], purpose| SecretKey::new(key).digest_text(purpose, "x");
+        let digest = |key: &[u8], purpose| SecretDigestKey::new(key).digest_text(purpose, "x");
         let one = digest(b"key", "a");
         assert_eq!(one.len(), DIGITS);
         assert_ne!(one, digest(b"key", "b"));
         assert_ne!(one, digest(b"yek", "a"));
-        assert_ne!(one, SecretKey::new(b"key").digest_text("", "a\0x"));
+        assert_ne!(one, SecretDigestKey::new(b"key").digest_text("", "a\0x"));
     }
 
     #[test]
     fn digest_is_hmac_sha256_of_rfc_4231() {
         // RFC 4231, test case 2: the key shorter than a block.
-        let key = SecretKey::new(b"Jefe");
+        let key = SecretDigestKey::new(b"Jefe");
         let mut mac = Hmac::clone(&key.mac);
         mac.update(b"what do ya want for nothing?");
         assert_eq!(

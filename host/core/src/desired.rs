@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use innkeeper_contract::{Desired, Manifest, Reference, RevisionHistory, UpdateGroup};
 
 use crate::host_names::Grants;
-use crate::ownership::Primary;
+use crate::ownership::PrimaryOwner;
 use crate::{ObjectRef, control, guest_status, names, order};
 
 pub(crate) use copied_values::CachedSource;
@@ -55,7 +55,7 @@ impl DesiredState {
     pub fn read(
         desired: &Desired,
         manifest: &Manifest,
-        primary: &Primary,
+        primary: &PrimaryOwner,
         grants: Grants<'_>,
     ) -> Result<Self, InvalidDesired> {
         if control::decorates(manifest)
@@ -154,7 +154,7 @@ fn check_versions(objects: &[DesiredObject]) -> Result<(), InvalidDesired> {
 }
 
 /// Completes a `keep` reference of a namespaced kind: without a namespace it means the primary's.
-fn with_namespace(reference: &Reference, manifest: &Manifest, primary: &Primary) -> Reference {
+fn with_namespace(reference: &Reference, manifest: &Manifest, primary: &PrimaryOwner) -> Reference {
     let mut reference = reference.clone();
     let namespaced = manifest.owned.iter().any(|owned| {
         owned.kind.kind == reference.kind

@@ -15,7 +15,7 @@ const IDENTITY_BYTES: usize = 16;
 
 /// A primary and the module that reconciles it: all that decides the ownership of objects.
 #[derive(Clone, Debug)]
-pub struct Primary {
+pub struct PrimaryOwner {
     /// Kind, namespace and name of the primary.
     pub object_ref: ObjectRef,
     /// The uid of the primary.
@@ -48,7 +48,7 @@ pub struct Controller {
     pub uid: String,
 }
 
-impl Primary {
+impl PrimaryOwner {
     /// Makes the primary of a module that controls it.
     pub fn new(module: &str, object_ref: ObjectRef, uid: &str) -> Self {
         Self {
@@ -222,9 +222,9 @@ mod tests {
     use super::*;
     use crate::ObjectKey;
 
-    fn primary() -> Primary {
+    fn primary() -> PrimaryOwner {
         let kind = Arc::new(Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes"));
-        Primary::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1")
+        PrimaryOwner::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1")
     }
 
     fn object(metadata: &str) -> Object {
@@ -294,7 +294,11 @@ mod tests {
     #[test]
     fn the_namespace_of_the_stored_primary_decides_what_it_owns_whatever_scope_is_declared() {
         let at = |kind: Kind, namespace: &str| {
-            Primary::new("m", ObjectRef::new(Arc::new(kind), ObjectKey::new(namespace, "a")), "u")
+            PrimaryOwner::new(
+                "m",
+                ObjectRef::new(Arc::new(kind), ObjectKey::new(namespace, "a")),
+                "u",
+            )
         };
         let object_ref = |kind: Kind, namespace: &str| {
             ObjectRef::new(Arc::new(kind), ObjectKey::new(namespace, "b"))

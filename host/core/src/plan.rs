@@ -30,7 +30,7 @@ pub use conflict::Conflict;
 pub use input::Input;
 pub use prune::may_be_deleted;
 pub use skip_reason::SkipReason;
-pub use state::{Lookup, PlanState, Rejected};
+pub use state::{Lookup, PlannerState, RejectedApply};
 pub use step::{Action, ApplyReason, Step};
 pub use update::{UpdateProgress, UpdateState};
 pub use values::place_values;

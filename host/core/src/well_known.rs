@@ -35,7 +35,7 @@ pub const REVISION_FIELD_PATHS_ANNOTATION: &str = "innkeeper.dev/revision-field-
 pub const REVISION_API_VERSION_ANNOTATION: &str = "innkeeper.dev/revision-api-version";
 
 /// The label of an object that outlives its primary: its value is the primary's
-/// [`identity`](crate::ownership::Primary::identity), so that only a primary of the same kind,
+/// [`identity`](crate::ownership::PrimaryOwner::identity), so that only a primary of the same kind,
 /// namespace and name adopts the object again.
 pub const RETAINED_FOR_LABEL: &str = "innkeeper.dev/retained-for";
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings};
 use innkeeper_operator::ReplicaPolicies;
 use innkeeper_simulator::{Controllers, Simulator};
 use jiff::{SignedDuration, Timestamp};
@@ -97,7 +97,7 @@ impl Lab {
     /// As [`Self::start`].
     pub async fn on(simulator: Simulator, guests: &Guests, setup: Setup) -> Result<Self, LabError> {
         let env = Env::scripted(setup.seed, simulator.now());
-        let secrets = SecretKey::new(b"lab");
+        let secrets = SecretDigestKey::new(b"lab");
         let cluster = Cluster::over(simulator.clone(), env, Settings::default(), secrets);
         Self::over(simulator, cluster, guests, setup).await
     }

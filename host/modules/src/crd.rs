@@ -135,7 +135,10 @@ fn columns() -> Value {
     ])
 }
 
-/// [`crd`] as YAML, with a line that says where it comes from.
+/// Returns [`crd`] as YAML, with a line that says where it comes from.
+///
+/// # Errors
+/// If the definition cannot be written as YAML.
 pub fn crd_yaml() -> Result<String, serde_yaml_ng::Error> {
     Ok(format!("# Made by `cargo xtask crds`; do not edit.\n{}", serde_yaml_ng::to_string(&crd())?))
 }

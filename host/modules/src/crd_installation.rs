@@ -75,16 +75,16 @@ impl CrdInstallation {
         number: u64,
         digest: Digest,
         manifest: &Manifest,
-        settings: &ValidatedSpec,
+        spec: &ValidatedSpec,
     ) -> Self {
         Self {
             purpose,
             number,
             digest,
-            crds: definitions::crd_requests(manifest, settings),
+            crds: definitions::crd_requests(manifest, spec),
             adopts: false,
-            namespaces: settings.namespaces.clone(),
-            service_account: settings.service_account.clone(),
+            namespaces: spec.namespaces.clone(),
+            service_account: spec.service_account.clone(),
         }
     }
 }
@@ -92,11 +92,7 @@ impl CrdInstallation {
 impl CrdGrant {
     /// What a spec allows without an approval.
     #[must_use]
-    pub fn of(settings: &ValidatedSpec) -> Self {
-        Self {
-            groups: settings.allowed_crd_groups.clone(),
-            adopts: settings.adopts_now(),
-            approved: None,
-        }
+    pub fn of(spec: &ValidatedSpec) -> Self {
+        Self { groups: spec.allowed_crd_groups.clone(), adopts: spec.adopts_now(), approved: None }
     }
 }

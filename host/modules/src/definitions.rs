@@ -118,8 +118,8 @@ pub struct CrdRequest {
 }
 
 /// The definitions of a guest, as a Module allows to install them.
-pub fn crd_requests(manifest: &Manifest, settings: &ValidatedSpec) -> Vec<CrdRequest> {
-    manifest.crds.iter().map(|definition| crd_request(definition, settings)).collect()
+pub fn crd_requests(manifest: &Manifest, spec: &ValidatedSpec) -> Vec<CrdRequest> {
+    manifest.crds.iter().map(|definition| crd_request(definition, spec)).collect()
 }
 
 /// The definitions of a guest as the host would install them, for an administrator who installs
@@ -128,12 +128,12 @@ pub fn installable_definitions(manifest: &Manifest) -> Vec<Value> {
     manifest.crds.iter().map(|definition| installable(definition).0).collect()
 }
 
-fn crd_request(definition: &Value, settings: &ValidatedSpec) -> CrdRequest {
+fn crd_request(definition: &Value, spec: &ValidatedSpec) -> CrdRequest {
     let text = |pointer: &str| {
         definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     let (name, group) = (text("/metadata/name"), text("/spec/group"));
-    let granted = settings.allowed_crd_groups.contains(&group);
+    let granted = spec.allowed_crd_groups.contains(&group);
     let (definition, dropped) = installable(definition);
     CrdRequest { name, group, granted, definition, dropped }
 }
@@ -317,7 +317,7 @@ mod tests {
         })
     }
 
-    fn settings() -> ValidatedSpec {
+    fn spec() -> ValidatedSpec {
         let module = json!({"apiVersion": module::API_VERSION, "kind": module::KIND, "metadata": {"name": "m"},
             "spec": {"source": {"file": "x"}, "allowedCRDGroups": ["quay.io"]}});
         ValidatedSpec::new(
@@ -436,8 +436,8 @@ mod tests {
         given["metadata"]["creationTimestamp"] = Value::Null;
         given["status"] = json!({"storedVersions": ["v9"], "conditions": []});
         given["other"] = json!(1);
-        let settings = settings();
-        let crd_request = crd_request(&given, &settings);
+        let spec = spec();
+        let crd_request = crd_request(&given, &spec);
         assert!(crd_request.granted);
         assert_eq!(
             crd_request.definition["metadata"],
@@ -458,14 +458,14 @@ mod tests {
         );
         // What controller-gen writes is nothing.
         given["status"] = json!({"acceptedNames": {"kind": ""}, "storedVersions": []});
-        assert!(!super::crd_request(&given, &settings).dropped.contains(&"status".to_owned()));
+        assert!(!super::crd_request(&given, &spec).dropped.contains(&"status".to_owned()));
     }
 
     #[test]
     fn a_group_below_a_granted_one_is_not_granted() {
         let mut below = definition();
         below["spec"]["group"] = json!("sub.quay.io");
-        let settings = settings();
-        assert!(!crd_request(&below, &settings).granted);
+        let spec = spec();
+        assert!(!crd_request(&below, &spec).granted);
     }
 }

@@ -344,6 +344,9 @@ fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Reads a component from a file, plain or gzip, within bounds.
+///
+/// # Errors
+/// If there is no file, it cannot be read, it is too large, or it is no component.
 pub fn read_component(path: &Path, bytes_max: usize) -> Result<Component, SourceError> {
     let what = path.display().to_string();
     let bytes = read_bounded(path, PACKED_BYTES_MAX as u64).map_err(|error| {

@@ -24,7 +24,7 @@ use innkeeper_sandbox::{Guest, Limits};
 
 use crate::crd_installation::CrdGrant;
 use crate::machine::DecidedDigests;
-use crate::revision::{Loaded, Revision};
+use crate::revision::{GuestHandle, Revision};
 use crate::source::Digest;
 use crate::validated_spec::{SourceKind, SpecContext};
 
@@ -39,7 +39,7 @@ pub struct Driver<G = Guest> {
     states: BTreeMap<String, ModuleState<G>>,
 }
 
-impl<G: Loaded> Driver<G> {
+impl<G: GuestHandle> Driver<G> {
     /// A driver without modules. `defaults` are the limits of Modules that give none.
     pub fn new(source_kind: SourceKind, defaults: Limits) -> Self {
         let namespaces = BTreeSet::new();
@@ -80,7 +80,7 @@ impl<G: Loaded> Driver<G> {
 
     /// The revisions that are decided for a module; `None` if there is none of that name.
     pub fn decided_digests(&self, name: &str) -> Option<DecidedDigests> {
-        self.states.get(name).map(|state| state.machine.decision())
+        self.states.get(name).map(|state| state.machine.decided_digests())
     }
 
     /// The names of the CustomResourceDefinitions that the active revision of a module describes.
@@ -100,7 +100,7 @@ impl<G: Loaded> Driver<G> {
     /// is deleted.
     pub fn reinstalls_crd(&self, name: &str, crd: &str) -> bool {
         let Some(state) = self.states.get(name) else { return false };
-        let is_paused = state.settings.as_ref().is_none_or(|settings| settings.paused);
+        let is_paused = state.spec.as_ref().is_none_or(|spec| spec.paused);
         let group = crd.split_once('.').map(|(_, group)| group);
         !is_paused && group.is_some_and(|group| state.crd_grant().groups.contains(group))
     }
@@ -128,17 +128,17 @@ impl<G: Loaded> Driver<G> {
     /// The status of a module with what is decided, for [`Action::Commit`] of this component: no
     /// other write may contain it, since a restarted host follows it and needs the snapshot that is
     /// saved before. `None` if the component is not decided (any more).
-    pub fn decision(&self, name: &str, digest: Digest) -> Option<Report> {
+    pub fn committed_status(&self, name: &str, digest: Digest) -> Option<Report> {
         let state = self.states.get(name)?;
         let is_decided =
             state.machine.is_committing() && state.machine.candidate().digest() == Some(digest);
-        is_decided.then(|| state.decision())
+        is_decided.then(|| state.committed_status())
     }
 
     /// The status of a module once its decided rollback is carried out, for
     /// [`Action::CommitRollback`]; `None` if no rollback is decided (any more).
-    pub fn rollback_decision(&self, name: &str) -> Option<Report> {
-        self.states.get(name)?.rollback_decision()
+    pub fn rollback_status(&self, name: &str) -> Option<Report> {
+        self.states.get(name)?.rollback_status()
     }
 
     /// Takes an input for the module `name`; returns the actions, in the order in which to carry
@@ -164,7 +164,7 @@ impl<G: Loaded> Driver<G> {
         let input = self.refuse_overlap(name, input);
         let Some(state) = self.states.get_mut(name) else { return Vec::new() };
         // Nothing is fetched before the first valid spec: when there is one, the source is read.
-        if state.settings.is_none() && matches!(input, Input::Source(_)) {
+        if state.spec.is_none() && matches!(input, Input::Source(_)) {
             return Vec::new();
         }
         let events = match state.events(input, &self.context) {
@@ -181,7 +181,7 @@ impl<G: Loaded> Driver<G> {
         let effects = state.machine.check_grant(state.grant());
         state.carry_out(effects, &mut actions);
         state.drop_unneeded();
-        if actions.iter().any(|action| matches!(action, Action::Stop)) {
+        if actions.iter().any(|action| matches!(action, Action::RemoveModule)) {
             self.states.remove(name);
         }
         actions

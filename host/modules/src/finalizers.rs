@@ -19,7 +19,7 @@ use crate::validated_spec::{ValidatedSpec, is_reserved_group};
 pub(crate) fn check(
     module: &str,
     manifest: &Manifest,
-    settings: &ValidatedSpec,
+    spec: &ValidatedSpec,
 ) -> Result<(), Rejection> {
     let Some(name) = manifest.finalizer.as_deref().filter(|name| !name.is_empty()) else {
         return Ok(());
@@ -30,7 +30,7 @@ pub(crate) fn check(
     let domain = host_names::domain(name);
     let of_primary = manifest.primary.as_ref().map(Kind::group);
     let of_primary = of_primary.filter(|_| !control::decorates(manifest));
-    let granted = settings.allowed_crd_groups.iter().map(String::as_str);
+    let granted = spec.allowed_crd_groups.iter().map(String::as_str);
     let is_own = of_primary
         .into_iter()
         .chain(granted)
@@ -54,7 +54,7 @@ mod tests {
     use crate::testing::manifest;
     use crate::{Module, SourceKind};
 
-    fn settings(groups: &Value) -> ValidatedSpec {
+    fn spec(groups: &Value) -> ValidatedSpec {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
             "metadata": {"name": "m"}, "spec": {"source": {"configMap": {"name": "m-1"}},
                 "serviceAccountName": "m", "allowedCRDGroups": groups}});
@@ -72,7 +72,7 @@ mod tests {
         let mut manifest = manifest("g");
         manifest.finalizer = Some(name.to_owned());
         change(&mut manifest);
-        check("m", &manifest, &settings(groups)).is_ok()
+        check("m", &manifest, &spec(groups)).is_ok()
     }
 
     #[test]

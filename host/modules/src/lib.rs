@@ -59,7 +59,7 @@ pub use machine::{Event, Machine, Rejection, RetryPolicy};
 pub use manifest::check as check_manifest;
 pub use module::Module;
 pub use policy_preview::{PolicyPreview, ReviewChange};
-pub use revision::{Loaded, Revision};
+pub use revision::{GuestHandle, Revision};
 pub use rollout::{Example, PlannedChange, Preview, Rollout, Strategy};
 pub use source::{Component, Digest, SourceError};
 pub use validated_spec::{

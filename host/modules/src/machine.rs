@@ -161,9 +161,9 @@ impl Machine {
     }
 
     /// The same once all that is decided is written, and the snapshot of a decided candidate saved.
-    pub fn decision(&self) -> DecidedDigests {
+    pub fn decided_digests(&self) -> DecidedDigests {
         if let Some(machine) = self.rolled_back() {
-            return machine.decision();
+            return machine.decided_digests();
         }
         match &self.candidate {
             Candidate::Committing(loaded) => {
@@ -300,7 +300,7 @@ impl Machine {
                 }
                 self.runs = Some(result);
             }
-            Event::Deleted => return vec![Effect::Stop],
+            Event::Deleted => return vec![Effect::RemoveModule],
         }
         if before != self.reported_state() {
             effects.push(Effect::Report);

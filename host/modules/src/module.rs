@@ -144,6 +144,9 @@ impl Module {
     ///
     /// Only the shape is checked; [`ValidatedSpec::new`](crate::ValidatedSpec::new) checks the
     /// values.
+    ///
+    /// # Errors
+    /// If the document is of another kind, or a field is unknown, renamed or of another type.
     pub fn from_value(value: &Value) -> Result<Self, ModuleError> {
         let text = |member: &str| match value.get(member) {
             Some(Value::String(value)) => value.clone(),

@@ -15,8 +15,8 @@ use crate::validated_spec::{ValidatedPolicy, ValidatedSpec};
 ///
 /// # Errors
 /// If only one of them has a policy, or `spec.policy` does not fit that of the guest.
-pub(crate) fn check(manifest: &Manifest, settings: &ValidatedSpec) -> Result<(), Rejection> {
-    let (reason, message) = match (&manifest.policy, &settings.policy) {
+pub(crate) fn check(manifest: &Manifest, spec: &ValidatedSpec) -> Result<(), Rejection> {
+    let (reason, message) = match (&manifest.policy, &spec.policy) {
         (None, None) => return Ok(()),
         (Some(policy), None) => (
             reason::POLICY_NOT_GRANTED,
@@ -69,7 +69,7 @@ mod tests {
     use crate::testing::manifest;
     use crate::{Module, SourceKind};
 
-    fn settings(policy: &Value) -> ValidatedSpec {
+    fn spec(policy: &Value) -> ValidatedSpec {
         let module = json!({"apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module",
             "metadata": {"name": "m"}, "spec": {"source": {"configMap": {"name": "m-1"}},
                 "serviceAccountName": "m", "policy": policy}});
@@ -81,7 +81,7 @@ mod tests {
     fn refused(of_guest: &Value, of_module: &Value) -> Option<(String, String)> {
         let mut manifest = manifest("g");
         manifest.policy = serde_json::from_value(of_guest.clone()).unwrap();
-        let rejection = check(&manifest, &settings(of_module)).err()?;
+        let rejection = check(&manifest, &spec(of_module)).err()?;
         assert_eq!(rejection.retry, RetryPolicy::WhenSpecChanges);
         Some((rejection.reason, rejection.message))
     }

@@ -1,4 +1,4 @@
-//! A revision of a module: a guest with the settings that it runs with.
+//! A revision of a module: a guest with the spec that it runs with.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::policy_grant;
 use crate::validated_spec::{ValidatedPolicy, ValidatedSpec};
 
 /// A loaded component, as far as the driver is concerned: [`Guest`], and a fake in tests.
-pub trait Loaded: Clone {
+pub trait GuestHandle: Clone {
     /// The manifest in use: the described one, or that with the kinds of the Module's parameters.
     fn manifest(&self) -> &Manifest;
     /// The same component with another manifest in use; nothing is compiled.
@@ -28,7 +28,7 @@ pub trait Loaded: Clone {
     fn ask_about(&self, parameters: &Value) -> Result<(), ParametersError>;
 }
 
-impl Loaded for Guest {
+impl GuestHandle for Guest {
     fn manifest(&self) -> &Manifest {
         self.manifest()
     }
@@ -52,29 +52,29 @@ impl Loaded for Guest {
 pub struct Revision<G = Guest> {
     /// The Module's name.
     pub module: Arc<str>,
-    /// The guest, with the limits of the settings.
+    /// The guest, with the limits of the spec.
     pub guest: G,
     /// The kinds that earlier revisions declared and this one does not: the host prunes what they
     /// made of these.
-    pub dropped: Vec<Kind>,
-    /// The settings that it runs with.
-    pub settings: ValidatedSpec,
+    pub retired_kinds: Vec<Kind>,
+    /// The Module's validated spec that it runs with.
+    pub spec: ValidatedSpec,
     /// Counts the active revisions of this module, from 1: a later one is larger.
     pub version: u64,
 }
 
-impl<G: Loaded> Revision<G> {
+impl<G: GuestHandle> Revision<G> {
     /// The policy of the guest and its settings; `None` if the guest has none, or the Module does
     /// not let it review requests.
     pub fn policy(&self) -> Option<(&PolicyManifest, &ValidatedPolicy)> {
-        self.guest.manifest().policy.as_ref().zip(self.settings.policy.as_ref())
+        self.guest.manifest().policy.as_ref().zip(self.spec.policy.as_ref())
     }
 
-    /// Checks the policy of the guest, or that it has none, against the settings.
+    /// Checks the policy of the guest, or that it has none, against the spec.
     ///
     /// # Errors
     /// If the Module has no `spec.policy` for it, or one that does not fit it.
     pub fn check_policy(&self) -> Result<(), Rejection> {
-        policy_grant::check(self.guest.manifest(), &self.settings)
+        policy_grant::check(self.guest.manifest(), &self.spec)
     }
 }

@@ -225,6 +225,10 @@ impl SourceError {
 /// [`module::SOURCE_KEY`], or else the only one.
 ///
 /// `what` names the ConfigMap in errors.
+///
+/// # Errors
+/// If the ConfigMap lacks the given key, or if none is given and it has no default key and not
+/// exactly one other.
 pub fn pick_key<'a, V>(
     what: &str,
     binary_data: &'a BTreeMap<String, V>,
@@ -260,6 +264,9 @@ pub fn pick_key<'a, V>(
 ///
 /// `bytes_max` bounds what comes out: no more than that is ever unpacked, so a small file
 /// cannot fill the memory. `what` names the source in errors.
+///
+/// # Errors
+/// If the source is empty or too large, is invalid gzip, or is no WebAssembly binary.
 pub fn unpack(what: &str, bytes: &[u8], bytes_max: usize) -> Result<Component, SourceError> {
     let too_large =
         |limit, unpacked| SourceError::TooLarge { what: what.to_owned(), limit, unpacked };

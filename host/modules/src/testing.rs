@@ -9,7 +9,7 @@ use innkeeper_contract::{
 use innkeeper_sandbox::Limits;
 use serde_json::Value;
 
-use crate::Loaded;
+use crate::GuestHandle;
 use crate::parameters::ParametersError;
 
 pub(crate) fn manifest(name: &str) -> Manifest {
@@ -66,7 +66,7 @@ impl Fake {
     }
 }
 
-impl Loaded for Fake {
+impl GuestHandle for Fake {
     fn manifest(&self) -> &Manifest {
         &self.manifest
     }

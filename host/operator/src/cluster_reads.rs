@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use innkeeper_cluster::cache::CacheReadError;
-use innkeeper_cluster::{CacheSnapshot, Lookup};
+use innkeeper_cluster::{CacheLookup, CacheSnapshot};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey, ObjectRef, Selector, names, observed, readiness};
 use innkeeper_sandbox::{ReadError, ResourceKind};
@@ -53,16 +53,16 @@ pub fn get(
     let key = ObjectKey::new(namespace, name);
     reads.record().get(&kind, &key);
     match reads.snapshot()?.get(&kind, &key) {
-        Lookup::Found(object) => {
+        CacheLookup::Found(object) => {
             let object = reads.found(&kind, &object);
             if observed::bytes([&*object]) > room {
                 return Err(ReadError::TooLarge);
             }
             Ok(observed::object_document(&object, &readiness::of(&kind, &object)))
         }
-        Lookup::Absent => Err(ReadError::NotFound),
-        Lookup::Unknown => Err(reads.unknown(ObjectRef::new(kind, key))),
-        Lookup::Unreadable(why) => Err(refused(why)),
+        CacheLookup::Absent => Err(ReadError::NotFound),
+        CacheLookup::Unknown => Err(reads.unknown(ObjectRef::new(kind, key))),
+        CacheLookup::Unreadable(why) => Err(refused(why)),
     }
 }
 

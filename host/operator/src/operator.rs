@@ -221,14 +221,14 @@ impl Operator {
             self.shared.policies.active().clear();
         }
         for running in self.shared.modules() {
-            self.shared.stop(running.name());
+            self.shared.deactivate(running.name());
         }
     }
 
     /// Whether the Modules are listed, and every active revision can read the kinds that it
     /// declares, or it is known why it cannot: the operator reconciles from then on.
     pub fn is_ready(&self) -> bool {
-        self.shared.modules_are_known()
+        self.shared.modules_are_listed()
             && self.shared.modules().iter().all(|running| {
                 !running.view.states().values().any(|state| matches!(state, KindState::Syncing))
             })
@@ -254,7 +254,7 @@ impl Operator {
     pub fn modules(&self) -> Vec<ReportedModule> {
         let reported = self.shared.module_conditions().clone();
         let modules = reported.into_iter().map(|(name, conditions)| {
-            let primary = self.shared.module(&name).map(|active| Kind::clone(&active.primary));
+            let primary = self.shared.module(&name).map(|active| Kind::clone(&active.primary_kind));
             ReportedModule { name, primary, conditions }
         });
         modules.collect()

@@ -60,7 +60,7 @@ pub struct Shared {
     index: Mutex<DependencyIndex>,
     writes: Mutex<OwnWrites>,
     modules: RwLock<BTreeMap<Arc<str>, Arc<OpenRevision>>>,
-    modules_known: AtomicBool,
+    modules_listed: AtomicBool,
     status_schemas: RwLock<BTreeMap<Kind, Arc<StatusSchema>>>,
     module_conditions: Mutex<BTreeMap<String, Vec<Condition>>>,
     policy_states: Mutex<BTreeMap<String, PolicyState>>,
@@ -98,7 +98,7 @@ impl Shared {
             index: Mutex::default(),
             writes: Mutex::default(),
             modules: RwLock::default(),
-            modules_known: AtomicBool::new(false),
+            modules_listed: AtomicBool::new(false),
             status_schemas: RwLock::default(),
             module_conditions: Mutex::default(),
             policy_states: Mutex::default(),
@@ -142,16 +142,16 @@ impl Shared {
     }
 
     /// Makes a revision the active one, and queues all its primaries.
-    pub fn serve(&self, active: &Arc<OpenRevision>) {
+    pub fn activate(&self, active: &Arc<OpenRevision>) {
         let name = active.name().clone();
-        self.queue().set_rate(&name, active.settings().writes_per_second);
+        self.queue().set_rate(&name, active.spec().writes_per_second);
         self.health.reset(&name);
         self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, active.clone());
         self.wake_primaries(active, &Trigger::RevisionActive);
     }
 
-    /// Stops a module: it has no active revision any more.
-    pub fn stop(&self, name: &str) {
+    /// Removes the active revision of a module, and forgets all that is kept of its primaries.
+    pub fn deactivate(&self, name: &str) {
         self.modules.write().unwrap_or_else(PoisonError::into_inner).remove(name);
         self.queue().forget_module(name);
         self.index().forget_module(name);
@@ -178,13 +178,13 @@ impl Shared {
     }
 
     /// Notes that the modules have been listed.
-    pub fn know_modules(&self) {
-        self.modules_known.store(true, Ordering::Release);
+    pub fn mark_modules_listed(&self) {
+        self.modules_listed.store(true, Ordering::Release);
     }
 
     /// Whether the modules have been listed.
-    pub fn modules_are_known(&self) -> bool {
-        self.modules_known.load(Ordering::Acquire)
+    pub fn modules_are_listed(&self) -> bool {
+        self.modules_listed.load(Ordering::Acquire)
     }
 
     /// The schema of a kind's status in its CustomResourceDefinition.
@@ -198,7 +198,7 @@ impl Shared {
     pub fn set_status_schema(&self, kind: Kind, statuses: StatusSchema) {
         let appears =
             *self.status_schema(&kind) == StatusSchema::Absent && statuses != StatusSchema::Absent;
-        let readers = self.modules().into_iter().filter(|one| appears && *one.primary == kind);
+        let readers = self.modules().into_iter().filter(|one| appears && *one.primary_kind == kind);
         let readers: Vec<_> = readers.collect();
         let mut known = self.status_schemas.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(kind, Arc::new(statuses));

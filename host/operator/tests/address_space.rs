@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::cache::StateChange;
 use innkeeper_cluster::{
-    Caches, Change, Cluster, Env, Listener, Namespaces, SecretKey, Settings, View,
+    Caches, Change, Cluster, Env, Listener, Namespaces, SecretDigestKey, Settings, View,
 };
 use innkeeper_contract::Kind;
 use innkeeper_lab::{Api, Guests, Lab, Modules, Setup, block_on};
@@ -160,7 +160,7 @@ impl OnThreads {
         for object in [definition(), primary()] {
             api.apply(&object, "default").await.unwrap();
         }
-        let secrets = SecretKey::new(b"threads");
+        let secrets = SecretDigestKey::new(b"threads");
         let cluster = Cluster::over(simulator, Env::real(), Settings::default(), secrets);
 
         let (sender, appeared) = mpsc::unbounded_channel();

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use innkeeper_contract::{Desired, Manifest, Policy};
 use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::host_names::{self, Grants};
-use innkeeper_core::ownership::Primary;
+use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::{ObjectKey, ObjectRef, in_sync, order};
 use serde_json::{Value, json};
 
@@ -37,7 +37,8 @@ pub fn fuzz_entry(data: &[u8]) {
     assert_eq!(desired, again, "a document changes when it is printed and read");
 
     let kind = Arc::new(MANIFEST.primary.clone().expect("it has a primary"));
-    let primary = Primary::new("g", ObjectRef::new(kind, ObjectKey::new("home", "first")), "u1");
+    let primary =
+        PrimaryOwner::new("g", ObjectRef::new(kind, ObjectKey::new("home", "first")), "u1");
     let mut least = None;
     for (cross_namespace, finalizers) in
         [(false, false), (false, true), (true, false), (true, true)]
@@ -59,7 +60,7 @@ pub fn fuzz_entry(data: &[u8]) {
     }
 }
 
-fn accepted(state: &DesiredState, desired: &Desired, primary: &Primary, grants: Grants) {
+fn accepted(state: &DesiredState, desired: &Desired, primary: &PrimaryOwner, grants: Grants) {
     assert_eq!(state.objects.len(), desired.objects.len());
     let targets: BTreeSet<&ObjectRef> = state.objects.iter().map(|one| &one.object_ref).collect();
     assert_eq!(targets.len(), state.objects.len(), "an object is there twice");
@@ -70,7 +71,7 @@ fn accepted(state: &DesiredState, desired: &Desired, primary: &Primary, grants: 
     }
 }
 
-fn complete(wanted: &DesiredObject, primary: &Primary, grants: Grants) {
+fn complete(wanted: &DesiredObject, primary: &PrimaryOwner, grants: Grants) {
     let DesiredObject { object_ref: target, body, .. } = wanted;
     let owned = MANIFEST.owned.iter().find(|owned| owned.kind == *target.kind);
     let owned = owned.expect("the kind is declared");

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use innkeeper_cluster::{Cluster, Env, Fence, LeaderElector, LeaseConfig, SecretKey, Settings};
+use innkeeper_cluster::{
+    Cluster, Env, Fence, LeaderElector, LeaseConfig, SecretDigestKey, Settings,
+};
 use innkeeper_faults::{Connection, FaultInjector};
 use innkeeper_lab::{Api, ApiFailure, Content, Lab, Modules, Setup};
 use innkeeper_simulator::{Backup, Simulator};
@@ -168,7 +170,7 @@ impl<'a> ScenarioCluster<'a> {
         let hostile = self.hostile_module().map(|hostile| &hostile.module);
         let modules = [Some(&self.module), hostile];
         setup.modules = Modules::Given(modules.into_iter().flatten().cloned().collect());
-        let secrets = SecretKey::new(b"check");
+        let secrets = SecretDigestKey::new(b"check");
         let (link, env) = (process.link.clone(), process.env.clone());
         let cluster = Cluster::over(link, env, Settings::default(), secrets).behind(fence);
         let guests = &self.fixture.guests;
@@ -203,7 +205,7 @@ impl<'a> ScenarioCluster<'a> {
         }
         let terms = LeaseConfig::default();
         let (link, env) = (process.link.clone(), process.env.clone());
-        let cluster = Cluster::over(link, env, terms.settings(), SecretKey::new(b"check"));
+        let cluster = Cluster::over(link, env, terms.settings(), SecretDigestKey::new(b"check"));
         let mut elector = LeaderElector::new(&cluster, LEASE, identity, terms);
         let (acquired, mut fence) = watch::channel(None);
         process.election = Some(process.env.spawn("elect", async move {

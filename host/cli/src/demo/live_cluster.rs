@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, Fence, Kube, SecretDigestKey, Settings};
 use innkeeper_core::host_objects::HOST_NAMESPACE;
 use innkeeper_lab::{Api, ApiFailure, Content};
 use innkeeper_modules::module;
@@ -92,7 +92,7 @@ impl ClusterConfig {
         let mut key = [0; 32];
         getrandom::fill(&mut key)
             .map_err(|error| anyhow!("the system returned no random bytes: {error}"))?;
-        let (key, fence) = (SecretKey::new(&key), Fence::open(&env));
+        let (key, fence) = (SecretDigestKey::new(&key), Fence::open(&env));
         let settings = Settings::default();
         Ok(match token {
             Some(token) => Cluster::open_with_token(kube, token, env, settings, key, fence).await?,

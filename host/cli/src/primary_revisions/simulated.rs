@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use innkeeper_cluster::{ApiClient, Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{ApiClient, Cluster, Env, SecretDigestKey, Settings};
 use innkeeper_core::primary_revision::{
     REVISION_API_VERSION_ANNOTATION, REVISION_FIELD_PATHS_ANNOTATION,
 };
@@ -46,14 +46,14 @@ impl Server {
     /// A client of the user of a kubeconfig.
     pub(crate) fn client(&self) -> ApiClient {
         let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
-        let (settings, key) = (Settings::default(), SecretKey::new(&[]));
+        let (settings, key) = (Settings::default(), SecretDigestKey::new(&[]));
         Cluster::over(self.simulator.clone(), env, settings, key).host()
     }
 
     /// The same, of a server that also stores these ControllerRevisions, as JSON texts.
     pub(crate) fn client_with(&self, foreign: &[&str]) -> ApiClient {
         let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
-        let (settings, key) = (Settings::default(), SecretKey::new(&[]));
+        let (settings, key) = (Settings::default(), SecretDigestKey::new(&[]));
         let server = WithForeign {
             simulator: self.simulator.clone(),
             foreign: foreign.iter().flat_map(|text| [*text, ","]).collect(),

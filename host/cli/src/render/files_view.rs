@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use innkeeper_contract::{Kind, Manifest, Unapplied};
 use innkeeper_core::object::{Entry, Operation};
 use innkeeper_core::observed::Observed;
-use innkeeper_core::ownership::Primary;
+use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::plan::Lookup;
 use innkeeper_core::value_source::ValueSourceGrant;
 use innkeeper_core::{Object, ObjectRef, foreign};
@@ -77,7 +77,7 @@ impl FilesView {
 
     /// Marks the objects that the primary has made before as the operator would have: files seldom
     /// have uids, and `kubectl get` leaves out managedFields.
-    pub(super) fn mark_as_made(&mut self, owner: &Primary) {
+    pub(super) fn mark_as_made(&mut self, owner: &PrimaryOwner) {
         let primary = &self.primary;
         let by_name = |object: &Object| {
             object.controller().is_some_and(|controller| {

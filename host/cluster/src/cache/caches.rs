@@ -92,8 +92,8 @@ impl Caches {
     }
 
     /// Marks the cached state of an object as wrong or doubtful: the response to a write was lost,
-    /// or contradicts the cache. Lookups give [`Lookup::Unknown`](super::Lookup::Unknown) until an
-    /// event, a relist or [`Caches::look_up_unknown`].
+    /// or contradicts the cache. Lookups give [`CacheLookup::Unknown`](super::CacheLookup::Unknown)
+    /// until an event, a relist or [`Caches::look_up_unknown`].
     pub fn mark_unknown(&self, kind: &Kind, key: &ObjectKey) {
         self.store.update_all(kind, key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.mark_unknown(key);

@@ -58,7 +58,7 @@ pub use change::{Change, Source};
 pub use in_flight_write::InFlightWrite;
 pub use kind_state::{KindState, StateChange};
 pub use listener::Listener;
-pub use snapshot::{CacheReadError, CacheSnapshot, Lookup};
+pub use snapshot::{CacheLookup, CacheReadError, CacheSnapshot};
 pub use view::{Namespaces, View};
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub enum CacheReadError {
 
 /// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lookup {
+pub enum CacheLookup {
     /// The object.
     Found(Arc<Object>),
     /// There is no object of that name.
@@ -81,17 +81,17 @@ pub enum Lookup {
 
 impl CacheSnapshot {
     /// Looks up an object.
-    pub fn get(&self, kind: &Kind, key: &ObjectKey) -> Lookup {
+    pub fn get(&self, kind: &Kind, key: &ObjectKey) -> CacheLookup {
         let part = match self.part(kind, key.namespace()) {
             Ok(part) => part,
-            Err(error) => return Lookup::Unreadable(error),
+            Err(error) => return CacheLookup::Unreadable(error),
         };
         match part.read() {
-            Err(error) => Lookup::Unreadable(error),
-            Ok(live) if live.is_unknown(key) => Lookup::Unknown,
-            Ok(live) => {
-                live.get(key).map_or(Lookup::Absent, |object| Lookup::Found(object.clone()))
-            }
+            Err(error) => CacheLookup::Unreadable(error),
+            Ok(live) if live.is_unknown(key) => CacheLookup::Unknown,
+            Ok(live) => live
+                .get(key)
+                .map_or(CacheLookup::Absent, |object| CacheLookup::Found(object.clone())),
         }
     }
 
@@ -134,8 +134,8 @@ impl CacheSnapshot {
         found
     }
 
-    /// The unknown objects, in order: [`CacheSnapshot::get`] gives [`Lookup::Unknown`] for them,
-    /// and lists may be wrong about them.
+    /// The unknown objects, in order: [`CacheSnapshot::get`] gives [`CacheLookup::Unknown`] for
+    /// them, and lists may be wrong about them.
     pub fn unknown(&self) -> Vec<(Arc<Kind>, ObjectKey)> {
         let mut found = Vec::new();
         for (kind, parts) in &self.kinds {

@@ -42,7 +42,7 @@ impl DryRun {
 
 /// The result of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct ApplyResponse {
     /// The object after the apply.
     pub object: Object,
     /// The apply created the object.
@@ -66,7 +66,7 @@ impl ApiClient {
         manager: &Manager,
         body: &Value,
         force: Force,
-    ) -> Result<Applied, ApiError> {
+    ) -> Result<ApplyResponse, ApiError> {
         self.patch(kind, key, "", manager, body, force, DryRun::No).await
     }
 
@@ -81,7 +81,7 @@ impl ApiClient {
         manager: &Manager,
         body: &Value,
         force: Force,
-    ) -> Result<Applied, ApiError> {
+    ) -> Result<ApplyResponse, ApiError> {
         self.patch(kind, key, "", manager, body, force, DryRun::Yes).await
     }
 
@@ -97,7 +97,7 @@ impl ApiClient {
         manager: &Manager,
         body: &Value,
         force: Force,
-    ) -> Result<Applied, ApiError> {
+    ) -> Result<ApplyResponse, ApiError> {
         self.patch(kind, key, "status", manager, body, force, DryRun::No).await
     }
 
@@ -111,7 +111,7 @@ impl ApiClient {
         body: &Value,
         force: Force,
         dry_run: DryRun,
-    ) -> Result<Applied, ApiError> {
+    ) -> Result<ApplyResponse, ApiError> {
         let metadata = &body["metadata"];
         let guard = match metadata["resourceVersion"].as_str() {
             Some("1") => Guard::Absent,
@@ -137,7 +137,7 @@ impl ApiClient {
         let pending = PendingRequest { context: context.clone(), request, repeatable };
         let (status, text) = self.exchange(pending).await?;
         let object = self.decode(kind, &text).map_err(|error| context.unreadable(&error))?;
-        Ok(Applied { object, created: status == StatusCode::CREATED })
+        Ok(ApplyResponse { object, created: status == StatusCode::CREATED })
     }
 
     /// Merges a patch into an object as `manager`: for lists that others write to as well, from

@@ -183,7 +183,8 @@ async fn client_of_a_module_neither_reads_host_secrets_nor_writes_host_objects()
     let server = Server::new();
     server.always(CORE, Reply::Json(200, resources(&[("secrets", "Secret", true)])));
     let secrets = Kind::namespaced("v1", "Secret", "secrets");
-    let cluster = server.cluster().with_secret_key(crate::SecretKey::new(b"k").kept_in("sys"));
+    let cluster =
+        server.cluster().with_secret_key(crate::SecretDigestKey::new(b"k").kept_in("sys"));
     let account = cluster.as_account(&crate::Account::new("m", "a"));
     // A Module of a folder may act with the rights of the host's kubeconfig.
     for client in [account, cluster.host().for_module()] {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tower::BoxError;
 
 use super::*;
-use crate::SecretKey;
+use crate::SecretDigestKey;
 use crate::scripted::{Server, status};
 
 type Reply = Response<UnsyncBoxBody<Bytes, BoxError>>;
@@ -138,7 +138,8 @@ impl Leases {
         let leases = self.clone();
         let service = tower::service_fn(move |request| leases.clone().serve(who, request));
         let terms = LeaseConfig::default();
-        let cluster = Cluster::over(service, env.clone(), terms.settings(), SecretKey::new(b"k"));
+        let cluster =
+            Cluster::over(service, env.clone(), terms.settings(), SecretDigestKey::new(b"k"));
         let at = ("sys", "innkeeper");
         LeaderElector::new(&cluster, at, who, terms)
     }

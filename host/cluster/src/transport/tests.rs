@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::scripted::{Reply, Server, resources, status};
 use crate::{
-    Account, ApiError, Applied, Cluster, Deleted, Force, Propagation, Revocation, SecretKey,
-    ServedKind, Settings,
+    Account, ApiError, ApplyResponse, Cluster, Deleted, Force, Propagation, Revocation,
+    SecretDigestKey, ServedKind, Settings,
 };
 
 const MAP: &str = "/api/v1/namespaces/n/configmaps/x";
@@ -30,7 +30,7 @@ fn found() -> Reply {
     Reply::Json(200, answer(5))
 }
 
-async fn apply(server: &Server, guard: &Value) -> Result<Applied, ApiError> {
+async fn apply(server: &Server, guard: &Value) -> Result<ApplyResponse, ApiError> {
     let mut body = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "x" } });
     body["metadata"].as_object_mut().unwrap().extend(guard.as_object().unwrap().clone());
     let manager = Manager::primary("m", "u0");
@@ -177,7 +177,7 @@ async fn secret_is_read_as_digests() {
         json!({ "metadata": { "namespace": "n", "name": "x" }, "data": { "p": "aHVudGVyMg==" } });
     server.always("GET /api/v1/namespaces/n/secrets/x", Reply::Json(200, secret));
     let object = server.client("a").get(&secrets, &key()).await.unwrap();
-    let digest = crate::SecretKey::new(b"k").digest(&key(), "p", "aHVudGVyMg==");
+    let digest = crate::SecretDigestKey::new(b"k").digest(&key(), "p", "aHVudGVyMg==");
     assert!(object.text.contains(&digest) && !object.text.contains("aHVudGVyMg"));
 }
 
@@ -395,7 +395,8 @@ async fn impersonation(user: Option<&str>, sent: &[(&str, &str)]) -> Vec<String>
             http_body_util::Full::new(bytes::Bytes::from_static(b"{}")),
         )))
     });
-    let cluster = Cluster::over(service, Server::env(), Settings::default(), SecretKey::new(b"k"));
+    let cluster =
+        Cluster::over(service, Server::env(), Settings::default(), SecretDigestKey::new(b"k"));
     let client = match user {
         Some(name) => cluster.as_account(&Account::new("m", name)),
         None => cluster.host(),
@@ -470,7 +471,7 @@ async fn module_does_not_write_the_namespace_of_the_host() {
         let server = server.clone();
         tower::service_fn(move |request| server.clone().serve(request))
     };
-    let key = SecretKey::new(b"k").kept_in("operators");
+    let key = SecretDigestKey::new(b"k").kept_in("operators");
     let cluster = Cluster::over(service, Server::env(), Settings::default(), key);
     let client = cluster.as_account(&Account::new("m", "a")).for_module();
     let namespaces = Kind::cluster("v1", "Namespace", "namespaces");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::copied_values::{CopiedSource, MissingValues};
 use crate::ObjectRef;
 use crate::in_sync;
-use crate::ownership::Primary;
+use crate::ownership::PrimaryOwner;
 
 /// One desired object, ready to be applied: with its namespace, its owner reference (or the label
 /// of an object that outlives its primary) and the annotation with its digest.
@@ -91,7 +91,7 @@ impl DesiredObject {
     }
 
     /// The name of the annotation that holds the digest of the body.
-    pub fn annotation(&self, primary: &Primary) -> String {
+    pub fn annotation(&self, primary: &PrimaryOwner) -> String {
         if self.has(Policy::Merge) {
             in_sync::merge_annotation(&primary.merge_manager)
         } else {

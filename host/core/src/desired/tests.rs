@@ -25,9 +25,9 @@ fn manifest() -> Manifest {
     .unwrap()
 }
 
-fn primary() -> Primary {
+fn primary() -> PrimaryOwner {
     let kind = Arc::new(manifest().primary.unwrap());
-    Primary::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1")
+    PrimaryOwner::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1")
 }
 
 fn read(objects: Value, cross_namespace: bool) -> Result<DesiredState, InvalidDesired> {
@@ -300,7 +300,7 @@ fn object_in_another_namespace_is_refused_when_the_manifest_declares_a_false_sco
     kind.scope = innkeeper_contract::Scope::Cluster;
     let kind = Arc::new(kind.clone());
     let misdeclared =
-        Primary::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1");
+        PrimaryOwner::new("podroute", ObjectRef::new(kind, ObjectKey::new("web", "first")), "u1");
     for object in [
         json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "other"}}),
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
@@ -358,7 +358,7 @@ fn examples_of_the_reference_are_accepted() {
     let grants = Grants { value_sources: &[grant], ..Grants::default() };
     let kind = Arc::new(manifest.primary.clone().unwrap());
     let primary = ObjectRef::new(kind, ObjectKey::new("shop", "front"));
-    let primary = Primary::new("website", primary, "u1");
+    let primary = PrimaryOwner::new("website", primary, "u1");
     let desired = DesiredState::read(&desired, &manifest, &primary, grants).unwrap();
     assert_eq!(desired.objects.len(), 3);
 }

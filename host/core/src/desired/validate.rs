@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use innkeeper_contract::{Kind, Manifest, Policy, UpdateGroup};
+use innkeeper_contract::{Kind, Manifest, OwnedKind, Policy, UpdateGroup};
 use serde_json::{Map, Value, json};
 
 use super::error::InvalidDesired;
 use super::object::DesiredObject;
 use super::{update_groups, values};
 use crate::host_names::{self, Grants};
-use crate::ownership::Primary;
+use crate::ownership::PrimaryOwner;
 use crate::well_known::{ALLOW_DELETION_ANNOTATION, RETAINED_FOR_LABEL};
 use crate::{ObjectKey, ObjectRef, foreign, host_objects, in_sync, known_noops, names};
 
@@ -75,6 +75,28 @@ impl<'a> Head<'a> {
         }
         Ok(())
     }
+
+    /// Finds the kind of the object among those that the manifest says the guest makes.
+    ///
+    /// # Errors
+    /// If it is not declared.
+    fn find_owned<'m>(&self, manifest: &'m Manifest) -> Result<&'m OwnedKind, InvalidDesired> {
+        let is_same = |owned: &&OwnedKind| {
+            owned.kind.api_version == self.api_version && owned.kind.kind == self.kind
+        };
+        manifest.owned.iter().find(is_same).ok_or_else(|| InvalidDesired::UndeclaredKind {
+            what: self.to_string(),
+            kind: foreign::one_line(
+                format_args!("{} {}", self.api_version, self.kind),
+                QUOTED_BYTES_MAX,
+            ),
+        })
+    }
+
+    /// The error of an object that breaks the contract.
+    fn malformed(&self, problem: String) -> InvalidDesired {
+        InvalidDesired::Malformed { what: self.to_string().trim_end().to_owned(), problem }
+    }
 }
 
 impl fmt::Display for Head<'_> {
@@ -92,62 +114,20 @@ impl fmt::Display for Head<'_> {
 pub(super) fn read_object(
     desired: &innkeeper_contract::DesiredObject,
     manifest: &Manifest,
-    primary: &Primary,
+    primary: &PrimaryOwner,
     grants: Grants<'_>,
     groups: &[UpdateGroup],
 ) -> Result<DesiredObject, InvalidDesired> {
     let object = &desired.object;
     let head = Head::of(object);
-    let malformed = |problem: String| InvalidDesired::Malformed {
-        what: head.to_string().trim_end().to_owned(),
-        problem,
-    };
+    let malformed = |problem| head.malformed(problem);
     head.check(object).map_err(malformed)?;
 
-    let owned = manifest
-        .owned
-        .iter()
-        .find(|owned| owned.kind.api_version == head.api_version && owned.kind.kind == head.kind)
-        .ok_or_else(|| InvalidDesired::UndeclaredKind {
-            what: head.to_string(),
-            kind: foreign::one_line(
-                format_args!("{} {}", head.api_version, head.kind),
-                QUOTED_BYTES_MAX,
-            ),
-        })?;
+    let owned = head.find_owned(manifest)?;
     let policy: BTreeSet<Policy> = desired.policy.iter().copied().collect();
     let merges = policy.contains(&Policy::Merge);
-    if merges && policy.len() > 1 {
-        return Err(malformed(
-            "the policy merge excludes all others, since the object belongs to another owner"
-                .to_owned(),
-        ));
-    }
-
-    host_names::check(object, merges, grants).map_err(malformed)?;
-    if owned.merges && !merges {
-        return Err(malformed(format!(
-            "the manifest says that the guest only merges into {}, so it needs the policy merge",
-            owned.kind
-        )));
-    }
-
-    let namespace = namespace_of(&owned.kind, head.namespace, primary).map_err(malformed)?;
-    let object_ref =
-        ObjectRef::new(Arc::new(owned.kind.clone()), ObjectKey::new(namespace, head.name));
-    let may_own = primary.may_own(&object_ref);
-    if !may_own && !grants.cross_namespace {
-        return Err(InvalidDesired::CrossNamespace { what: object_ref.to_string() });
-    }
-    let is_reserved =
-        host_objects::is_object_of(&object_ref.kind, &object_ref.key, grants.host_namespace);
-    if !merges && primary.is_at(&object_ref) {
-        return Err(malformed(
-            "it is the primary itself, which the guest does not make: give the policy merge"
-                .to_owned(),
-        ));
-    }
-
+    check_policies(object, &policy, owned, grants).map_err(malformed)?;
+    let object_ref = object_ref_of(&head, &owned.kind, merges, primary, grants)?;
     let group = update_groups::group_of(desired, groups).map_err(malformed)?;
     let values = values::read(
         &desired.values_from,
@@ -161,31 +141,16 @@ pub(super) fn read_object(
         },
     )?;
 
-    let mut body = object.clone();
-    known_noops::drop_known_noops(&mut body);
-    if owned.kind.is_namespaced() {
-        body["metadata"]["namespace"] = namespace.into();
-    }
-    let orphan = policy.contains(&Policy::Orphan);
-    if orphan {
-        body["metadata"]["labels"][RETAINED_FOR_LABEL] = primary.identity().into();
-    } else if may_own && !merges {
-        body["metadata"]["ownerReferences"] = json!([primary.owner_reference()]);
-    } else if !merges && manifest.finalizer.is_none() {
-        // Neither Kubernetes nor the host would delete it.
-        return Err(malformed(
-            "it is outside the primary's namespace, so Kubernetes does not delete it with the primary: declare a finalizer in the manifest, or give the policy orphan".to_owned(),
-        ));
-    }
-    if policy.contains(&Policy::Deletable) {
-        body["metadata"]["annotations"][ALLOW_DELETION_ANNOTATION] = "true".into();
-    }
+    let has_finalizer = manifest.finalizer.is_some();
+    let mut body =
+        complete_body(object, &object_ref, &policy, primary, has_finalizer).map_err(malformed)?;
     let digest = if merges {
         in_sync::set_merge_digest(&mut body, &primary.merge_manager)
     } else {
         in_sync::set_digest(&mut body)
     };
-    let labels = labels_of(object);
+    let is_reserved =
+        host_objects::is_object_of(&object_ref.kind, &object_ref.key, grants.host_namespace);
     Ok(DesiredObject {
         object_ref,
         body,
@@ -193,13 +158,101 @@ pub(super) fn read_object(
         policy,
         optional: owned.optional,
         is_reserved,
-        labels,
+        labels: labels_of(object),
         position: 0,
         update_group: group.map(|group| group.name.clone()),
         values,
         copied: Vec::new(),
         missing_values: None,
     })
+}
+
+/// Checks that the policies of an object go together, and that they and the names in the object
+/// fit the manifest and the grants.
+///
+/// # Errors
+/// Returns the first policy or name that does not.
+fn check_policies(
+    object: &Value,
+    policy: &BTreeSet<Policy>,
+    owned: &OwnedKind,
+    grants: Grants<'_>,
+) -> Result<(), String> {
+    let merges = policy.contains(&Policy::Merge);
+    if merges && policy.len() > 1 {
+        return Err(
+            "the policy merge excludes all others, since the object belongs to another owner"
+                .to_owned(),
+        );
+    }
+    host_names::check(object, merges, grants)?;
+    if owned.merges && !merges {
+        return Err(format!(
+            "the manifest says that the guest only merges into {}, so it needs the policy merge",
+            owned.kind
+        ));
+    }
+    Ok(())
+}
+
+/// Kind, namespace and name of an object, which the guest may desire there.
+///
+/// # Errors
+/// If the namespace is invalid or not granted, or if the object is the primary.
+fn object_ref_of(
+    head: &Head<'_>,
+    kind: &Kind,
+    merges: bool,
+    primary: &PrimaryOwner,
+    grants: Grants<'_>,
+) -> Result<ObjectRef, InvalidDesired> {
+    let namespace =
+        namespace_of(kind, head.namespace, primary).map_err(|problem| head.malformed(problem))?;
+    let object_ref = ObjectRef::new(Arc::new(kind.clone()), ObjectKey::new(namespace, head.name));
+    if !primary.may_own(&object_ref) && !grants.cross_namespace {
+        return Err(InvalidDesired::CrossNamespace { what: object_ref.to_string() });
+    }
+    if !merges && primary.is_at(&object_ref) {
+        return Err(head.malformed(
+            "it is the primary itself, which the guest does not make: give the policy merge"
+                .to_owned(),
+        ));
+    }
+    Ok(object_ref)
+}
+
+/// The body to apply but for its digest: the object with its namespace, with the owner reference if
+/// the primary owns it, and with the metadata of its policies.
+///
+/// # Errors
+/// If nobody would delete the object with the primary.
+fn complete_body(
+    object: &Value,
+    object_ref: &ObjectRef,
+    policy: &BTreeSet<Policy>,
+    primary: &PrimaryOwner,
+    has_finalizer: bool,
+) -> Result<Value, String> {
+    let mut body = object.clone();
+    known_noops::drop_known_noops(&mut body);
+    if object_ref.kind.is_namespaced() {
+        body["metadata"]["namespace"] = object_ref.key.namespace().into();
+    }
+    let merges = policy.contains(&Policy::Merge);
+    if policy.contains(&Policy::Orphan) {
+        body["metadata"]["labels"][RETAINED_FOR_LABEL] = primary.identity().into();
+    } else if primary.may_own(object_ref) && !merges {
+        body["metadata"]["ownerReferences"] = json!([primary.owner_reference()]);
+    } else if !merges && !has_finalizer {
+        // Neither Kubernetes nor the host would delete it.
+        return Err(
+            "it is outside the primary's namespace, so Kubernetes does not delete it with the primary: declare a finalizer in the manifest, or give the policy orphan".to_owned(),
+        );
+    }
+    if policy.contains(&Policy::Deletable) {
+        body["metadata"]["annotations"][ALLOW_DELETION_ANNOTATION] = "true".into();
+    }
+    Ok(body)
 }
 
 /// The labels of an object, without those that are no strings.
@@ -209,7 +262,11 @@ fn labels_of(object: &Value) -> BTreeMap<String, String> {
 }
 
 /// The namespace of an object: the given one, or that of the primary.
-fn namespace_of<'a>(kind: &Kind, given: &'a str, primary: &'a Primary) -> Result<&'a str, String> {
+fn namespace_of<'a>(
+    kind: &Kind,
+    given: &'a str,
+    primary: &'a PrimaryOwner,
+) -> Result<&'a str, String> {
     let home = primary.object_ref.key.namespace();
     match (kind.is_namespaced(), given.is_empty()) {
         (false, true) => Ok(""),

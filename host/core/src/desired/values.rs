@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::error::InvalidDesired;
 use crate::host_names::Grants;
 use crate::host_objects;
-use crate::ownership::Primary;
+use crate::ownership::PrimaryOwner;
 use crate::value_source::{self, KEYS_MAX, SOURCES_MAX, ValueSourceGrant};
 use crate::{ObjectRef, foreign, names, object};
 
@@ -30,7 +30,7 @@ pub(super) struct Target<'a> {
     /// How its update group is updated, if it is in one.
     pub(super) update_method: Option<UpdateMethod>,
     /// The primary, in whose namespace a source without a namespace is.
-    pub(super) primary: &'a Primary,
+    pub(super) primary: &'a PrimaryOwner,
     /// What the Module grants.
     pub(super) grants: Grants<'a>,
 }

@@ -7,13 +7,13 @@ use super::conflict::Conflict;
 use super::input::Input;
 use super::prune::may_be_deleted;
 use super::skip_reason::SkipReason;
-use super::state::{Lookup, Rejected};
+use super::state::{Lookup, RejectedApply};
 use super::step::{Action, ApplyReason};
 use super::values::merge_into_copy;
 use crate::desired::DesiredObject;
 use crate::fieldset::FieldSet;
 use crate::in_sync::{self, LastApplied};
-use crate::ownership::{Ownership, Primary};
+use crate::ownership::{Ownership, PrimaryOwner};
 use crate::{Manager, Object, consent, drift};
 
 /// Decides what to do with one desired object.
@@ -134,13 +134,13 @@ fn plan_rejected(
     input: &Input<'_>,
     desired_object: &DesiredObject,
     object: &Object,
-    rejected: &Rejected,
+    rejected: &RejectedApply,
 ) -> Action {
     let recreate = rejected.immutable
         && desired_object.has(Policy::RecreateWhenImmutable)
         && may_be_deleted(input.primary, &desired_object.object_ref, object);
     if recreate {
-        Action::Recreate { uid: object.uid.clone(), confirm: false }
+        Action::Recreate { uid: object.uid.clone(), dry_run_first: false }
     } else {
         Action::Skip(SkipReason::Rejected(rejected.clone()))
     }
@@ -167,7 +167,7 @@ fn apply_reason(
     last_applied: Option<&LastApplied>,
     desired_object: &DesiredObject,
     object: &Object,
-    primary: &Primary,
+    primary: &PrimaryOwner,
     manager: &Manager,
 ) -> ApplyReason {
     let was_applied = |digest: &str| match last_applied {
@@ -202,7 +202,7 @@ fn apply_reason(
 }
 
 /// The rejection of this body, if the server rejected it before.
-fn rejected<'a>(input: &Input<'a>, desired_object: &DesiredObject) -> Option<&'a Rejected> {
+fn rejected<'a>(input: &Input<'a>, desired_object: &DesiredObject) -> Option<&'a RejectedApply> {
     input
         .state
         .rejected

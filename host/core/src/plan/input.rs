@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::state::{Lookup, PlanState};
+use super::state::{Lookup, PlannerState};
 use crate::desired::DesiredState;
-use crate::ownership::Primary;
+use crate::ownership::PrimaryOwner;
 use crate::{Object, ObjectRef};
 
 /// The input of a plan.
@@ -14,7 +14,7 @@ use crate::{Object, ObjectRef};
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub struct Input<'a> {
     /// The primary.
-    pub primary: &'a Primary,
+    pub primary: &'a PrimaryOwner,
     /// The desired state.
     pub desired: &'a DesiredState,
     /// The outcome was `complete`: the plan prunes objects that are not desired.
@@ -24,7 +24,7 @@ pub struct Input<'a> {
     /// The objects that the primary owns, made or merges into.
     pub owned: &'a [(ObjectRef, Arc<Object>)],
     /// The earlier rounds.
-    pub state: &'a PlanState,
+    pub state: &'a PlannerState,
     /// The host could read all declared kinds (the server need not serve optional ones).
     pub readable: bool,
     /// The user lets the primary adopt objects that have no controller.

@@ -11,7 +11,7 @@ use super::state::Lookup;
 use super::step::{Action, Step};
 use crate::desired::DesiredObject;
 use crate::old_names::DELETABLE_ANNOTATION;
-use crate::ownership::{Ownership, Primary};
+use crate::ownership::{Ownership, PrimaryOwner};
 use crate::well_known::ALLOW_DELETION_ANNOTATION;
 use crate::{Object, ObjectRef, consent, order};
 
@@ -114,7 +114,7 @@ pub(super) fn pending_deletion(input: &Input<'_>, prunes: &[Step]) -> Vec<Object
 
 /// Whether the host may delete an object: not if its kind holds data, unless an annotation of a
 /// user or of the module's own policy permits it.
-pub fn may_be_deleted(primary: &Primary, object_ref: &ObjectRef, object: &Object) -> bool {
+pub fn may_be_deleted(primary: &PrimaryOwner, object_ref: &ObjectRef, object: &Object) -> bool {
     let kind = (object_ref.kind.group(), object_ref.kind.kind.as_str());
     let permits = |name: &&str| {
         consent::of_user_or_module(object, name, primary.module()).as_deref() == Some("true")

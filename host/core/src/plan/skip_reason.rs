@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::conflict::Conflict;
-use super::state::Rejected;
+use super::state::RejectedApply;
 use crate::ObjectRef;
 use crate::desired::MissingValues;
 use crate::field_fights::FieldFight;
@@ -40,7 +40,7 @@ pub enum SkipReason {
     /// Another manager repeatedly sets the same field.
     FieldContested(FieldFight),
     /// The server rejected this body before.
-    Rejected(Rejected),
+    Rejected(RejectedApply),
     /// The object is no longer desired; the host keeps it since its kind holds data.
     Protected,
     /// The object is no longer desired; the host deletes it after one more clean round.

@@ -27,11 +27,11 @@ pub enum Lookup {
 
 /// What the host remembers of the earlier rounds of one primary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlanState {
+pub struct PlannerState {
     /// The last apply of each object, as the response showed it.
     pub applied: LiteMap<ObjectRef, LastApplied>,
     /// Bodies that the server rejected, until the desired object changes.
-    pub rejected: BTreeMap<ObjectRef, Rejected>,
+    pub rejected: BTreeMap<ObjectRef, RejectedApply>,
     /// Which fields the host set back, and when.
     pub reverts: RevertHistory,
     /// The previous round was complete and all its applies succeeded.
@@ -40,7 +40,7 @@ pub struct PlanState {
 
 /// A body that the server rejected, so that a retry would not help.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejected {
+pub struct RejectedApply {
     /// The digest of the rejected body.
     pub digest: String,
     /// The reason for conditions: one CamelCase word.

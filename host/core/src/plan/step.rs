@@ -53,7 +53,7 @@ pub enum Action {
         /// The uid of the observed object.
         uid: Box<str>,
         /// Whether a dry run has to show first that an apply would change the object.
-        confirm: bool,
+        dry_run_first: bool,
     },
     /// Delete the object, which is no longer desired.
     Delete {

@@ -81,7 +81,7 @@ fn limit_group(group: &UpdateGroup, steps: &mut [Step], input: &Input<'_>) -> Up
             Decision::Update(chosen) if chosen.contains(&member.index) => {
                 // A recreate of the policy follows a rejection, which shows a difference.
                 if recreates && !matches!(step.action, Action::Recreate { .. }) {
-                    step.action = Action::Recreate { uid: uid.clone(), confirm: true };
+                    step.action = Action::Recreate { uid: uid.clone(), dry_run_first: true };
                 }
             }
             Decision::Update(_) if member.is_protected => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use innkeeper_contract::ValueSource;
 
 use super::skip_reason::SkipReason;
-use super::state::{Lookup, Rejected};
+use super::state::{Lookup, RejectedApply};
 use super::step::Action;
 use crate::desired::{
     CachedSource, DesiredObject, DesiredState, MissingValuesProblem, value_source_ref,
@@ -45,9 +45,12 @@ const GUESSES: [&str; 3] = ["data", "stringData", "immutable"];
 
 /// Why the host does not merge into a copy: the API server accepts a value that another manager
 /// holds only if it is the same, so its answer would confirm a guess.
-pub(super) fn merge_into_copy(desired_object: &DesiredObject, live: &Object) -> Option<Rejected> {
+pub(super) fn merge_into_copy(
+    desired_object: &DesiredObject,
+    live: &Object,
+) -> Option<RejectedApply> {
     let member = GUESSES.into_iter().find(|member| desired_object.body.get(member).is_some())?;
-    (holds_secrets(&desired_object.object_ref.kind) && live.has_copied_values()).then(|| Rejected {
+    (holds_secrets(&desired_object.object_ref.kind) && live.has_copied_values()).then(|| RejectedApply {
         digest: desired_object.digest().to_owned(),
         reason: "ValuesCopied".to_owned(),
         message: format!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use innkeeper_contract::{Kind, RevisionHistory};
 
-use crate::ownership::Primary;
+use crate::ownership::PrimaryOwner;
 use crate::{Object, ObjectRef};
 
 /// Computes the digest of a text under a key of the host: hexadecimal digits, at least 16. Nobody
@@ -16,7 +16,7 @@ pub struct RevisionInput<'a> {
     /// The primary.
     pub primary: &'a Object,
     /// The primary as the owner of objects.
-    pub owner: &'a Primary,
+    pub owner: &'a PrimaryOwner,
     /// What the guest lets the host store.
     pub history: &'a RevisionHistory,
     /// The kind `ControllerRevision` as the manifest declares it, see

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::desired::{DesiredObject, DesiredState};
-use crate::ownership::{Ownership, Primary};
+use crate::ownership::{Ownership, PrimaryOwner};
 use crate::plan::{Lookup, UpdateProgress};
 use crate::well_known::APPLIED_ANNOTATION;
 use crate::{Object, ObjectRef};
@@ -25,7 +25,7 @@ pub fn groups_over_limit(
     updates: &[UpdateProgress],
     desired: &DesiredState,
     lookups: &[Lookup],
-    owner: &Primary,
+    owner: &PrimaryOwner,
 ) -> Vec<GroupOverLimit> {
     let groups = updates.iter().filter(|update| !update.over_limit.is_empty());
     groups
@@ -90,6 +90,6 @@ fn member<'a>(
 }
 
 /// The digest with which the host applied an object of the primary last.
-fn applied_digest(live: &Arc<Object>, owner: &Primary) -> Option<String> {
+fn applied_digest(live: &Arc<Object>, owner: &PrimaryOwner) -> Option<String> {
     (owner.ownership(live) == Ownership::Own).then(|| live.annotation(APPLIED_ANNOTATION))?
 }

@@ -6,8 +6,8 @@ use expect_test::Expect;
 use innkeeper_contract::{Desired, Kind, Manifest, UpdateGroup};
 use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::host_names::Grants;
-use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{self, Input, Lookup, Plan, PlanState, Rejected};
+use innkeeper_core::ownership::PrimaryOwner;
+use innkeeper_core::plan::{self, Input, Lookup, Plan, PlannerState, RejectedApply};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -16,13 +16,13 @@ use serde_json::{Map, Value, json};
 #[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 pub(crate) struct Case {
     pub(crate) manifest: Manifest,
-    pub(crate) primary: Primary,
+    pub(crate) primary: PrimaryOwner,
     pub(crate) desired_state: DesiredState,
     pub(crate) live: Vec<(ObjectRef, Arc<Object>)>,
     /// Kinds, or their groups and versions.
     pub(crate) unserved: Vec<&'static str>,
     pub(crate) unknown: Vec<&'static str>,
-    pub(crate) state: PlanState,
+    pub(crate) state: PlannerState,
     pub(crate) complete: bool,
     pub(crate) readable: bool,
     pub(crate) adopt: bool,
@@ -70,7 +70,7 @@ pub(crate) fn case_of(primary: ObjectRef, uid: &str, objects: &Value) -> Case {
         ]
     }))
     .unwrap();
-    let primary = Primary::new("podroute", primary, uid);
+    let primary = PrimaryOwner::new("podroute", primary, uid);
     let desired: Desired = serde_json::from_value(json!({ "objects": objects })).unwrap();
     let desired_state =
         DesiredState::read(&desired, &manifest, &primary, Grants::default()).unwrap();
@@ -81,7 +81,7 @@ pub(crate) fn case_of(primary: ObjectRef, uid: &str, objects: &Value) -> Case {
         live: Vec::new(),
         unserved: Vec::new(),
         unknown: Vec::new(),
-        state: PlanState { clean: true, ..PlanState::default() },
+        state: PlannerState { clean: true, ..PlannerState::default() },
         complete: true,
         readable: true,
         adopt: false,
@@ -174,7 +174,7 @@ impl Case {
     /// Lets the server have rejected the body of the first desired object for an immutable field.
     pub(crate) fn rejected_as_immutable(&mut self, message: &str) {
         let object = &self.desired_state.objects[0];
-        let rejected = Rejected {
+        let rejected = RejectedApply {
             digest: object.digest().to_owned(),
             reason: "Immutable".into(),
             message: message.into(),

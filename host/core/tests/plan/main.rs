@@ -25,7 +25,7 @@ use expect_test::expect;
 use innkeeper_contract::{Kind, Policy};
 use innkeeper_core::ObjectRef;
 use innkeeper_core::in_sync::LastApplied;
-use innkeeper_core::plan::{self, Rejected};
+use innkeeper_core::plan::{self, RejectedApply};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -309,7 +309,7 @@ fn create_only_object_is_created_and_never_applied_again() {
 #[test]
 fn rejected_body_is_not_sent_again_until_it_changes() {
     let mut case = case(&json!([deployment(3)]));
-    let rejected = |case: &Case, immutable| Rejected {
+    let rejected = |case: &Case, immutable| RejectedApply {
         digest: case.desired_state.objects[0].digest().to_owned(),
         reason: "Malformed".into(),
         message: "unknown field".into(),

@@ -1,7 +1,7 @@
 //! Merging into objects of others: the host creates nothing, deletes nothing and does not force.
 
 use expect_test::expect;
-use innkeeper_core::plan::Rejected;
+use innkeeper_core::plan::RejectedApply;
 use serde_json::{Value, json};
 
 use crate::case::{Case, case, desired_object, entry};
@@ -86,7 +86,7 @@ fn undesired_merge_is_unmerged_and_the_object_never_deleted() {
 fn rejected_merge_is_not_sent_again() {
     let mut case = after_merge(|value| value["metadata"]["managedFields"] = json!([]));
     let desired_object = &case.desired_state.objects[0];
-    let rejected = Rejected {
+    let rejected = RejectedApply {
         digest: desired_object.digest().to_owned(),
         reason: "Malformed".to_owned(),
         message: "no such field".to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use innkeeper_contract::{IntOrPercent, UpdateMethod};
 use innkeeper_core::in_sync::LastApplied;
-use innkeeper_core::plan::{Action, Plan, PlanState, UpdateState};
+use innkeeper_core::plan::{Action, Plan, PlannerState, UpdateState};
 use innkeeper_core::primary_revision::{EARLIER_CALLS_MAX, groups_over_limit, substitute};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ struct Model {
     count: usize,
     image: u64,
     pods: BTreeMap<String, Pod>,
-    state: PlanState,
+    state: PlannerState,
     now: i64,
     uids: u64,
     /// The images of earlier revisions, oldest first; `None` without a history.
@@ -71,7 +71,7 @@ impl Model {
             count,
             image: 0,
             pods: BTreeMap::new(),
-            state: PlanState { clean: true, ..PlanState::default() },
+            state: PlannerState { clean: true, ..PlannerState::default() },
             now: NOW,
             uids: 0,
             earlier: has_history.then(Vec::new),
@@ -249,7 +249,7 @@ impl Model {
         match self.numbers.below(12) {
             0 => self.change(self.image + 1),
             1 => self.change(self.image.saturating_sub(1)),
-            2 => self.state = PlanState { clean: true, ..PlanState::default() },
+            2 => self.state = PlannerState { clean: true, ..PlannerState::default() },
             3 => {
                 self.pods.remove(&name);
             }

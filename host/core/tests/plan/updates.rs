@@ -78,7 +78,7 @@ fn rolling_method_updates_one_object_after_the_other_by_default() {
         skip Pod web/c: outdated, updated in its turn
         skip Pod web/d: outdated, updated in its turn"]]);
     let plan = case.plan();
-    assert!(matches!(plan.steps[0].action, Action::Recreate { confirm: true, .. }));
+    assert!(matches!(plan.steps[0].action, Action::Recreate { dry_run_first: true, .. }));
     assert_eq!(plan.steps[1].action, Action::Skip(SkipReason::UpdatePending { recreates: true }));
     assert_eq!(plan.updates[0].state, UpdateState::Updating);
     assert_eq!((plan.updates[0].updated, plan.updates[0].total), (0, 4));
@@ -391,11 +391,17 @@ fn rejected_body_stops_the_update_and_is_recreated_where_the_group_recreates() {
     let mut by_policy = case;
     by_policy.desired_state.objects[0].policy.insert(Policy::RecreateWhenImmutable);
     by_policy.check(&first);
-    assert!(matches!(by_policy.plan().steps[0].action, Action::Recreate { confirm: false, .. }));
+    assert!(matches!(
+        by_policy.plan().steps[0].action,
+        Action::Recreate { dry_run_first: false, .. }
+    ));
     let mut by_method = group_of(&rolling("RollingRecreate"), &all("old"));
     by_method.rejected_as_immutable("spec.image: field is immutable");
     by_method.check(&first);
-    assert!(matches!(by_method.plan().steps[0].action, Action::Recreate { confirm: true, .. }));
+    assert!(matches!(
+        by_method.plan().steps[0].action,
+        Action::Recreate { dry_run_first: true, .. }
+    ));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use innkeeper_contract::{Desired, Kind, Manifest, ValueSourceKind};
 use innkeeper_core::desired::DesiredState;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::in_sync::LastApplied;
-use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{self, Input, Lookup, PlanState};
+use innkeeper_core::ownership::PrimaryOwner;
+use innkeeper_core::plan::{self, Input, Lookup, PlannerState};
 use innkeeper_core::value_source::{TargetNamespaces, ValueSourceGrant};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use jiff::Timestamp;
@@ -22,9 +22,13 @@ fn secrets() -> Kind {
     Kind::namespaced("v1", "Secret", "secrets")
 }
 
-fn primary() -> Primary {
+fn primary() -> PrimaryOwner {
     let kind = Kind::namespaced("quay.io/v1alpha1", "Podroute", "podroutes");
-    Primary::new("podroute", ObjectRef::new(Arc::new(kind), ObjectKey::new("web", "first")), "u1")
+    PrimaryOwner::new(
+        "podroute",
+        ObjectRef::new(Arc::new(kind), ObjectKey::new("web", "first")),
+        "u1",
+    )
 }
 
 /// The desired Secret or ConfigMap `copy` of the granted source `central/source`.
@@ -77,7 +81,7 @@ fn placed(mut desired: DesiredState, source: &Lookup) -> DesiredState {
 }
 
 /// What the plan does with the copy, whose live object is this.
-fn step(desired: &DesiredState, live: &Lookup, state: &PlanState) -> String {
+fn step(desired: &DesiredState, live: &Lookup, state: &PlannerState) -> String {
     let owned = match live {
         Lookup::Found(object) => {
             vec![(desired.objects[0].object_ref.clone(), object.clone())]
@@ -163,7 +167,7 @@ fn copy_is_in_sync_after_a_restart_until_its_source_changes() {
     let desired = desired(ValueSourceKind::Secret, &json!({}), &Value::Null);
     let first = placed(desired.clone(), &opaque(&json!({"a": "1"})));
     let live = applied(&first);
-    let fresh = PlanState { clean: true, ..PlanState::default() };
+    let fresh = PlannerState { clean: true, ..PlannerState::default() };
     assert_eq!(step(&first, &live, &fresh), "skip Secret web/copy: in sync");
 
     // The running host remembers the apply.
@@ -185,7 +189,7 @@ fn object_without_its_values_is_neither_created_nor_changed() {
         |keys: &Value| desired(ValueSourceKind::Secret, &json!({"data": {"own": "eA=="}}), keys);
     let a = json!({"a": "a"});
     let many: serde_json::Map<_, _> = (0..10_000).map(|n| (format!("k{n}"), json!("x"))).collect();
-    let fresh = PlanState { clean: true, ..PlanState::default() };
+    let fresh = PlannerState { clean: true, ..PlannerState::default() };
     let live = applied(&placed(keyed(&a), &opaque(&json!({"a": "1"}))));
     for (keys, source, expected) in [
         (&a, Lookup::Absent, "does not exist; create it"),

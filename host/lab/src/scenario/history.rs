@@ -266,7 +266,7 @@ fn time(object: &Value) -> String {
 mod tests {
     use std::time::Duration;
 
-    use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+    use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings};
     use innkeeper_simulator::Simulator;
     use jiff::{SignedDuration, Timestamp};
     use serde_json::json;
@@ -283,7 +283,7 @@ mod tests {
             let start = Timestamp::from_second(1_767_225_600).unwrap();
             let simulator = Simulator::new(1, start);
             let env = Env::scripted(1, start);
-            let key = SecretKey::new(b"test");
+            let key = SecretDigestKey::new(b"test");
             let cluster = Cluster::over(simulator.clone(), env.clone(), Settings::default(), key);
             let (clock, timer) = (simulator.clone(), env.clone());
             let _time = env.spawn("time", async move {

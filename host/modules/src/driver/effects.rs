@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::message::{Action, LoadJob};
 use super::state::ModuleState;
 use crate::machine::{Effect, Event, Rejection, RetryPolicy};
-use crate::revision::{Loaded, Revision};
+use crate::revision::{GuestHandle, Revision};
 use crate::source::Digest;
 use crate::validated_spec::ValidatedSpec;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// Hands an event to the machine, and carries out its effects.
     pub(super) fn step(&mut self, event: Event, actions: &mut Vec<Action<G>>) {
         let effects = self.machine.step(event);
@@ -28,14 +28,14 @@ impl<G: Loaded> ModuleState<G> {
     fn carry_out_one(&mut self, effect: Effect, actions: &mut Vec<Action<G>>) {
         match effect {
             Effect::Fetch => {
-                let source = self.settings.as_ref().map(|settings| settings.source.clone());
+                let source = self.spec.as_ref().map(|spec| spec.source.clone());
                 actions.extend(source.map(Action::Fetch));
             }
             Effect::Load(digest) => self.load(digest, actions),
             Effect::RestoreSnapshot(digest) => actions.push(Action::FetchSnapshot(digest)),
             Effect::Preview(digest) => {
-                if let Some((guest, settings)) = self.candidate_with_settings() {
-                    let candidate = Arc::new(self.revision(guest, settings.clone()));
+                if let Some((guest, spec)) = self.candidate_with_spec() {
+                    let candidate = Arc::new(self.revision(guest, spec.clone()));
                     actions.push(Action::Preview { digest, candidate });
                 }
             }
@@ -64,13 +64,13 @@ impl<G: Loaded> ModuleState<G> {
                 self.previews.clear();
                 if let Some(before) = self.revisions.get(&digest).cloned() {
                     self.record_written(before.guest.manifest());
-                    let settings = self.settings.clone().unwrap_or(before.settings.clone());
-                    let parameters = before.settings.parameters.clone();
-                    self.activate_with(digest, &before.guest, settings, parameters, actions);
+                    let spec = self.spec.clone().unwrap_or(before.spec.clone());
+                    let parameters = before.spec.parameters.clone();
+                    self.activate_with(digest, &before.guest, spec, parameters, actions);
                 }
             }
             Effect::BeginRollbackWindow(digest) => {
-                let rollout = self.settings.as_ref().map(|settings| &settings.rollout);
+                let rollout = self.spec.as_ref().map(|spec| &spec.rollout);
                 actions.extend(rollout.map(|rollout| Action::BeginRollbackWindow {
                     digest,
                     failures_max: rollout.failures_max,
@@ -96,41 +96,41 @@ impl<G: Loaded> ModuleState<G> {
                 actions.push(Action::Report(self.report()));
             }
             Effect::Notify(notice) => actions.push(Action::Notify(notice)),
-            Effect::Stop => actions.push(Action::Stop),
+            Effect::RemoveModule => actions.push(Action::RemoveModule),
         }
     }
 
-    /// Gives the active revision the present settings; `parameters` says whether the present
+    /// Gives the active revision the present spec; `parameters` says whether the present
     /// parameters too.
     fn apply_settings(&mut self, parameters: bool, actions: &mut Vec<Action<G>>) {
-        let (Some(active), Some(settings)) = (self.active().cloned(), &self.settings) else {
+        let (Some(active), Some(spec)) = (self.active().cloned(), &self.spec) else {
             return;
         };
-        let mut settings = settings.clone();
+        let mut spec = spec.clone();
         if !parameters {
-            settings.parameters = active.settings.parameters.clone();
+            spec.parameters = active.spec.parameters.clone();
         }
         let accepted =
-            self.accepted.take().filter(|(fit, _)| parameters && *fit == settings.parameters);
+            self.accepted.take().filter(|(fit, _)| parameters && *fit == spec.parameters);
         let Some((_, guest)) =
             accepted.filter(|(_, one)| one.manifest() != active.guest.manifest())
         else {
             // A change of the parameters that was superseded may leave kinds without objects.
             let has_leftovers =
-                parameters && self.dropped(active.guest.manifest()) != active.dropped;
-            if settings != active.settings || has_leftovers {
-                self.activate_again(&active, settings, actions);
+                parameters && self.retired_kinds(active.guest.manifest()) != active.retired_kinds;
+            if spec != active.spec || has_leftovers {
+                self.activate_again(&active, spec, actions);
             }
             return;
         };
         let Some(digest) = self.machine.active().map(|active| active.digest) else { return };
-        self.activate(digest, &guest, settings, actions);
+        self.activate(digest, &guest, spec, actions);
     }
 
     fn load(&mut self, digest: Digest, actions: &mut Vec<Action<G>>) {
         let component = self.components.get(&digest).cloned();
-        if let Some((component, settings)) = component.zip(self.settings.as_ref()) {
-            let limits = settings.limits;
+        if let Some((component, spec)) = component.zip(self.spec.as_ref()) {
+            let limits = spec.limits;
             actions.push(Action::Load(LoadJob { component, limits }));
             return;
         }
@@ -142,15 +142,15 @@ impl<G: Loaded> ModuleState<G> {
         self.carry_out_one(Effect::Fetch, actions);
     }
 
-    pub(super) fn candidate_with_settings(&self) -> Option<(&G, &ValidatedSpec)> {
+    pub(super) fn candidate_with_spec(&self) -> Option<(&G, &ValidatedSpec)> {
         let (_, guest) = self.candidate.checked.as_ref()?;
-        Some((guest, self.settings.as_ref()?))
+        Some((guest, self.spec.as_ref()?))
     }
 
     fn swap(&mut self, digest: Digest, actions: &mut Vec<Action<G>>) {
         if let Some((loaded, guest)) = self.candidate.checked.take()
             && loaded == digest
-            && let Some(settings) = self.settings.clone()
+            && let Some(spec) = self.spec.clone()
         {
             self.note_owned(guest.manifest());
             // The decision names its kinds, or that it is active, and so its manifest does.
@@ -158,7 +158,7 @@ impl<G: Loaded> ModuleState<G> {
             // A preview is about the activation that it came before.
             self.previews.retain(|one| one.digest == digest.to_string());
             let parameters = std::mem::take(&mut self.candidate.parameters);
-            self.activate_with(digest, &guest, settings, parameters, actions);
+            self.activate_with(digest, &guest, spec, parameters, actions);
         }
     }
 
@@ -168,50 +168,50 @@ impl<G: Loaded> ModuleState<G> {
         &mut self,
         digest: Digest,
         guest: &G,
-        mut settings: ValidatedSpec,
+        mut spec: ValidatedSpec,
         parameters: Value,
         actions: &mut Vec<Action<G>>,
     ) {
-        let is_present = settings.parameters == parameters;
-        settings.parameters = parameters;
-        self.activate(digest, guest, settings, actions);
+        let is_present = spec.parameters == parameters;
+        spec.parameters = parameters;
+        self.activate(digest, guest, spec, actions);
         if !is_present {
             actions.extend(self.check_parameters());
         }
     }
 
-    /// Runs the machine's active revision with these settings.
+    /// Runs the machine's active revision with this spec.
     pub(super) fn activate_again(
         &mut self,
         active: &Revision<G>,
-        settings: ValidatedSpec,
+        spec: ValidatedSpec,
         actions: &mut Vec<Action<G>>,
     ) {
         let Some(digest) = self.machine.active().map(|active| active.digest) else { return };
-        self.activate(digest, &active.guest, settings, actions);
+        self.activate(digest, &active.guest, spec, actions);
     }
 
-    /// Runs a component with these settings.
+    /// Runs a component with this spec.
     fn activate(
         &mut self,
         digest: Digest,
         guest: &G,
-        settings: ValidatedSpec,
+        spec: ValidatedSpec,
         actions: &mut Vec<Action<G>>,
     ) {
-        let revision = Arc::new(self.revision(guest, settings));
+        let revision = Arc::new(self.revision(guest, spec));
         self.version = revision.version;
         self.revisions.insert(digest, Arc::clone(&revision));
-        actions.push(Action::Serve(revision));
+        actions.push(Action::Activate(revision));
     }
 
     /// A guest as the next revision.
-    fn revision(&self, guest: &G, settings: ValidatedSpec) -> Revision<G> {
+    fn revision(&self, guest: &G, spec: ValidatedSpec) -> Revision<G> {
         Revision {
             module: Arc::clone(&self.name),
-            guest: guest.with_limits(settings.limits),
-            dropped: self.dropped(guest.manifest()),
-            settings,
+            guest: guest.with_limits(spec.limits),
+            retired_kinds: self.retired_kinds(guest.manifest()),
+            spec,
             version: self.version + 1,
         }
     }

@@ -8,7 +8,7 @@ use super::message::{self, Action, Input, ParametersJob};
 use super::state::{Annotations, ModuleState};
 use crate::machine::{ComponentInfo, Event, Rejection, RetryPolicy, Spec, reason};
 use crate::module::{self, Module, ModuleStatus};
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 use crate::source::{Component, Digest, SourceError};
 use crate::validated_spec::{SourceKind, SpecContext, ValidatedPolicy, ValidatedSpec};
 use crate::{manifest, parameters};
@@ -16,7 +16,7 @@ use crate::{manifest, parameters};
 /// How much of an annotation that names no digest is quoted, in bytes.
 const ANNOTATION_BYTES_MAX: usize = 80;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// The events of an input, or the actions that come before there is an event.
     pub(super) fn events(
         &mut self,
@@ -124,28 +124,27 @@ impl<G: Loaded> ModuleState<G> {
     /// `None` if the spec has not changed.
     fn on_spec(&mut self, module: &Module, context: &SpecContext) -> Option<Event> {
         let generation = module.metadata.generation;
-        let settings = match context.validate(module) {
-            Ok(settings) => settings,
+        let spec = match context.validate(module) {
+            Ok(spec) => spec,
             Err(errors) => return Some(invalid_spec(generation, errors.to_string())),
         };
-        if settings.policy.is_some() && !context.namespaces.is_empty() {
-            let spec = Err(needs_cluster_scope());
-            return Some(Event::Spec { generation, spec });
+        if spec.policy.is_some() && !context.namespaces.is_empty() {
+            return Some(Event::Spec { generation, spec: Err(needs_cluster_scope()) });
         }
         if self.machine.is_spec_valid()
             && self.machine.generation() == generation
-            && self.settings.as_ref() == Some(&settings)
+            && self.spec.as_ref() == Some(&spec)
         {
             return None;
         }
-        let other_source = self.settings.as_ref().is_none_or(|old| old.source != settings.source);
+        let other_source = self.spec.as_ref().is_none_or(|old| old.source != spec.source);
         let other_parameters =
-            self.active().is_some_and(|active| active.settings.parameters != settings.parameters);
-        let (paused, rollout) = (settings.paused, settings.rollout.clone());
-        let adopts_crds = settings.adopts_now();
-        self.settings = Some(settings);
-        let spec = Ok(Spec { other_source, paused, other_parameters, adopts_crds, rollout });
-        Some(Event::Spec { generation, spec })
+            self.active().is_some_and(|active| active.spec.parameters != spec.parameters);
+        let (paused, rollout) = (spec.paused, spec.rollout.clone());
+        let adopts_crds = spec.adopts_now();
+        self.spec = Some(spec);
+        let changes = Spec { other_source, paused, other_parameters, adopts_crds, rollout };
+        Some(Event::Spec { generation, spec: Ok(changes) })
     }
 
     fn on_source(&mut self, result: Result<Component, SourceError>) -> Event {
@@ -221,12 +220,12 @@ impl<G: Loaded> ModuleState<G> {
         let manifest = guest.manifest();
         // A revision that was active before the host started becomes active again without its
         // finalizer and its policy being granted; the misfit is only reported.
-        let settings = self.settings.as_ref().filter(|_| !self.machine.is_restored(digest));
-        let granted = settings.map_or(Ok(()), |settings| self.granted_to(manifest, settings));
+        let spec = self.spec.as_ref().filter(|_| !self.machine.is_restored(digest));
+        let granted = spec.map_or(Ok(()), |spec| self.granted_to(manifest, spec));
         let info = ComponentInfo {
             title: title(manifest),
             has_crds: !manifest.crds.is_empty(),
-            enforces: manifest.policy.is_some() && self.settings.as_ref().is_some_and(enforces),
+            enforces: manifest.policy.is_some() && self.spec.as_ref().is_some_and(enforces),
             fits: granted.and(fits),
         };
         if !manifest.version.is_empty() {
@@ -266,8 +265,8 @@ impl Annotations {
 }
 
 /// Whether a spec lets a policy deny requests.
-fn enforces(settings: &ValidatedSpec) -> bool {
-    settings.policy.as_ref().is_some_and(ValidatedPolicy::enforces)
+fn enforces(spec: &ValidatedSpec) -> bool {
+    spec.policy.as_ref().is_some_and(ValidatedPolicy::enforces)
 }
 
 /// The event of a spec that cannot be used.

@@ -5,18 +5,18 @@ use super::state::ModuleState;
 use crate::crd_installation::{CrdGrant, CrdInstallation, CrdPurpose, FinishedInstallation};
 use crate::crd_refusal::CrdRefusal;
 use crate::machine::Event;
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 use crate::source::Digest;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// The installation of the candidate's definitions.
     pub(super) fn install_crds(&mut self, digest: Digest) -> Option<Action<G>> {
         let (purpose, number) = (CrdPurpose::Candidate, self.installations.next());
-        let (guest, settings) = self.candidate_with_settings()?;
+        let (guest, spec) = self.candidate_with_spec()?;
         let mut installation =
-            CrdInstallation::new(purpose, number, digest, guest.manifest(), settings);
+            CrdInstallation::new(purpose, number, digest, guest.manifest(), spec);
         // A revision that was active becomes active again whatever is held.
-        installation.adopts = settings.adopts_now() && !self.machine.is_restored(digest);
+        installation.adopts = spec.adopts_now() && !self.machine.is_restored(digest);
         self.installations.begin(purpose, number);
         Some(Action::InstallCrds(installation))
     }
@@ -38,9 +38,9 @@ impl<G: Loaded> ModuleState<G> {
     /// What the present spec and approval let the host do with definitions; nothing during a
     /// teardown.
     pub(super) fn crd_grant(&self) -> CrdGrant {
-        let settings = self.settings.as_ref().filter(|_| !self.machine.is_tearing_down());
+        let spec = self.spec.as_ref().filter(|_| !self.machine.is_tearing_down());
         let approved = self.machine.approved();
-        settings.map(|one| CrdGrant { approved, ..CrdGrant::of(one) }).unwrap_or_default()
+        spec.map(|one| CrdGrant { approved, ..CrdGrant::of(one) }).unwrap_or_default()
     }
 
     fn installation_of_active(
@@ -49,9 +49,9 @@ impl<G: Loaded> ModuleState<G> {
         digest: Digest,
     ) -> Option<CrdInstallation> {
         let number = self.installations.next();
-        let (active, settings) = (self.active()?, self.settings.as_ref()?);
+        let (active, spec) = (self.active()?, self.spec.as_ref()?);
         let manifest = active.guest.manifest();
-        let installation = CrdInstallation::new(purpose, number, digest, manifest, settings);
+        let installation = CrdInstallation::new(purpose, number, digest, manifest, spec);
         self.installations.begin(purpose, number);
         Some(installation)
     }

@@ -7,9 +7,9 @@ use super::message::{Action, Teardown};
 use super::state::ModuleState;
 use crate::machine::Machine;
 use crate::module::KindStatus;
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// Records that the module may make objects of the kinds that a manifest owns.
     pub(super) fn note_owned(&mut self, manifest: &Manifest) {
         for owned in &manifest.owned {
@@ -41,7 +41,7 @@ impl<G: Loaded> ModuleState<G> {
 
     /// The kinds that earlier revisions declared and this manifest does not. Two versions of one
     /// kind have the same objects.
-    pub(super) fn dropped(&self, manifest: &Manifest) -> Vec<Kind> {
+    pub(super) fn retired_kinds(&self, manifest: &Manifest) -> Vec<Kind> {
         let is_declared = |kind: &Kind| {
             let same = |other: &Kind| other.group() == kind.group() && other.kind == kind.kind;
             manifest.owned.iter().any(|owned| same(&owned.kind))
@@ -53,9 +53,9 @@ impl<G: Loaded> ModuleState<G> {
     /// Stops to watch kinds of which no objects are left.
     pub(super) fn forget_kinds(&mut self, gone: &[Kind]) -> Vec<Action<G>> {
         let Some(active) = self.active().cloned() else { return Vec::new() };
-        let dropped = self.dropped(active.guest.manifest());
+        let retired_kinds = self.retired_kinds(active.guest.manifest());
         let before = self.owned_kinds.len();
-        for kind in gone.iter().filter(|kind| dropped.contains(kind)) {
+        for kind in gone.iter().filter(|kind| retired_kinds.contains(kind)) {
             if !self.is_about_to_own(kind) {
                 let name = KindStatus::of(kind).name();
                 self.unwritten_kinds.remove(&name);
@@ -66,19 +66,19 @@ impl<G: Loaded> ModuleState<G> {
             return Vec::new();
         }
         let mut actions = Vec::new();
-        let settings = active.settings.clone();
-        self.activate_again(&active, settings, &mut actions);
+        let spec = active.spec.clone();
+        self.activate_again(&active, spec, &mut actions);
         actions.push(Action::Report(self.report()));
         actions
     }
 }
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// What is known of the module when its teardown begins.
     pub(super) fn teardown(&self) -> Teardown {
         let manifest = self.active().map(|active| active.guest.manifest());
-        let settings = self.active().map(|active| &active.settings);
-        let settings = settings.or(self.settings.as_ref());
+        let spec = self.active().map(|active| &active.spec);
+        let spec = spec.or(self.spec.as_ref());
         Teardown {
             primary: match manifest {
                 Some(manifest) => manifest.primary.clone(),
@@ -88,8 +88,8 @@ impl<G: Loaded> ModuleState<G> {
                 Some(manifest) => manifest.finalizer.clone(),
                 None => self.restored.finalizer.clone(),
             },
-            namespaces: settings.map(|settings| settings.namespaces.clone()).unwrap_or_default(),
-            service_account: settings.and_then(|settings| settings.service_account.clone()),
+            namespaces: spec.map(|spec| spec.namespaces.clone()).unwrap_or_default(),
+            service_account: spec.and_then(|spec| spec.service_account.clone()),
             is_active: self.active().is_some(),
         }
     }

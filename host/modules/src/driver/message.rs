@@ -13,7 +13,7 @@ use crate::crd_installation::{CrdInstallation, FinishedInstallation};
 use crate::machine::{Event, Rejection, RetryPolicy, reason};
 use crate::module::Module;
 use crate::parameters::{self, ParametersError};
-use crate::revision::{Loaded, Revision};
+use crate::revision::{GuestHandle, Revision};
 use crate::rollout::Preview;
 use crate::source::{Component, Digest, SourceError};
 use crate::validated_spec::SourceRef;
@@ -133,19 +133,20 @@ pub enum Action<G = Guest> {
     Preview {
         /// The component; part of the answer.
         digest: Digest,
-        /// The candidate, with the settings that it would run with.
+        /// The candidate, with the spec that it would run with.
         candidate: Arc<Revision<G>>,
     },
-    /// Save a snapshot of the component, then write the [decision](crate::Driver::decision); answer
-    /// with [`Event::Committed`].
+    /// Save a snapshot of the component, then write the
+    /// [status with the decision](crate::Driver::committed_status); answer with
+    /// [`Event::Committed`].
     Commit {
         /// The component; part of the answer.
         digest: Digest,
         /// The component; `None` if its snapshot is saved already.
         component: Option<Component>,
     },
-    /// Write the [decision](crate::Driver::rollback_decision) to return to this revision; answer
-    /// with [`Event::RollbackCommitted`].
+    /// Write the [status with the decision](crate::Driver::rollback_status) to return to this
+    /// revision; answer with [`Event::RollbackCommitted`].
     CommitRollback(Digest),
     /// Save a snapshot of this, if it is known that there is none; nothing waits for it.
     SaveSnapshot(Component),
@@ -168,8 +169,8 @@ pub enum Action<G = Guest> {
     /// Hand in [`Event::ReinstallCrds`] after a backoff that grows from deletion to deletion.
     ReinstallLater,
     /// This is the active revision now: watch what it declares, and run every primary. Also after a
-    /// change of settings.
-    Serve(Arc<Revision<G>>),
+    /// change of the spec.
+    Activate(Arc<Revision<G>>),
     /// The Module is being deleted: remove its finalizer from its primaries, within bounded time;
     /// the guest finishes those first that are being deleted. Answer with [`Event::TornDown`].
     Teardown(Teardown),
@@ -185,7 +186,7 @@ pub enum Action<G = Guest> {
     /// Write an Event about the Module.
     Notify(Notice),
     /// The Module does not exist any more: stop everything of the module.
-    Stop,
+    RemoveModule,
 }
 
 /// What is known of a module whose Module is being deleted.
@@ -247,7 +248,7 @@ pub struct ParametersJob<G = Guest> {
     pub known_kinds: Vec<Kind>,
 }
 
-impl<G: Loaded> ParametersJob<G> {
+impl<G: GuestHandle> ParametersJob<G> {
     /// Checks the parameters; blocks the thread, up to
     /// [`VALIDATE_TIME`](innkeeper_sandbox::schema::VALIDATE_TIME), the jobs before this one, and
     /// one call of the guest.

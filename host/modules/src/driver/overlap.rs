@@ -10,11 +10,11 @@ use super::state::{ModuleState, Overlaps};
 use crate::machine::{Event, Rejection, RetryPolicy, reason};
 use crate::module::KindName;
 use crate::overlap::PrimaryScope;
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 use crate::validated_spec::ValidatedSpec;
 
-impl<G: Loaded> Driver<G> {
-    /// Refuses a loaded component, or changed settings, if another module reconciles the same
+impl<G: GuestHandle> Driver<G> {
+    /// Refuses a loaded component, or a changed spec, if another module reconciles the same
     /// primaries. What was refused is handed in again by [`Input::RetryOverlapping`].
     pub(super) fn refuse_overlap(&mut self, name: &str, input: Input<G>) -> Input<G> {
         let input = match (input, self.overlaps(name)) {
@@ -30,9 +30,9 @@ impl<G: Loaded> Driver<G> {
         };
         match input {
             Input::Loaded { digest, result: Ok(guest) } => {
-                let settings =
-                    self.states.get(name).and_then(|module_state| module_state.settings.as_ref());
-                let scope = settings.and_then(|one| primary_scope(guest.manifest(), one));
+                let spec =
+                    self.states.get(name).and_then(|module_state| module_state.spec.as_ref());
+                let scope = spec.and_then(|one| primary_scope(guest.manifest(), one));
                 let other = scope.and_then(|scope| self.overlapping_module(name, &scope, false));
                 let result = match other {
                     Some(other) => Err(self.refuse_candidate(name, other)),
@@ -42,10 +42,10 @@ impl<G: Loaded> Driver<G> {
             }
             Input::Module(module) => {
                 let changed = self.context.validate(&module).ok();
-                let other = changed.zip(self.states.get(name)).and_then(|(settings, state)| {
+                let other = changed.zip(self.states.get(name)).and_then(|(spec, state)| {
                     let guests = state.activatable_guests();
                     let mut scopes =
-                        guests.filter_map(|guest| primary_scope(guest.manifest(), &settings));
+                        guests.filter_map(|guest| primary_scope(guest.manifest(), &spec));
                     scopes.find_map(|scope| self.overlapping_module(name, &scope, true))
                 });
                 let rejection = other.as_ref().map(|other| overlap(name, other));
@@ -64,9 +64,9 @@ impl<G: Loaded> Driver<G> {
     /// Checks that no other module reconciles the primaries of a module's loaded candidate by now:
     /// much may have become active since the candidate was loaded.
     pub(super) fn check_candidate_overlap(&mut self, name: &str) -> Result<(), Rejection> {
-        let candidate = self.states.get(name).and_then(ModuleState::candidate_with_settings);
-        let Some((guest, settings)) = candidate else { return Ok(()) };
-        let Some(scope) = primary_scope(guest.manifest(), settings) else { return Ok(()) };
+        let candidate = self.states.get(name).and_then(ModuleState::candidate_with_spec);
+        let Some((guest, spec)) = candidate else { return Ok(()) };
+        let Some(scope) = primary_scope(guest.manifest(), spec) else { return Ok(()) };
         match self.overlapping_module(name, &scope, false) {
             Some(other) => Err(self.refuse_candidate(name, other)),
             None => Ok(()),
@@ -103,7 +103,7 @@ impl<G: Loaded> Driver<G> {
     pub(super) fn overlap(&self, one: &str, other: &str) -> bool {
         let scope = |name: &str| {
             let active = self.active_revision(name)?;
-            primary_scope(active.guest.manifest(), &active.settings)
+            primary_scope(active.guest.manifest(), &active.spec)
         };
         scope(one).zip(scope(other)).is_some_and(|(one, other)| one.overlaps(&other))
     }
@@ -128,14 +128,14 @@ impl<G: Loaded> Driver<G> {
     }
 }
 
-/// Which primaries a guest reconciles with these settings; `None` if it only reviews requests.
-fn primary_scope(manifest: &Manifest, settings: &ValidatedSpec) -> Option<PrimaryScope> {
+/// Which primaries a guest reconciles with this spec; `None` if it only reviews requests.
+fn primary_scope(manifest: &Manifest, spec: &ValidatedSpec) -> Option<PrimaryScope> {
     let Kind { api_version, kind, .. } = manifest.primary.clone()?;
     Some(PrimaryScope {
         primary: KindName { api_version, kind },
         decorates: control::decorates(manifest),
-        namespaces: settings.namespaces.clone(),
-        selector: PrimarySelector::of_guest(manifest.selector.as_ref()).and(&settings.selector),
+        namespaces: spec.namespaces.clone(),
+        selector: PrimarySelector::of_guest(manifest.selector.as_ref()).and(&spec.selector),
     })
 }
 
@@ -149,10 +149,10 @@ fn overlap(name: &str, other: &str) -> Rejection {
     )
 }
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// Whether a revision is active, or decided.
     fn is_decided(&self) -> bool {
-        self.machine.decision().active.is_some()
+        self.machine.decided_digests().active.is_some()
     }
 
     /// Whether its spec or its candidate was refused for another module, this one.
@@ -181,24 +181,24 @@ impl<G: Loaded> ModuleState<G> {
 
     /// Which primaries it reconciles, or may reconcile without another check.
     fn reserved_scopes(&self) -> impl Iterator<Item = PrimaryScope> {
-        // The active revision may run with settings of its own, the others get the present ones.
+        // The active revision may run with a spec of its own, the others get the present one.
         let active = self.active();
-        let active = active.and_then(|one| primary_scope(one.guest.manifest(), &one.settings));
-        let later = self.settings.iter().flat_map(|settings| {
-            self.activatable_guests().filter_map(|guest| primary_scope(guest.manifest(), settings))
+        let active = active.and_then(|one| primary_scope(one.guest.manifest(), &one.spec));
+        let later = self.spec.iter().flat_map(|spec| {
+            self.activatable_guests().filter_map(|guest| primary_scope(guest.manifest(), spec))
         });
         active.into_iter().chain(later)
     }
 
     /// Which primaries it reconciled before the host started, until a revision is active.
     fn restored_scope(&self) -> Option<PrimaryScope> {
-        let settings = self.settings.as_ref().filter(|_| self.active().is_none())?;
+        let spec = self.spec.as_ref().filter(|_| self.active().is_none())?;
         Some(PrimaryScope {
             primary: self.restored.primary.as_ref()?.name(),
             decorates: self.restored.decorates,
-            namespaces: settings.namespaces.clone(),
+            namespaces: spec.namespaces.clone(),
             selector: PrimarySelector::of_guest(self.restored.selector.as_ref())
-                .and(&settings.selector),
+                .and(&spec.selector),
         })
     }
 }

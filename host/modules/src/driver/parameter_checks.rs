@@ -13,10 +13,10 @@ use super::message::Action;
 use super::state::{ModuleState, UncommittedCheck};
 use crate::machine::{Event, Rejection};
 use crate::module::KindStatus;
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 use crate::source::Digest;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// The result of a check of parameters of the candidate or of the active revision; another
     /// check if the parameters have changed in the meantime, and nothing if it is not needed any
     /// more.

@@ -8,10 +8,10 @@ use super::message::ParametersJob;
 use super::state::ModuleState;
 use crate::machine::{Rejection, RetryPolicy, reason};
 use crate::module::KindStatus;
-use crate::revision::Loaded;
+use crate::revision::GuestHandle;
 use crate::source::Digest;
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// The check of the present parameters against the schema of a guest.
     pub(super) fn parameters_job(&self, digest: Digest, guest: G) -> ParametersJob<G> {
         let (parameters, known_kinds) = (self.parameters(), self.known_kinds(digest));

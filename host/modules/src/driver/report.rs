@@ -12,7 +12,7 @@ use crate::module::{
     PreviewStatus, RejectedVersion, ReviewExampleStatus,
 };
 use crate::policy_preview::PolicyPreview;
-use crate::revision::{Loaded, Revision};
+use crate::revision::{GuestHandle, Revision};
 use crate::rollout::Preview;
 use crate::source::Digest;
 
@@ -29,7 +29,7 @@ pub fn snapshot_name(module: &str, digest: Digest) -> String {
     format!("{module}-copy-{}", digest.short())
 }
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     fn candidate_member(&self, machine: &Machine) -> Option<Value> {
         let candidate = machine.candidate();
         let mut status = CandidateStatus {
@@ -67,18 +67,18 @@ impl<G: Loaded> ModuleState<G> {
     /// host must not return to the failing revision.
     pub(super) fn report(&self) -> Report {
         let persistent = || self.report_with(&self.machine, self.machine.persistent_digests());
-        self.rollback_decision().unwrap_or_else(persistent)
+        self.rollback_status().unwrap_or_else(persistent)
     }
 
     /// The status that contains all that is decided.
-    pub(super) fn decision(&self) -> Report {
+    pub(super) fn committed_status(&self) -> Report {
         let rolled_back = self.machine.rolled_back();
         let machine = rolled_back.as_ref().unwrap_or(&self.machine);
-        self.report_with(machine, machine.decision())
+        self.report_with(machine, machine.decided_digests())
     }
 
     /// The status that contains a decided rollback, and no decision for a candidate.
-    pub(super) fn rollback_decision(&self) -> Option<Report> {
+    pub(super) fn rollback_status(&self) -> Option<Report> {
         let machine = self.machine.rolled_back()?;
         Some(self.report_with(&machine, machine.persistent_digests()))
     }
@@ -221,7 +221,7 @@ impl PolicyPreviewStatus {
     }
 }
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// The version of a revision; empty if it is not known.
     fn version_of(&self, digest: Digest) -> String {
         self.versions.get(&digest).cloned().unwrap_or_default()
@@ -253,7 +253,7 @@ impl<G: Loaded> ModuleState<G> {
 }
 
 /// What the driver knows of the policy of a revision.
-fn policy_status<G: Loaded>(revision: &Revision<G>) -> Option<PolicyStatus> {
+fn policy_status<G: GuestHandle>(revision: &Revision<G>) -> Option<PolicyStatus> {
     let (guest, settings) = revision.policy()?;
     let kind = match guest.kind {
         PolicyKind::Validate => "Validate",

@@ -11,7 +11,7 @@ use crate::finalizers;
 use crate::machine::{Candidate, Machine, Rejection, RetryPolicy, reason};
 use crate::module::{KindName, KindStatus, Module, PolicyStatus, PreviewStatus};
 use crate::policy_grant;
-use crate::revision::{Loaded, Revision};
+use crate::revision::{GuestHandle, Revision};
 use crate::source::{Component, Digest};
 use crate::validated_spec::ValidatedSpec;
 
@@ -21,7 +21,7 @@ pub(super) struct ModuleState<G> {
     pub(super) name: Arc<str>,
     pub(super) machine: Machine,
     /// The last valid spec.
-    pub(super) settings: Option<ValidatedSpec>,
+    pub(super) spec: Option<ValidatedSpec>,
     /// Components that may have to be loaded or saved.
     pub(super) components: BTreeMap<Digest, Component>,
     pub(super) candidate: CandidateGuest<G>,
@@ -107,13 +107,13 @@ pub(super) struct Annotations {
     pub(super) invalid: Option<String>,
 }
 
-impl<G: Loaded> ModuleState<G> {
+impl<G: GuestHandle> ModuleState<G> {
     /// A module that was just seen.
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.into(),
             machine: Machine::default(),
-            settings: None,
+            spec: None,
             components: BTreeMap::new(),
             candidate: CandidateGuest { unchecked: None, checked: None, parameters: Value::Null },
             accepted: None,
@@ -143,13 +143,13 @@ impl<G: Loaded> ModuleState<G> {
 
     /// The parameters that the Module gives at present.
     pub(super) fn parameters(&self) -> Value {
-        self.settings.as_ref().map_or(Value::Null, |settings| settings.parameters.clone())
+        self.spec.as_ref().map_or(Value::Null, |spec| spec.parameters.clone())
     }
 
     /// Whether the present spec grants the finalizer and the policy of the active revision.
     pub(super) fn grant(&self) -> Result<(), Rejection> {
-        let (Some(active), Some(settings)) = (self.active(), &self.settings) else { return Ok(()) };
-        let granted = self.granted_to(active.guest.manifest(), settings);
+        let (Some(active), Some(spec)) = (self.active(), &self.spec) else { return Ok(()) };
+        let granted = self.granted_to(active.guest.manifest(), spec);
         // `spec.policy` may be there for the candidate.
         let is_for_candidate = |rejection: &Rejection| {
             rejection.reason == reason::POLICY_MISSING
@@ -165,10 +165,10 @@ impl<G: Loaded> ModuleState<G> {
     pub(super) fn granted_to(
         &self,
         manifest: &Manifest,
-        settings: &ValidatedSpec,
+        spec: &ValidatedSpec,
     ) -> Result<(), Rejection> {
-        finalizers::check(&self.name, manifest, settings)?;
-        policy_grant::check(manifest, settings)
+        finalizers::check(&self.name, manifest, spec)?;
+        policy_grant::check(manifest, spec)
     }
 
     /// Drops what the machine can no longer ask for.
@@ -179,7 +179,7 @@ impl<G: Loaded> ModuleState<G> {
             .take_if(|(digest, _)| *machine.candidate() != Candidate::Loading(*digest));
         let unchecked = self.candidate.unchecked.as_ref().map(|(digest, _)| *digest);
         let used = [unchecked, machine.active().map(|active| active.digest)];
-        let parameters = self.settings.as_ref().map(|settings| &settings.parameters);
+        let parameters = self.spec.as_ref().map(|spec| &spec.parameters);
         self.uncommitted.take_if(|check| {
             !used.contains(&Some(check.digest)) || parameters != Some(&check.parameters)
         });
@@ -187,7 +187,7 @@ impl<G: Loaded> ModuleState<G> {
         self.candidate.checked.take_if(|(digest, _)| Some(*digest) != loaded);
         let kept = [machine.active(), machine.rollback_target()];
         self.revisions.retain(|digest, _| kept.iter().flatten().any(|one| one.digest == *digest));
-        let decided = machine.decision();
+        let decided = machine.decided_digests();
         let named = decided.history.into_iter().chain(decided.active);
         let named =
             named.chain(machine.persistent_digests().active).chain(machine.candidate().digest());

@@ -96,11 +96,11 @@ fn show(action: &Action<Fake>) -> String {
             let adopts = if installation.adopts { ", over foreign ones" } else { "" };
             format!("install {}{adopts}", crds.join(", "))
         }
-        Action::Serve(revision) => format!(
+        Action::Activate(revision) => format!(
             "activate {} #{} parameters={} memory={}",
             revision.guest.manifest.name,
             revision.version,
-            revision.settings.parameters,
+            revision.spec.parameters,
             revision.guest.limits.memory_bytes
         ),
         Action::FetchSnapshot(digest) => format!("fetch snapshot of {digest:?}"),
@@ -133,7 +133,7 @@ fn show(action: &Action<Fake>) -> String {
         }
         Action::Notify(notice) => format!("notify {}", notice.reason),
         Action::ReinstallLater => "reinstall later".into(),
-        Action::Stop => "stop".into(),
+        Action::RemoveModule => "stop".into(),
     }
 }
 

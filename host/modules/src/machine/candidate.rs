@@ -29,14 +29,14 @@ pub enum Candidate {
     /// It is refused.
     Rejected(Digest, Rejection),
     /// The Module is being deleted: there are no candidates any more.
-    Teardown,
+    ModuleDeleted,
 }
 
 impl Candidate {
     /// The component; `None` without a candidate.
     pub fn digest(&self) -> Option<Digest> {
         match self {
-            Self::Nothing | Self::Teardown => None,
+            Self::Nothing | Self::ModuleDeleted => None,
             Self::RestoringSnapshot(digest) | Self::Loading(digest) | Self::Rejected(digest, _) => {
                 Some(*digest)
             }
@@ -72,7 +72,7 @@ impl Candidate {
             Self::InstallingCrds(_) => "InstallingCRDs",
             Self::Committing(_) => "Committing",
             Self::Rejected(..) => REJECTED,
-            Self::Teardown => "Finalizing",
+            Self::ModuleDeleted => "Finalizing",
         }
     }
 }

@@ -76,7 +76,7 @@ impl Machine {
                 reason::COMMITTING,
                 format!("{} is decided; the host writes the decision.", name(candidate)),
             ),
-            Candidate::Teardown => (reason::FINALIZING, self.teardown_condition()),
+            Candidate::ModuleDeleted => (reason::FINALIZING, self.teardown_condition()),
             Candidate::Nothing | Candidate::Rejected(..) => return None,
         };
         Some(make(condition::LOADED_CONDITION, ConditionStatus::Unknown, reason, message))

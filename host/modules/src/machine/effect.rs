@@ -71,7 +71,7 @@ pub enum Effect {
     /// Write this Event about the Module.
     Notify(Notice),
     /// Nothing of this module runs any more.
-    Stop,
+    RemoveModule,
 }
 
 impl Effect {

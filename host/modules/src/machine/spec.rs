@@ -46,7 +46,7 @@ impl Machine {
             | Candidate::Held(..)
             | Candidate::InstallingCrds(_)
             | Candidate::Rejected(..)
-            | Candidate::Teardown => self.evaluate_source(effects),
+            | Candidate::ModuleDeleted => self.evaluate_source(effects),
         }
     }
 

@@ -49,10 +49,12 @@ impl Machine {
                 }
                 self.begin_teardown(effects);
             }
-            Event::Retry if self.candidate == Candidate::Teardown => effects.push(Effect::Teardown),
+            Event::Retry if self.candidate == Candidate::ModuleDeleted => {
+                effects.push(Effect::Teardown);
+            }
             Event::TornDown(result) => self.on_torn_down(result, effects),
             Event::Health(result) => self.runs = Some(result),
-            Event::Deleted => effects.push(Effect::Stop),
+            Event::Deleted => effects.push(Effect::RemoveModule),
             _ => {}
         }
     }
@@ -60,7 +62,7 @@ impl Machine {
     fn begin_teardown(&mut self, effects: &mut Vec<Effect>) {
         self.end_rollback_window(effects);
         (self.progress.reusable, self.progress.retried) = (None, None);
-        self.candidate = Candidate::Teardown;
+        self.candidate = Candidate::ModuleDeleted;
         effects.push(Effect::Teardown);
     }
 

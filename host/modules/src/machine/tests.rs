@@ -166,7 +166,7 @@ fn candidate(candidate: &Candidate) -> String {
         Candidate::Previewing(_) => "previewing",
         Candidate::Held(..) => "held",
         Candidate::Committing(_) => "committing",
-        Candidate::Teardown => "teardown",
+        Candidate::ModuleDeleted => "teardown",
     };
     candidate.digest().map_or(state.to_owned(), |digest| format!("{state} {digest:?}"))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use innkeeper_admission::{AdmissionRequest, Reviewed, Reviewer as _, WebhookRef};
-use innkeeper_cluster::{Account, Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Account, Cluster, Env, SecretDigestKey, Settings};
 use innkeeper_contract::{Operation, User};
 use innkeeper_core::review::{Gvk, Gvr, ReviewInput, document};
 use innkeeper_lab::Setup;
@@ -69,7 +69,7 @@ impl ReviewingHost {
         let simulator = Simulator::with(1, Setup::new(1).start, Controllers::default());
         let env = Env::real();
         let cluster =
-            Cluster::over(simulator, env.clone(), Settings::default(), SecretKey::new(b"k"));
+            Cluster::over(simulator, env.clone(), Settings::default(), SecretDigestKey::new(b"k"));
         let policies = ReplicaPolicies::new(env, &engine, Execution::Threads).unwrap();
         let mut guests = Vec::new();
         for number in 0..count {

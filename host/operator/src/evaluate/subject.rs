@@ -3,8 +3,8 @@
 use innkeeper_contract::Unapplied;
 use innkeeper_core::Object;
 use innkeeper_core::host_names::Grants;
-use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::PlanState;
+use innkeeper_core::ownership::PrimaryOwner;
+use innkeeper_core::plan::PlannerState;
 use innkeeper_core::primary_revision::KeyedDigest;
 use innkeeper_sandbox::Guest;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ pub struct Subject<'a> {
     /// The primary.
     pub primary: &'a Object,
     /// The primary as the owner of objects.
-    pub owner: &'a Primary,
+    pub owner: &'a PrimaryOwner,
     /// What the Module allows its guest beyond the defaults.
     pub grants: Grants<'a>,
     /// Computes the digests of primary revisions.
@@ -24,7 +24,7 @@ pub struct Subject<'a> {
     /// The objects that the last round could not apply.
     pub unapplied: &'a [Unapplied],
     /// What the host applied for this primary before.
-    pub state: &'a PlanState,
+    pub state: &'a PlannerState,
     /// The time of the evaluation.
     pub now: Timestamp,
 }

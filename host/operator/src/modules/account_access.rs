@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use innkeeper_cluster::cache::CacheReadError;
-use innkeeper_cluster::{Lookup, Revocation, View};
+use innkeeper_cluster::{CacheLookup, Revocation, View};
 use innkeeper_core::ObjectKey;
 use innkeeper_modules::account_annotation::{
     self, ALLOWED_MODULES_ANNOTATION, NOT_ALLOWED, UNKNOWN,
@@ -29,7 +29,7 @@ impl AccountAccess {
     /// ServiceAccounts in the namespace of the modules.
     pub fn of(accounts: &View, module: &str, account: &str) -> Self {
         match accounts.snapshot().get(&SERVICE_ACCOUNT, &ObjectKey::new(NAMESPACE, account)) {
-            Lookup::Found(object) => {
+            CacheLookup::Found(object) => {
                 let annotation = object.annotation(ALLOWED_MODULES_ANNOTATION);
                 let annotation = annotation.as_deref();
                 if account_annotation::allows(annotation, module) {
@@ -38,9 +38,11 @@ impl AccountAccess {
                     Self::Denied(account_annotation::not_allowed(account, annotation, module))
                 }
             }
-            Lookup::Absent => Self::Denied(account_annotation::no_account(account, module)),
-            Lookup::Unknown | Lookup::Unreadable(CacheReadError::NotSynced(_)) => Self::Unknown,
-            Lookup::Unreadable(why) => Self::Denied(format!(
+            CacheLookup::Absent => Self::Denied(account_annotation::no_account(account, module)),
+            CacheLookup::Unknown | CacheLookup::Unreadable(CacheReadError::NotSynced(_)) => {
+                Self::Unknown
+            }
+            CacheLookup::Unreadable(why) => Self::Denied(format!(
                 "whether ServiceAccount {NAMESPACE}/{account} allows module {module} to act as it cannot be read: {why}; give the host the rights of deploy/base/roles.yaml"
             )),
         }

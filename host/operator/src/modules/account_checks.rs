@@ -13,17 +13,26 @@ use innkeeper_modules::{Event, Input, Rejection, RetryPolicy, Revision};
 
 use super::account_access::AccountAccess;
 use super::event::{SupervisorEvent, input_of};
+use super::module_client;
 use super::supervisor::Supervisor;
 
 impl Supervisor {
     /// A client that sends as a module's ServiceAccount, as long as the account allows it; as the
     /// host, where a Module of a folder names none.
     pub(super) fn client(&mut self, module: &str, account: Option<&str>) -> ApiClient {
-        let Some(account) = account else { return self.shared.cluster.host().for_module() };
+        let Some(account) = account else { return self.cache_reader(None) };
         let key = (module.to_owned(), account.to_owned());
         let revocation = self.accounts.revocations.entry(key).or_default();
         let account = Account::new(self.shared.host.account_namespace(), account);
-        self.shared.cluster.as_account_until(&account, revocation)
+        module_client::client(&self.shared.cluster, Some(&account), revocation)
+    }
+
+    /// The client that fills the caches of the modules of a ServiceAccount: see
+    /// [`module_client::cache_reader`].
+    pub(super) fn cache_reader(&self, account: Option<&str>) -> ApiClient {
+        let namespace = self.shared.host.account_namespace();
+        let account = account.map(|name| Account::new(namespace, name));
+        module_client::cache_reader(&self.shared.cluster, account.as_ref())
     }
 
     /// Checks that a module may act as an account now.
@@ -46,7 +55,7 @@ impl Supervisor {
     pub(super) fn check_account(&mut self, name: &str, input: Input) -> Option<Input> {
         let Input::Module(module) = input else { return Some(input) };
         if let Some(revision) = self.driver.active_revision(name).cloned() {
-            let account = revision.settings.service_account.as_deref();
+            let account = revision.spec.service_account.as_deref();
             let access = account.map(|account| self.source.account_access(name, account));
             // An account that is unknown for a moment stops no active revision.
             if access != Some(AccountAccess::Unknown) {
@@ -84,7 +93,7 @@ impl Supervisor {
 
     /// Makes a revision active, if its account allows it.
     pub(super) fn activate_if_allowed(&mut self, revision: &Arc<Revision>) {
-        let account = revision.settings.service_account.as_deref();
+        let account = revision.spec.service_account.as_deref();
         if self.account_result(&revision.module, account).is_ok() {
             self.accounts.stopped.remove(&*revision.module);
             self.activate(revision);
@@ -97,7 +106,7 @@ impl Supervisor {
     /// allow.
     fn activate_or_stop(&mut self, revision: &Arc<Revision>) {
         let name = &*revision.module;
-        let account = revision.settings.service_account.as_deref();
+        let account = revision.spec.service_account.as_deref();
         match self.account_result(name, account) {
             Ok(()) => {
                 let was_stopped = self.accounts.stopped.remove(name).is_some();
@@ -120,7 +129,7 @@ impl Supervisor {
                 self.end_preview(name, &rejection);
                 if self.shared.module(name).is_some() {
                     tracing::warn!(module = name, "module stopped: {}", rejection.message);
-                    self.shared.stop(name);
+                    self.shared.deactivate(name);
                     self.count_active();
                 }
                 self.accounts.stopped.insert(name.to_owned(), rejection);
@@ -145,7 +154,7 @@ impl Supervisor {
                 _ => None,
             };
             let revision = self.driver.active_revision(&module);
-            let acts_as = revision.and_then(|one| one.settings.service_account.as_deref());
+            let acts_as = revision.and_then(|one| one.spec.service_account.as_deref());
             if named == Some(account) || acts_as == Some(account) {
                 self.handle(&module, *input).await;
             }

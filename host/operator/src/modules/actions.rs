@@ -58,7 +58,7 @@ impl Supervisor {
                 self.begin_rollback_window(name, digest, failures_max, time);
             }
             Action::EndRollbackWindow => self.end_rollback_window(name),
-            Action::Serve(revision) => self.activate_if_allowed(&revision),
+            Action::Activate(revision) => self.activate_if_allowed(&revision),
             Action::Teardown(teardown) => self.tear_down(name, teardown),
             // After the report of the same step, which gives the Module another resourceVersion.
             Action::RemoveFinalizer => {
@@ -74,7 +74,7 @@ impl Supervisor {
                 self.write_status(name).await;
             }
             Action::Notify(event) => self.publish_event(name, &event).await,
-            Action::Stop => self.forget(name),
+            Action::RemoveModule => self.forget(name),
         }
     }
 
@@ -186,14 +186,15 @@ impl Supervisor {
         let client = self.client(name, account);
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         // One after the other: the candidate and the active revision may bring the same definition.
-        let turns = self.limits.installations.entry(name.to_owned());
-        let turns = turns.or_insert_with(|| Installations {
-            turn: Arc::new(Semaphore::new(1)),
+        let installations = self.limits.installations.entry(name.to_owned());
+        let installations = installations.or_insert_with(|| Installations {
+            install_lock: Arc::new(Semaphore::new(1)),
             grant: watch::Sender::new(self.driver.crd_grant(name)),
         });
-        let (turn, grant) = (turns.turn.clone(), turns.grant.subscribe());
+        let (install_lock, grant) =
+            (installations.install_lock.clone(), installations.grant.subscribe());
         self.spawn("install", async move {
-            let _permit = turn.acquire_owned().await;
+            let _permit = install_lock.acquire_owned().await;
             let installer = Installer {
                 host: &shared.cluster.host(),
                 client: &client,
@@ -294,7 +295,7 @@ impl Supervisor {
         self.shared.module_conditions().remove(name);
         self.accounts.forget(name);
         self.withdraw_deleted(name);
-        self.shared.stop(name);
+        self.shared.deactivate(name);
         self.count_active();
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::{Account, ApiError, Namespaces};
+use innkeeper_cluster::{ApiError, Namespaces};
 use innkeeper_core::PrimarySelector;
-use innkeeper_modules::{Digest, Input, Preview, Rejection, RetryPolicy, Revision, ValidatedSpec};
+use innkeeper_modules::{Digest, Input, Preview, Rejection, RetryPolicy, Revision};
 
-use super::declared::{self, Refused};
+use super::declared::{self, KindRejection};
 use super::event::SupervisorEvent;
 use super::open_revision::{self, OpenRevision};
 use super::supervisor::Supervisor;
@@ -26,7 +26,7 @@ impl Supervisor {
     pub(super) fn activate(&mut self, revision: &Arc<Revision>) {
         let name = &revision.module;
         let active = self.open(revision).map(Arc::new);
-        if revision.settings.service_account.is_none() {
+        if revision.spec.service_account.is_none() {
             tracing::warn!(module = %name, "the Module names no serviceAccountName: it acts with all rights of this kubeconfig");
         }
         tracing::info!(
@@ -43,8 +43,8 @@ impl Supervisor {
         self.rollback.replaced = self.shared.module(name);
         self.rollback.replaced_policy = self.own_policy(name);
         match &active {
-            Some(active) => self.shared.serve(active),
-            None if self.rollback.replaced.is_some() => self.shared.stop(name),
+            Some(active) => self.shared.activate(active),
+            None if self.rollback.replaced.is_some() => self.shared.deactivate(name),
             None => {}
         }
         if let Some(before) = self.rollback.replaced.clone()
@@ -57,7 +57,7 @@ impl Supervisor {
         }
         self.count_active();
         if let Some(active) = &active {
-            self.read_status_schema(&active.primary.resource());
+            self.read_status_schema(&active.primary_kind.resource());
         }
         // A revision that was active before the host started installs nothing of itself.
         self.check_crds(name);
@@ -67,24 +67,17 @@ impl Supervisor {
     /// Opens the client and the view of a revision; `None` if it reconciles nothing.
     fn open(&mut self, revision: &Arc<Revision>) -> Option<OpenRevision> {
         let primary = revision.guest.manifest().primary.clone()?;
-        let settings: &ValidatedSpec = &revision.settings;
+        let spec = &revision.spec;
         let name = &revision.module;
         let of_guest = PrimarySelector::of_guest(revision.guest.manifest().selector.as_ref());
-        let selector = of_guest.and(&settings.selector);
-        let namespaces = if settings.namespaces.is_empty() {
+        let selector = of_guest.and(&spec.selector);
+        let namespaces = if spec.namespaces.is_empty() {
             Namespaces::All
         } else {
-            Namespaces::Only(settings.namespaces.clone())
+            Namespaces::Only(spec.namespaces.clone())
         };
-        let client = self.client(name, settings.service_account.as_deref());
-        // Modules of one account share its caches: revoking one module closes its view only.
-        let reader = match settings.service_account.as_deref() {
-            Some(account) => {
-                let account = Account::new(self.shared.host.account_namespace(), account);
-                self.shared.cluster.as_account(&account)
-            }
-            None => client.clone(),
-        };
+        let client = self.client(name, spec.service_account.as_deref());
+        let reader = self.cache_reader(spec.service_account.as_deref());
         let view = self.caches.open(&reader, name, &open_revision::watched(revision), &namespaces);
         Some(OpenRevision::new(revision.clone(), primary, selector, client, view))
     }
@@ -92,7 +85,7 @@ impl Supervisor {
     /// Runs a candidate on the present primaries, without writes. Of a candidate without a primary
     /// the host only compares the kinds that it reads with discovery.
     pub(super) fn preview(&mut self, name: &str, digest: Digest, candidate: &Arc<Revision>) {
-        let account = candidate.settings.service_account.as_deref();
+        let account = candidate.spec.service_account.as_deref();
         if let Err(rejection) = self.account_result(name, account) {
             return self.send(name, Input::Previewed { digest, result: Err(rejection) });
         }
@@ -134,7 +127,7 @@ impl Supervisor {
     /// Stops to watch the kinds that only earlier revisions declared, once no object is left.
     pub(super) async fn find_leftovers(&mut self, name: &str) {
         let Some(active) = self.shared.module(name) else { return };
-        if active.dropped().is_empty() {
+        if active.retired_kinds().is_empty() {
             return;
         }
         // A reconcile of an earlier revision may be creating an object.
@@ -160,10 +153,10 @@ impl Supervisor {
 }
 
 /// Why the objects that a candidate reviews are not known.
-fn unknown_kinds(error: &ApiError) -> Refused {
+fn unknown_kinds(error: &ApiError) -> KindRejection {
     let message = format!(
         "the host cannot preview its policy: the kinds that the API server serves are not known: {error}; the host tries again"
     );
     let rejection = Rejection::new(error.reason(), message, RetryPolicy::Later);
-    Refused { rejection, groups: BTreeSet::new() }
+    KindRejection { rejection, groups: BTreeSet::new() }
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use innkeeper_cluster::client::Force;
-use innkeeper_cluster::{ApiError, Caches, Cluster, KindState, Lookup, Namespaces, View};
+use innkeeper_cluster::{ApiError, CacheLookup, Caches, Cluster, KindState, Namespaces, View};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Labels, LastRun, Manager, Object, ObjectKey, status};
 use innkeeper_modules::driver::snapshot_name;
@@ -73,7 +73,7 @@ impl ClusterSource {
         let Some(view) = &self.modules else { return false };
         let Ok(objects) = view.snapshot().list(&MODULE, None, &|_| true) else { return false };
         let names = objects.iter().map(|object| object.key.name().to_string()).collect();
-        let _ = outbox.send(SupervisorEvent::Present(names));
+        let _ = outbox.send(SupervisorEvent::ModulesListed(names));
         for object in objects {
             let _ = outbox.send(input_of(&object));
         }
@@ -109,8 +109,8 @@ impl ClusterSource {
     pub(super) fn has_snapshot(&self, module: &str, digest: Digest) -> Option<bool> {
         let view = self.config_maps.as_ref()?.snapshot();
         let find = |name: &str| match view.get(&CONFIG_MAP, &ObjectKey::new(NAMESPACE, name)) {
-            Lookup::Found(object) => Some(Some(object)),
-            Lookup::Absent => Some(None),
+            CacheLookup::Found(object) => Some(Some(object)),
+            CacheLookup::Absent => Some(None),
             _ => None,
         };
         let name = snapshot_name(module, digest);
@@ -136,7 +136,7 @@ impl ClusterSource {
     /// The live Module, if the cache has it.
     pub(super) fn module_object(&self, name: &str) -> Option<Arc<Object>> {
         match self.modules.as_ref()?.snapshot().get(&MODULE, &ObjectKey::new("", name)) {
-            Lookup::Found(object) => Some(object),
+            CacheLookup::Found(object) => Some(object),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use innkeeper_cluster::{ApiClient, ApiError, Backoff, Lookup, crd};
+use innkeeper_cluster::{ApiClient, ApiError, Backoff, CacheLookup, crd};
 use innkeeper_core::ObjectKey;
 use innkeeper_modules::Event;
 
@@ -19,26 +19,26 @@ const WAIT_MAX: Duration = Duration::from_mins(5);
 
 impl Supervisor {
     /// Tells the modules that describe a definition that it was created, changed or deleted; as of
-    /// [`Supervisor::definition_changed`].
+    /// [`Supervisor::crd_changed`].
     pub(super) async fn tell_modules_of_definition(
         &mut self,
         name: &str,
         owner: Option<&str>,
-        is_changed: bool,
+        spec_changed: bool,
     ) {
         let modules = self.modules_describing(name);
         // The module that had installed it installs it again, if it may; the others use it then.
         let owner = owner.filter(|owner| modules.iter().any(|module| module == owner));
         let owner = owner.filter(|owner| self.driver.reinstalls_crd(owner, name));
         for module in modules {
-            if is_changed {
+            if spec_changed {
                 self.handle(&module, Event::CrdChanged).await;
             }
             match self.crd(name) {
-                Some(Lookup::Found(_)) if self.driver.is_crd_missing(&module) => {
+                Some(CacheLookup::Found(_)) if self.driver.is_crd_missing(&module) => {
                     self.handle(&module, Event::CrdFound(name.to_owned())).await;
                 }
-                Some(Lookup::Absent) if owner.is_none_or(|owner| owner == module) => {
+                Some(CacheLookup::Absent) if owner.is_none_or(|owner| owner == module) => {
                     self.confirm_deleted(&module, vec![name.to_owned()]);
                 }
                 _ => {}
@@ -63,7 +63,7 @@ impl Supervisor {
         }
         for crd in self.driver.described_crds(module) {
             if self.driver.reinstalls_crd(module, &crd)
-                || !matches!(self.crd(&crd), Some(Lookup::Absent))
+                || !matches!(self.crd(&crd), Some(CacheLookup::Absent))
             {
                 continue;
             }
@@ -78,14 +78,14 @@ impl Supervisor {
     /// Checks whether the definitions of a module's active revision exist.
     pub(super) fn check_crds(&mut self, module: &str) {
         let mut names = self.driver.described_crds(module);
-        names.retain(|name| matches!(self.crd(name), Some(Lookup::Absent)));
+        names.retain(|name| matches!(self.crd(name), Some(CacheLookup::Absent)));
         if !names.is_empty() {
             self.confirm_deleted(module, names);
         }
     }
 
     /// A definition as the host's cache has it; `None` if there is no cache.
-    fn crd(&self, name: &str) -> Option<Lookup> {
+    fn crd(&self, name: &str) -> Option<CacheLookup> {
         let view = self.definitions.as_ref()?;
         Some(view.snapshot().get(&crd::kind(), &ObjectKey::new("", name)))
     }

@@ -66,7 +66,7 @@ impl Supervisor {
         digest: Digest,
         saved: Result<(), Rejection>,
     ) {
-        let result = match (saved, self.driver.decision(name, digest)) {
+        let result = match (saved, self.driver.committed_status(name, digest)) {
             (Ok(()), Some(decision)) => {
                 self.write_finalizer_and_decision(name, digest, decision).await
             }
@@ -84,7 +84,7 @@ impl Supervisor {
     /// first primary. The answer is [`Event::RollbackCommitted`].
     pub(super) async fn commit_rollback(&mut self, name: &str, digest: Digest) {
         // A user may have rejected the previous revision, or deleted the Module.
-        let Some(decision) = self.driver.rollback_decision(name) else { return };
+        let Some(decision) = self.driver.rollback_status(name) else { return };
         let result = self.write_finalizer_and_decision(name, digest, decision).await;
         self.handle(name, Event::RollbackCommitted { digest, result }).await;
     }

@@ -22,7 +22,7 @@ const MESSAGE_KINDS_MAX: usize = 5;
 
 /// Why a candidate is refused.
 #[derive(Debug)]
-pub struct Refused {
+pub struct KindRejection {
     /// The reason and the message.
     pub rejection: Rejection,
     /// The groups whose kinds are served otherwise: a change there may help.
@@ -33,7 +33,7 @@ pub struct Refused {
 ///
 /// # Errors
 /// If one is served otherwise, or discovery does not answer.
-pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
+pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), KindRejection> {
     // A malformed manifest is refused elsewhere; the host sends no request with its names.
     if manifest::check(guest.manifest()).is_err() {
         return Ok(());
@@ -58,18 +58,18 @@ pub async fn check(host: &ApiClient, guest: &Guest) -> Result<(), Refused> {
                     "{kind} cannot be compared with what the API server serves: {error}; the host tries again"
                 );
                 let rejection = Rejection::new(error.reason(), message, RetryPolicy::Later);
-                return Err(Refused { rejection, groups });
+                return Err(KindRejection { rejection, groups });
             }
         }
     }
-    rejection(&found).map_err(|rejection| Refused { rejection, groups })
+    rejection(&found).map_err(|rejection| KindRejection { rejection, groups })
 }
 
 /// Compares the kinds that a candidate declares with what its caches have found in the meantime.
 ///
 /// # Errors
 /// If a kind is served otherwise.
-pub fn check_view(candidate: &OpenRevision) -> Result<(), Refused> {
+pub fn check_view(candidate: &OpenRevision) -> Result<(), KindRejection> {
     let states = candidate.view.states();
     let mut found = Vec::new();
     let mut groups = BTreeSet::new();
@@ -79,7 +79,7 @@ pub fn check_view(candidate: &OpenRevision) -> Result<(), Refused> {
             found.push(mismatch.clone());
         }
     }
-    rejection(&found).map_err(|rejection| Refused { rejection, groups })
+    rejection(&found).map_err(|rejection| KindRejection { rejection, groups })
 }
 
 fn rejection(found: &[Mismatch]) -> Result<(), Rejection> {

@@ -15,12 +15,12 @@ use super::supervisor::Supervisor;
 
 impl Supervisor {
     /// A CustomResourceDefinition was created, changed or deleted; `owner` is the module that
-    /// installed it, and `is_changed` says whether its spec may be another one.
-    pub(super) async fn definition_changed(
+    /// installed it, and `spec_changed` says whether its spec may be another one.
+    pub(super) async fn crd_changed(
         &mut self,
         name: &str,
         owner: Option<&str>,
-        is_changed: bool,
+        spec_changed: bool,
     ) {
         if let Some((_, group)) = name.split_once('.') {
             self.shared.cluster.kinds_changed(group);
@@ -28,7 +28,7 @@ impl Supervisor {
             self.retry_mismatched(group).await;
         }
         self.read_status_schema(name);
-        self.tell_modules_of_definition(name, owner, is_changed).await;
+        self.tell_modules_of_definition(name, owner, spec_changed).await;
     }
 
     /// Tries candidates again that were refused for a kind of a group.
@@ -64,10 +64,11 @@ impl Supervisor {
     /// module's primary: members that the API server would prune are not sent.
     pub(super) fn read_status_schema(&mut self, name: &str) {
         let modules = self.shared.modules();
-        let Some(active) = modules.into_iter().find(|one| one.primary.resource() == name) else {
+        let Some(active) = modules.into_iter().find(|one| one.primary_kind.resource() == name)
+        else {
             return;
         };
-        let (client, kind) = (self.shared.cluster.host(), active.primary.clone());
+        let (client, kind) = (self.shared.cluster.host(), active.primary_kind.clone());
         let (outbox, name) = (self.outbox.clone(), name.to_owned());
         let number = self.schema_reads.begin();
         let reads_definitions = self.shared.host.reads_definitions();
@@ -81,11 +82,15 @@ impl Supervisor {
                 Ok(Some(definition)) => StatusSchema::of(&definition, &kind),
                 Ok(None) => StatusSchema::Whole,
                 Err(error) => {
-                    tracing::info!(definition = %name, "cannot be read, so statuses are sent whole: {error}");
+                    tracing::info!(
+                        definition = %name,
+                        "cannot be read, so statuses are sent whole: {error}"
+                    );
                     StatusSchema::Whole
                 }
             };
-            let _ = outbox.send(SupervisorEvent::StatusSchema { kind: (*kind).clone(), number, schema });
+            let kind = (*kind).clone();
+            let _ = outbox.send(SupervisorEvent::StatusSchema { kind, number, schema });
         });
     }
 
@@ -95,7 +100,7 @@ impl Supervisor {
         if !self.shared.host.reads_definitions()
             && let Some(active) = self.shared.module(module)
         {
-            self.read_status_schema(&active.primary.resource());
+            self.read_status_schema(&active.primary_kind.resource());
         }
     }
 }

@@ -45,7 +45,7 @@ impl DirectorySource {
         self.ticker = Some(self.env.spawn("folder", async move {
             loop {
                 env.sleep(POLL_PERIOD).await;
-                if outbox.send(SupervisorEvent::SourceStateChanged).is_err() {
+                if outbox.send(SupervisorEvent::RelistModules).is_err() {
                     return;
                 }
             }

@@ -41,13 +41,14 @@ pub enum SupervisorEvent {
         input: Box<Input>,
     },
     /// The names of all Modules that exist.
-    Present(BTreeSet<String>),
+    ModulesListed(BTreeSet<String>),
     /// A ServiceAccount in the modules' namespace was created, changed or deleted; its name.
     AccountChanged(String),
     /// A source may have another component.
-    SourceChanged(SourceRef),
-    /// Any source may have another component: the sources were not watched for a while.
-    SourcesChanged,
+    ComponentSourceChanged(SourceRef),
+    /// Any source may have another component: the ConfigMaps were not watched for a while, and were
+    /// listed again.
+    ComponentSourcesRelisted,
     /// A module's source could not be read and is to be read again.
     Refetch(String),
     /// The wait before a module's next retry is over.
@@ -61,16 +62,16 @@ pub enum SupervisorEvent {
         /// The groups of these kinds.
         groups: BTreeSet<String>,
     },
-    /// Any CustomResourceDefinition may have changed.
-    DefinitionsChanged,
+    /// Any CustomResourceDefinition may have changed: the state of their watch has.
+    CrdWatchStateChanged,
     /// A CustomResourceDefinition was created, changed or deleted.
-    Definition {
+    CrdChanged {
         /// Its name.
         name: String,
         /// The module that installed it, if one did.
         owner: Option<String>,
         /// Whether its spec may be another one.
-        is_changed: bool,
+        spec_changed: bool,
     },
     /// A CustomResourceDefinition was read: the schema of a kind's status.
     StatusSchema {
@@ -147,8 +148,9 @@ pub enum SupervisorEvent {
     LeftoversChanged(String),
     /// The host removes its finalizer from this Module, which is being deleted.
     RemoveFinalizer(String),
-    /// The host can list the Modules again.
-    SourceStateChanged,
+    /// The host is to list the Modules again: the state of one of its watches has changed, or the
+    /// folder of Modules is to be polled.
+    RelistModules,
 }
 
 impl SupervisorEvent {
@@ -176,13 +178,17 @@ pub fn classify(change: &Change) -> Option<SupervisorEvent> {
         let owner = definition.and_then(|definition| definition.labels.get(MODULE_LABEL));
         let owner = owner.map(str::to_owned);
         let version = |object: &Arc<Object>| (object.uid.clone(), object.generation);
-        let is_changed = change.before.as_ref().map(version) != change.after.as_ref().map(version);
+        let spec_changed =
+            change.before.as_ref().map(version) != change.after.as_ref().map(version);
         let name = key.name().to_string();
-        return Some(SupervisorEvent::Definition { name, owner, is_changed });
+        return Some(SupervisorEvent::CrdChanged { name, owner, spec_changed });
     }
     if *kind == *CONFIG_MAP && key.namespace() == NAMESPACE {
         let name = key.name().to_string();
-        return Some(SupervisorEvent::SourceChanged(SourceRef::ConfigMap { name, key: None }));
+        return Some(SupervisorEvent::ComponentSourceChanged(SourceRef::ConfigMap {
+            name,
+            key: None,
+        }));
     }
     None
 }

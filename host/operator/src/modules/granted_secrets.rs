@@ -62,7 +62,7 @@ impl GrantedSecrets {
     /// One that is not there is none.
     pub async fn read(active: &OpenRevision, primary: &ObjectKey) -> Result<Self, Problem> {
         let mut granted = Self::default();
-        let names = &active.settings().secret_names;
+        let names = &active.spec().secret_names;
         if names.is_empty() || active.kind(&SECRET.api_version, &SECRET.kind).is_none() {
             return Ok(granted);
         }
@@ -179,8 +179,11 @@ fn refused(key: &ObjectKey, error: &ApiError) -> Problem {
 
 /// Whether the host made a Secret for a primary of this module and copied values into it.
 fn is_copy_of(module: &str, secret: &Object) -> bool {
-    let made = |entry: &Entry| matches!(&entry.manager, Manager::Primary { module: maker, .. } if maker == module);
-    secret.has_copied_values() && secret.entries.iter().any(made)
+    let is_made_by_module = |entry: &Entry| match &entry.manager {
+        Manager::Primary { module: maker, .. } => maker == module,
+        _ => false,
+    };
+    secret.has_copied_values() && secret.entries.iter().any(is_made_by_module)
 }
 
 fn not_grantable(key: &ObjectKey, problem: &str) -> Problem {

@@ -3,7 +3,7 @@
 //! in the long run no more often than every 15 s.
 
 mod failures;
-mod refused;
+mod refused_writes;
 mod report_budget;
 mod run_outcome;
 
@@ -17,7 +17,7 @@ use innkeeper_modules::{Digest, Rejection, RetryPolicy};
 use tokio::sync::Notify;
 
 pub use failures::without_single_namespace;
-pub use refused::{Count, Refused};
+pub use refused_writes::{Count, RefusedWrites};
 pub use run_outcome::{Failing, RunOutcome};
 
 use crate::queue::ReconcileRequest;
@@ -28,7 +28,7 @@ use report_budget::ReportBudget;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunHealth {
     /// They succeed.
-    Succeed(Refused),
+    Succeed(RefusedWrites),
     /// Some fail, for this reason: a missing right, or the first in alphabetical order, with the
     /// message of the first primary.
     Fail {
@@ -37,7 +37,7 @@ pub enum RunHealth {
         /// How many primaries fail for that reason.
         primaries: Count,
         /// The primaries with refused writes.
-        refused: Refused,
+        refused: RefusedWrites,
     },
 }
 
@@ -187,7 +187,7 @@ impl Health {
     /// Whether the runs of a module succeed.
     pub fn runs(&self, module: &str) -> RunHealth {
         let modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        modules.get(module).map_or(RunHealth::Succeed(Refused::default()), ModuleHealth::runs)
+        modules.get(module).map_or(RunHealth::Succeed(RefusedWrites::default()), ModuleHealth::runs)
     }
 
     /// Forgets a module.
@@ -252,7 +252,7 @@ impl ModuleHealth {
             Some(RunHealth::Fail { failing, refused, .. }) => (Some(refused), Some(failing)),
             None => (None, None),
         };
-        let refused = Refused::of(&self.refused, before);
+        let refused = RefusedWrites::of(&self.refused, before);
         let Some((first, alike)) = self.failures.first() else {
             return RunHealth::Succeed(refused);
         };

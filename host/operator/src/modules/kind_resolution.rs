@@ -10,7 +10,7 @@ use innkeeper_modules::kind_parameters::{self, RequestedKind};
 use innkeeper_modules::machine::reason;
 use innkeeper_modules::{ParametersJob, Rejection, RetryPolicy, resolved_manifest};
 
-use super::declared::{self, Refused};
+use super::declared::{self, KindRejection};
 
 /// The maximum age of the answer of discovery that has the kinds.
 const AGE_MAX: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ const AGE_MAX: Duration = Duration::from_secs(5);
 pub(super) async fn resolve(
     host: &ApiClient,
     job: &ParametersJob,
-) -> Result<Option<Arc<Manifest>>, Refused> {
+) -> Result<Option<Arc<Manifest>>, KindRejection> {
     let described = job.guest.described();
     if described.kind_parameters.is_empty() {
         return Ok(None);
@@ -46,10 +46,14 @@ pub(super) async fn resolve(
 
 /// Finds one kind. A kind that was used before is used again if the API server does not serve it
 /// now: its caches open when it is served.
-async fn find(host: &ApiClient, one: &RequestedKind, known: &[Kind]) -> Result<Kind, Refused> {
+async fn find(
+    host: &ApiClient,
+    one: &RequestedKind,
+    known: &[Kind],
+) -> Result<Kind, KindRejection> {
     let RequestedKind { place, name, .. } = one;
     let group = name.api_version.split_once('/').map_or("", |(group, _)| group);
-    let later = |reason: &str, message: String| Refused {
+    let later = |reason: &str, message: String| KindRejection {
         rejection: Rejection::new(reason, message, RetryPolicy::Later),
         groups: BTreeSet::from([group.to_owned()]),
     };
@@ -79,10 +83,10 @@ async fn find(host: &ApiClient, one: &RequestedKind, known: &[Kind]) -> Result<K
     }
 }
 
-fn invalid(errors: &[String]) -> Refused {
+fn invalid(errors: &[String]) -> KindRejection {
     let message =
         format!("the guest cannot use the kinds of the parameters: {}", errors.join("; "));
     let rejection =
         Rejection::new(reason::INVALID_KIND_PARAMETER, message, RetryPolicy::WhenSpecChanges);
-    Refused { rejection, groups: BTreeSet::new() }
+    KindRejection { rejection, groups: BTreeSet::new() }
 }

@@ -25,11 +25,12 @@ pub const STEP_MAX: Duration = Duration::from_mins(5);
 #[derive(Debug)]
 pub struct SupervisorLiveness {
     env: Env,
-    turn: Mutex<SupervisorTurn>,
+    progress: Mutex<SupervisorProgress>,
 }
 
+/// What the supervisor last did, and since when.
 #[derive(Debug, Default)]
-struct SupervisorTurn {
+struct SupervisorProgress {
     /// When the supervisor last began or stopped computing; `None` while it does not run.
     seen: Option<Instant>,
     is_computing: bool,
@@ -40,10 +41,10 @@ struct SupervisorTurn {
 impl SupervisorLiveness {
     /// The state before the supervisor runs.
     pub fn new(env: &Env) -> Self {
-        Self { env: env.clone(), turn: Mutex::default() }
+        Self { env: env.clone(), progress: Mutex::default() }
     }
 
-    /// Runs the supervisor, and records its turns until it ends.
+    /// Runs the supervisor, and records its polls until it ends.
     pub async fn watch<F: Future>(&self, supervisor: F) -> F::Output {
         let mut supervisor = pin!(supervisor);
         let output = poll_fn(|context| {
@@ -54,31 +55,31 @@ impl SupervisorLiveness {
         })
         .await;
         // A supervisor that panics does not get here, and is found hanging.
-        *self.turn() = SupervisorTurn::default();
+        *self.progress() = SupervisorProgress::default();
         output
     }
 
     /// Records that the supervisor begins a step.
     pub fn begin(&self, what: String) {
-        self.turn().step = Some((what, self.env.instant()));
+        self.progress().step = Some((what, self.env.instant()));
     }
 
     /// Records that the supervisor waits for its next event.
     pub fn rest(&self) {
-        self.turn().step = None;
+        self.progress().step = None;
     }
 
     /// The step in which the supervisor hangs, for users; `None` if it makes progress, or does not
     /// run.
     pub fn stalled(&self) -> Option<String> {
-        let turn = self.turn();
+        let progress = self.progress();
         let now = self.env.instant();
-        let quiet = now.duration_since(turn.seen?);
-        let (what, lasts) = match &turn.step {
+        let quiet = now.duration_since(progress.seen?);
+        let (what, lasts) = match &progress.step {
             Some((what, since)) => (what.as_str(), now.duration_since(*since)),
             None => ("resting", quiet),
         };
-        let hangs = if turn.is_computing || turn.step.is_none() {
+        let hangs = if progress.is_computing || progress.step.is_none() {
             quiet > IDLE_MAX
         } else {
             lasts > STEP_MAX
@@ -89,13 +90,13 @@ impl SupervisorLiveness {
     }
 
     fn see(&self, is_computing: bool) {
-        let mut turn = self.turn();
-        turn.seen = Some(self.env.instant());
-        turn.is_computing = is_computing;
+        let mut progress = self.progress();
+        progress.seen = Some(self.env.instant());
+        progress.is_computing = is_computing;
     }
 
-    fn turn(&self) -> MutexGuard<'_, SupervisorTurn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn progress(&self) -> MutexGuard<'_, SupervisorProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -12,6 +12,7 @@
 //!   (`waiting_settings`), and `policy_rollback` counts failed reviews after a swap.
 //! - What users see: `status` assembles the conditions of a Module, `readable` those of its kinds;
 //!   `status_writer` writes them.
+//! - Whose identity requests have: [`module_client`] makes a module's clients.
 //! - What reconciles use: [`open_revision`], its [`health`] and its [`granted_secrets`]. Before a
 //!   revision is active, [`declared`] compares its kinds with discovery and [`crds`] installs its
 //!   definitions. [`teardown`] ends a module.
@@ -34,6 +35,7 @@ pub mod granted_secrets;
 pub mod health;
 mod kind_resolution;
 pub mod liveness;
+pub mod module_client;
 pub mod open_revision;
 mod policy_handover;
 mod policy_handovers;

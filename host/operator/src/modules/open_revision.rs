@@ -9,7 +9,7 @@ use innkeeper_contract::{Kind, ValueSourceKind};
 use innkeeper_core::consent::{self, RESYNC_ANNOTATION};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::host_names::Grants;
-use innkeeper_core::ownership::Primary;
+use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::{Finalizer, Object, ObjectKey, ObjectRef, PrimarySelector, control, object};
 use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
 use innkeeper_sandbox::Guest;
@@ -34,7 +34,7 @@ pub enum TeardownPhase {
 /// with.
 #[derive(Clone, Debug)]
 pub struct OpenRevision {
-    /// The guest and its settings.
+    /// The guest and its spec.
     revision: Arc<Revision>,
     /// The primaries that the guest and the Module both select.
     pub selector: PrimarySelector,
@@ -43,7 +43,7 @@ pub struct OpenRevision {
     /// The caches, as the module's ServiceAccount may read them.
     pub view: Arc<View>,
     /// The primary kind.
-    pub primary: Arc<Kind>,
+    pub primary_kind: Arc<Kind>,
     /// The Module's parameters as JSON; empty for none.
     pub parameters: String,
     /// The guest's log.
@@ -57,14 +57,14 @@ pub struct OpenRevision {
     /// The kinds that the manifest declares, by group and version, and kind.
     kinds: BTreeMap<(String, String), Arc<Kind>>,
     /// The kinds that earlier revisions declared: of them the host only prunes what was made.
-    dropped: Vec<Arc<Kind>>,
+    retired_kinds: Vec<Arc<Kind>>,
 }
 
 impl OpenRevision {
-    /// A revision that reconciles `primary`, with its identity and its caches.
+    /// A revision that reconciles objects of `primary_kind`, with its identity and its caches.
     pub fn new(
         revision: Arc<Revision>,
-        primary: Kind,
+        primary_kind: Kind,
         selector: PrimarySelector,
         client: ApiClient,
         view: View,
@@ -73,28 +73,28 @@ impl OpenRevision {
             .into_iter()
             .map(|kind| ((kind.api_version.clone(), kind.kind.clone()), Arc::new(kind)))
             .collect();
-        let parameters = &revision.settings.parameters;
+        let parameters = &revision.spec.parameters;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
         let manifest = revision.guest.manifest();
-        let primary = Arc::new(primary);
+        let primary_kind = Arc::new(primary_kind);
         let view = Arc::new(view);
         let log = Arc::new(GuestLog::new(client.env()));
         let finalizer = Finalizer::new(&revision.module, manifest.finalizer.as_deref());
-        let dropped = revision.dropped.iter().cloned().map(Arc::new).collect();
+        let retired_kinds = revision.retired_kinds.iter().cloned().map(Arc::new).collect();
         let decorates = control::decorates(manifest);
         Self {
             revision,
             selector,
             client,
             view,
-            primary,
+            primary_kind,
             parameters,
             log,
             finalizer,
             decorates,
             teardown: TeardownPhase::None,
             kinds,
-            dropped,
+            retired_kinds,
         }
     }
 
@@ -114,7 +114,7 @@ impl OpenRevision {
         &self.revision.module
     }
 
-    /// The guest and its settings.
+    /// The guest and its spec.
     pub fn revision(&self) -> &Arc<Revision> {
         &self.revision
     }
@@ -125,8 +125,8 @@ impl OpenRevision {
     }
 
     /// The Module's spec.
-    pub fn settings(&self) -> &ValidatedSpec {
-        &self.revision.settings
+    pub fn spec(&self) -> &ValidatedSpec {
+        &self.revision.spec
     }
 
     /// A declared kind.
@@ -135,14 +135,14 @@ impl OpenRevision {
     }
 
     /// The kinds that earlier revisions declared and this one does not.
-    pub fn dropped(&self) -> &[Arc<Kind>] {
-        &self.dropped
+    pub fn retired_kinds(&self) -> &[Arc<Kind>] {
+        &self.retired_kinds
     }
 
     /// A kind of which there may be objects that the module made.
     pub fn known_kind(&self, kind: &Kind) -> Option<&Arc<Kind>> {
         let declared = self.kind(&kind.api_version, &kind.kind);
-        declared.or_else(|| self.dropped.iter().find(|one| ***one == *kind))
+        declared.or_else(|| self.retired_kinds.iter().find(|one| ***one == *kind))
     }
 
     /// All declared kinds, in order.
@@ -164,16 +164,16 @@ impl OpenRevision {
     /// Module and the guest select it by its labels, annotations and fields. One that belongs to
     /// Innkeeper itself is no module's.
     pub fn selects(&self, object: &Object) -> bool {
-        let namespaces = &self.settings().namespaces;
-        !self.client.is_reserved(&self.primary, &object.key)
+        let namespaces = &self.spec().namespaces;
+        !self.client.is_reserved(&self.primary_kind, &object.key)
             && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
             && self.selector.matches(object)
     }
 
     /// A primary as the owner of what the module makes for it.
-    pub fn owner(&self, primary: &Object) -> Primary {
-        let object_ref = ObjectRef::new(self.primary.clone(), primary.key.clone());
-        Primary::new(self.name(), object_ref, &primary.uid).decorating(self.decorates)
+    pub fn owner(&self, primary: &Object) -> PrimaryOwner {
+        let object_ref = ObjectRef::new(self.primary_kind.clone(), primary.key.clone());
+        PrimaryOwner::new(self.name(), object_ref, &primary.uid).decorating(self.decorates)
     }
 
     /// What the host does about the finalizer of a primary.
@@ -188,18 +188,18 @@ impl OpenRevision {
 
     /// What the Module allows its guest beyond objects of its own in the primary's namespace.
     pub fn grants(&self) -> Grants<'_> {
-        let settings = self.settings();
+        let spec = self.spec();
         Grants {
-            cross_namespace: settings.allow_cross_namespace,
-            finalizers: settings.allow_finalizers,
+            cross_namespace: spec.allow_cross_namespace,
+            finalizers: spec.allow_finalizers,
             host_namespace: self.client.host_namespace(),
-            value_sources: &settings.value_sources,
+            value_sources: &spec.value_sources,
         }
     }
 
     /// Whether the Module grants a Secret as a value source.
     pub fn is_value_source(&self, kind: &Kind, key: &ObjectKey) -> bool {
-        let sources = &self.settings().value_sources;
+        let sources = &self.spec().value_sources;
         object::holds_secrets(kind)
             && sources
                 .iter()
@@ -210,9 +210,10 @@ impl OpenRevision {
     /// cannot be read is no reason to leave out the others.
     pub fn primaries(&self) -> Vec<Arc<Object>> {
         let snapshot = self.view.snapshot();
-        let list = |namespace: Option<&str>| snapshot.list(&self.primary, namespace, &|_| true);
-        let namespaces = &self.settings().namespaces;
-        let lists: Vec<_> = if namespaces.is_empty() || !self.primary.is_namespaced() {
+        let list =
+            |namespace: Option<&str>| snapshot.list(&self.primary_kind, namespace, &|_| true);
+        let namespaces = &self.spec().namespaces;
+        let lists: Vec<_> = if namespaces.is_empty() || !self.primary_kind.is_namespaced() {
             vec![list(None)]
         } else {
             namespaces.iter().map(|namespace| list(Some(namespace))).collect()
@@ -224,7 +225,7 @@ impl OpenRevision {
     /// the Module, else by the guest.
     pub fn resync(&self, primary: &Object) -> Option<Duration> {
         let of_module = || {
-            self.settings().resync.or_else(|| {
+            self.spec().resync.or_else(|| {
                 let seconds = self.guest().manifest().resync_seconds?;
                 Some(Duration::from_secs(seconds.into()))
             })
@@ -247,7 +248,7 @@ impl OpenRevision {
 /// revisions declared.
 pub fn watched(revision: &Revision) -> Vec<Kind> {
     let mut kinds = declared(&revision.guest);
-    kinds.extend(revision.dropped.iter().cloned());
+    kinds.extend(revision.retired_kinds.iter().cloned());
     kinds
 }
 

@@ -34,7 +34,7 @@ impl Supervisor {
             return self.policies.settings.forget(name);
         }
         let record = Arc::new(record);
-        if self.needs_settings_preview(&record, &revision.settings.rollout) {
+        if self.needs_settings_preview(&record, &revision.spec.rollout) {
             return self.preview_settings(revision, &record);
         }
         self.decide_record(revision, &record);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use innkeeper_cluster::{Account, ApiClient, Caches};
+use innkeeper_cluster::{ApiClient, Caches};
 use innkeeper_modules::Revision;
 use innkeeper_sandbox::Guest;
 
@@ -38,13 +38,7 @@ impl Supervisor {
     /// What policies of a module are opened with that act as this account.
     pub(super) fn policy_opening(&mut self, name: &str, account: Option<&str>) -> PolicyOpening {
         let client = self.client(name, account);
-        let reader = match account {
-            Some(account) => {
-                let account = Account::new(self.shared.host.account_namespace(), account);
-                self.shared.cluster.as_account(&account)
-            }
-            None => client.clone(),
-        };
+        let reader = self.cache_reader(account);
         PolicyOpening { caches: self.caches.clone(), client, reader }
     }
 
@@ -52,7 +46,7 @@ impl Supervisor {
     pub(super) fn open_candidate(&mut self, candidate: &Revision) -> Option<PolicyCandidate> {
         candidate.policy()?;
         let record = PolicyRecord::of(candidate, "")?;
-        let account = candidate.settings.service_account.as_deref();
+        let account = candidate.spec.service_account.as_deref();
         self.policy_opening(&candidate.module, account).open(&record, &candidate.guest)
     }
 

@@ -137,7 +137,7 @@ impl Supervisor {
             }
             return;
         };
-        let rollout = &waiting.revision.settings.rollout;
+        let rollout = &waiting.revision.spec.rollout;
         let rejection = found.preview.held_by(rollout.newly_denied_max, rollout.failures_max);
         let Some(rejection) = rejection.filter(|_| !is_approved) else {
             return self.decide_settings(name).await;

@@ -82,7 +82,7 @@ pub(super) struct TaskLimits {
 /// The installations of definitions of one module.
 pub(super) struct Installations {
     /// One at a time.
-    pub(super) turn: Arc<Semaphore>,
+    pub(super) install_lock: Arc<Semaphore>,
     /// What the present spec lets them write.
     pub(super) grant: watch::Sender<CrdGrant>,
 }
@@ -181,7 +181,7 @@ impl Supervisor {
         self.shared.liveness.begin("taking an event".to_owned());
         match event {
             SupervisorEvent::Input { module, input } => self.handle(&module, *input).await,
-            SupervisorEvent::Present(names) => {
+            SupervisorEvent::ModulesListed(names) => {
                 let gone: Vec<String> = self
                     .driver
                     .names()
@@ -193,18 +193,18 @@ impl Supervisor {
                 }
             }
             SupervisorEvent::AccountChanged(account) => self.account_changed(&account).await,
-            SupervisorEvent::SourceChanged(source) => {
+            SupervisorEvent::ComponentSourceChanged(source) => {
                 for name in self.source.modules_of(&source) {
                     self.read_source(&name);
                 }
             }
-            SupervisorEvent::SourcesChanged => {
+            SupervisorEvent::ComponentSourcesRelisted => {
                 for name in self.driver.names().map(str::to_owned).collect::<Vec<_>>() {
                     self.read_source(&name);
                 }
             }
-            SupervisorEvent::Definition { name, owner, is_changed } => {
-                self.definition_changed(&name, owner.as_deref(), is_changed).await;
+            SupervisorEvent::CrdChanged { name, owner, spec_changed } => {
+                self.crd_changed(&name, owner.as_deref(), spec_changed).await;
             }
             SupervisorEvent::RetryDue(module) => {
                 if let Some(wait) = self.retries.get_mut(&module) {
@@ -220,9 +220,9 @@ impl Supervisor {
             SupervisorEvent::Mismatched { module, groups } => {
                 self.mismatched.insert(module, groups);
             }
-            SupervisorEvent::DefinitionsChanged => {
+            SupervisorEvent::CrdWatchStateChanged => {
                 for active in self.shared.modules() {
-                    self.read_status_schema(&active.primary.resource());
+                    self.read_status_schema(&active.primary_kind.resource());
                     self.check_crds(active.name());
                     self.handle(active.name(), Event::CrdChanged).await;
                 }
@@ -262,9 +262,9 @@ impl Supervisor {
             }
             SupervisorEvent::LeftoversChanged(module) => self.find_leftovers(&module).await,
             SupervisorEvent::RemoveFinalizer(module) => self.remove_finalizer(&module),
-            SupervisorEvent::SourceStateChanged => {
+            SupervisorEvent::RelistModules => {
                 if self.source.relist(&self.outbox) {
-                    self.shared.know_modules();
+                    self.shared.mark_modules_listed();
                     self.policies_are_complete();
                 }
             }

@@ -69,7 +69,7 @@ async fn finalize_primaries(
     let released = || shared.metrics.written(active.name(), finalizers::REMOVE_FINALIZER);
     let before = released();
     let mut waits_until = Some(FINALIZING_TIME);
-    shared.serve(&Arc::new(active.in_teardown(TeardownPhase::Finalizing)));
+    shared.activate(&Arc::new(active.in_teardown(TeardownPhase::Finalizing)));
     // A host that has just started has not read the primaries yet.
     while matches!(unreadable(active), Some(CacheReadError::NotSynced(_)))
         && shared.env.instant().duration_since(began) < REMOVAL_TIME
@@ -85,7 +85,7 @@ async fn finalize_primaries(
         match waits_until {
             Some(time) if elapsed > time => {
                 waits_until = None;
-                shared.serve(&Arc::new(active.in_teardown(TeardownPhase::Immediate)));
+                shared.activate(&Arc::new(active.in_teardown(TeardownPhase::Immediate)));
             }
             None if elapsed > FINALIZING_TIME + REMOVAL_TIME => {
                 return Err(blocked(shared, active, &held));
@@ -97,7 +97,7 @@ async fn finalize_primaries(
 }
 
 fn unreadable(active: &OpenRevision) -> Option<CacheReadError> {
-    active.view.snapshot().unreadable(&active.primary)
+    active.view.snapshot().unreadable(&active.primary_kind)
 }
 
 /// The primaries with a finalizer of the module.
@@ -153,13 +153,13 @@ pub async fn release_unselected(
     now: Option<&OpenRevision>,
 ) {
     let none = BTreeSet::new();
-    let gone = &before.settings().namespaces;
+    let gone = &before.spec().namespaces;
     let same_kind = now.filter(|now| !has_another_kind(before, now));
-    let seen = same_kind.map_or(&none, |now| &now.settings().namespaces);
+    let seen = same_kind.map_or(&none, |now| &now.spec().namespaces);
     let mut backoff = Backoff::new(&shared.env, POLL_PERIOD, REMOVAL_TIME);
     for _ in 0..RELEASE_TRIES {
         let let_go =
-            remove_directly(&before.client, &before.finalizer, &before.primary, gone, seen);
+            remove_directly(&before.client, &before.finalizer, &before.primary_kind, gone, seen);
         match let_go.await {
             Ok(_) => return,
             Err(rejection) => tracing::warn!(module = %before.name(), "{}", rejection.message),
@@ -175,8 +175,8 @@ pub fn is_narrowed(before: &OpenRevision, now: Option<&OpenRevision>) -> bool {
         return false;
     }
     let Some(now) = now else { return true };
-    let (before_in, now_in) = (&before.settings().namespaces, &now.settings().namespaces);
-    let sees_fewer = before.primary.is_namespaced()
+    let (before_in, now_in) = (&before.spec().namespaces, &now.spec().namespaces);
+    let sees_fewer = before.primary_kind.is_namespaced()
         && !now_in.is_empty()
         && (before_in.is_empty() || !before_in.is_subset(now_in));
     sees_fewer || has_another_kind(before, now)
@@ -184,7 +184,7 @@ pub fn is_narrowed(before: &OpenRevision, now: Option<&OpenRevision>) -> bool {
 
 /// Whether a module's primaries are of another kind than before. A version is no kind of its own.
 fn has_another_kind(before: &OpenRevision, now: &OpenRevision) -> bool {
-    let (before, now) = (&before.primary, &now.primary);
+    let (before, now) = (&before.primary_kind, &now.primary_kind);
     before.group() != now.group() || before.kind != now.kind
 }
 
@@ -287,5 +287,10 @@ pub fn leftovers_gone(active: &OpenRevision) -> Vec<Kind> {
             .is_ok_and(|objects| !objects.iter().any(|object| ours(object))),
         _ => false,
     };
-    active.dropped().iter().filter(|kind| is_gone(kind)).map(|kind| (**kind).clone()).collect()
+    active
+        .retired_kinds()
+        .iter()
+        .filter(|kind| is_gone(kind))
+        .map(|kind| (**kind).clone())
+        .collect()
 }

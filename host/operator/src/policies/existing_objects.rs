@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use innkeeper_cluster::{ApiClient, ApiError, CacheSnapshot, Caches, Lookup, Namespaces, View};
+use innkeeper_cluster::{
+    ApiClient, ApiError, CacheLookup, CacheSnapshot, Caches, Namespaces, View,
+};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Labels, Object, ObjectKey};
 use innkeeper_modules::module::PolicyMode;
@@ -100,7 +102,7 @@ impl ExistingObjects {
 
     /// The object of this kind and key, if the policy reviews it now.
     pub fn find(&self, kind: &Arc<Kind>, key: &ObjectKey) -> Option<ExistingObject> {
-        let Lookup::Found(object) = self.view.snapshot().get(kind, key) else { return None };
+        let CacheLookup::Found(object) = self.view.snapshot().get(kind, key) else { return None };
         let namespaces = self.namespaces.as_ref().map(View::snapshot);
         let mode = self.mode(kind, &object, namespaces.as_ref())?;
         Some(ExistingObject { kind: kind.clone(), object, mode })
@@ -172,7 +174,7 @@ impl ExistingObjects {
 /// The labels of a namespace, if it is known.
 fn labels_of(namespaces: &CacheSnapshot, name: &str) -> Option<Labels> {
     match namespaces.get(&NAMESPACE, &ObjectKey::new("", name)) {
-        Lookup::Found(namespace) => Some(namespace.labels.clone()),
-        Lookup::Absent | Lookup::Unknown | Lookup::Unreadable(_) => None,
+        CacheLookup::Found(namespace) => Some(namespace.labels.clone()),
+        CacheLookup::Absent | CacheLookup::Unknown | CacheLookup::Unreadable(_) => None,
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use super::active_policy::{self, ActivePolicy, CacheAccess};
 use super::record::PolicyRecord;
 use crate::execution::Execution;
-use crate::modules::component_snapshots;
+use crate::modules::{component_snapshots, module_client};
 
 /// Why a record cannot become active.
 #[derive(Debug, thiserror::Error)]
@@ -164,7 +164,8 @@ impl PolicyOpener {
     /// and closing one policy closes its view only.
     fn reader(&self, record: &PolicyRecord) -> Option<ApiClient> {
         let account = record.settings.service_account.as_deref()?;
-        Some(self.cluster.as_account(&Account::new(NAMESPACE, account)))
+        let account = Account::new(NAMESPACE, account);
+        Some(module_client::cache_reader(&self.cluster, Some(&account)))
     }
 
     /// The client of a policy. One without access sends nothing, and never acts as the host.
@@ -178,6 +179,7 @@ impl PolicyOpener {
                 revocation
             }
         };
-        self.cluster.as_account_until(&Account::new(NAMESPACE, account), &revocation)
+        let account = Account::new(NAMESPACE, account);
+        module_client::client(&self.cluster, Some(&account), &revocation)
     }
 }

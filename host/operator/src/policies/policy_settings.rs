@@ -37,15 +37,15 @@ pub struct PolicySettings {
 
 impl PolicySettings {
     /// The settings of a checked spec; `None` without a policy.
-    pub fn of(settings: &ValidatedSpec) -> Option<Self> {
+    pub fn of(spec: &ValidatedSpec) -> Option<Self> {
         Some(Self {
-            service_account: settings.service_account.clone(),
-            namespaces: settings.namespaces.clone(),
-            parameters: settings.parameters.clone(),
-            limits: RecordedLimits::of(&settings.limits),
-            secret_names: settings.secret_names.clone(),
-            allow_finalizers: settings.allow_finalizers,
-            policy: settings.policy.clone()?,
+            service_account: spec.service_account.clone(),
+            namespaces: spec.namespaces.clone(),
+            parameters: spec.parameters.clone(),
+            limits: RecordedLimits::of(&spec.limits),
+            secret_names: spec.secret_names.clone(),
+            allow_finalizers: spec.allow_finalizers,
+            policy: spec.policy.clone()?,
         })
     }
 

@@ -89,7 +89,7 @@ impl PolicyRecord {
     pub fn of(revision: &Revision, module_uid: &str) -> Option<Self> {
         let digest = revision.guest.digest().parse().ok()?;
         let manifest = revision.guest.manifest();
-        Self::new(&revision.module, module_uid, digest, manifest, &revision.settings)
+        Self::new(&revision.module, module_uid, digest, manifest, &revision.spec)
     }
 
     /// The same from its parts.
@@ -98,7 +98,7 @@ impl PolicyRecord {
         module_uid: &str,
         digest: Digest,
         manifest: &Manifest,
-        settings: &ValidatedSpec,
+        spec: &ValidatedSpec,
     ) -> Option<Self> {
         manifest.policy.as_ref()?;
         Some(Self {
@@ -107,7 +107,7 @@ impl PolicyRecord {
             module_uid: module_uid.to_owned(),
             digest,
             manifest: of_replicas(manifest),
-            settings: PolicySettings::of(settings)?,
+            settings: PolicySettings::of(spec)?,
         })
     }
 

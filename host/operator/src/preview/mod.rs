@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::{KindState, Lookup};
+use innkeeper_cluster::{CacheLookup, KindState};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_modules::{CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use self::compare::{Effect, compare};
 use self::recreates::Recreates;
 use crate::modules::crds::Installer;
-use crate::modules::declared::{self, Refused};
+use crate::modules::declared::{self, KindRejection};
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::modules::open_revision::OpenRevision;
 use crate::queue::ReconcileRequest;
@@ -51,9 +51,9 @@ pub async fn preview(
     shared: &Shared,
     candidate: &Arc<OpenRevision>,
     active: Option<&Arc<OpenRevision>>,
-) -> Result<Preview, Refused> {
+) -> Result<Preview, KindRejection> {
     let unread = until_read(shared, candidate).await;
-    unread.map_err(|rejection| Refused { rejection, groups: BTreeSet::new() })?;
+    unread.map_err(|rejection| KindRejection { rejection, groups: BTreeSet::new() })?;
     declared::check_view(candidate)?;
     let primaries = primaries(candidate);
     let mut preview = Preview { primaries: count(primaries.len()), ..Preview::default() };
@@ -70,14 +70,14 @@ pub async fn preview(
         let granted = GrantedSecrets::nothing();
         let new = effect(shared, candidate, &primary.key, now, &granted).await;
         let old = match active {
-            Some(active) if active.primary == candidate.primary => {
+            Some(active) if active.primary_kind == candidate.primary_kind => {
                 Some(effect(shared, active, &primary.key, now, &granted).await)
             }
             _ => None,
         };
         preview.previewed += 1;
         let new = recreates.mark(candidate, &primary.key, new, old.as_ref()).await;
-        let primary = ObjectRef::new(candidate.primary.clone(), primary.key.clone());
+        let primary = ObjectRef::new(candidate.primary_kind.clone(), primary.key.clone());
         compare(&mut preview, &primary, (new, old), now);
     }
     Ok(preview)
@@ -85,18 +85,18 @@ pub async fn preview(
 
 /// Counts the definitions that the candidate would install or change.
 async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &OpenRevision) {
-    let settings = candidate.settings();
-    let (_spec, grant) = watch::channel(CrdGrant::of(settings));
+    let spec = candidate.spec();
+    let (_sender, grant) = watch::channel(CrdGrant::of(spec));
     let installer = Installer {
         host: &shared.cluster.host(),
         client: &candidate.client,
         module: candidate.name(),
-        namespaces: &settings.namespaces,
-        adopts: settings.adopts_now(),
+        namespaces: &spec.namespaces,
+        adopts: spec.adopts_now(),
         grant: &grant,
         object_checks: &shared.object_checks,
     };
-    let requests = definitions::crd_requests(candidate.guest().manifest(), settings);
+    let requests = definitions::crd_requests(candidate.guest().manifest(), spec);
     for change in installer.preview(&requests).await {
         if change.change != PlannedChange::Create {
             preview.objects += 1;
@@ -115,8 +115,8 @@ pub async fn fails(
     key: &ObjectKey,
     forbidden: Option<&ForbiddenWrite>,
 ) -> bool {
-    match previous.view.snapshot().get(&previous.primary, key) {
-        Lookup::Found(_) => {
+    match previous.view.snapshot().get(&previous.primary_kind, key) {
+        CacheLookup::Found(_) => {
             let now = shared.env.now();
             let Ok(granted) = GrantedSecrets::read(previous, key).await else { return true };
             let effect = effect(shared, previous, key, now, &granted).await;
@@ -170,14 +170,16 @@ async fn effect(
     granted: &GrantedSecrets,
 ) -> Effect {
     let snapshot = active.view.snapshot();
-    let Lookup::Found(primary) = snapshot.get(&active.primary, key) else { return Effect::None };
+    let CacheLookup::Found(primary) = snapshot.get(&active.primary_kind, key) else {
+        return Effect::None;
+    };
     let request = ReconcileRequest { module: active.name().clone(), key: key.clone() };
     let mut state = shared.primary_states.peek(&request);
     if state.uid != primary.uid {
         state = PrimaryState::default();
     }
     // A prune that waits for one more clean round counts.
-    state.plan.clean = true;
+    state.planner.clean = true;
     let owner = active.owner(&primary);
     let mut observation = Observation::new(active, &snapshot, primary, now, granted);
     let evaluation = evaluate_with_permit(shared, &mut observation, &owner, &state).await;

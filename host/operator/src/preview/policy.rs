@@ -265,6 +265,9 @@ fn is_stricter(new: PolicyMode, old: PolicyMode) -> bool {
 
 /// Reviews a kept request again with a policy, as soon as its module has a permit for reviews in
 /// the background.
+///
+/// # Errors
+/// If the review fails, or there is no time left for it.
 pub async fn replay(
     shared: &Shared,
     policy: &ActivePolicy,

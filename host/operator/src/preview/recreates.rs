@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use innkeeper_cluster::client::Force;
-use innkeeper_cluster::{ApiError, Env, Lookup};
+use innkeeper_cluster::{ApiError, CacheLookup, Env};
 use innkeeper_contract::Policy;
 use innkeeper_core::desired::DesiredObject;
-use innkeeper_core::ownership::Primary;
+use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::plan::{self, Action, SkipReason};
 use innkeeper_core::{Object, ObjectKey, ObjectRef, object};
 use tokio::time::Instant;
@@ -57,7 +57,7 @@ impl<'a> Recreates<'a> {
     ) -> Effect {
         let Effect::Plans(desired, mut plan) = effect else { return effect };
         let snapshot = candidate.view.snapshot();
-        if let Lookup::Found(primary) = snapshot.get(&candidate.primary, primary) {
+        if let CacheLookup::Found(primary) = snapshot.get(&candidate.primary_kind, primary) {
             let owner = candidate.owner(&primary);
             for step in &mut plan.steps {
                 let is_pending = match &step.action {
@@ -67,7 +67,7 @@ impl<'a> Recreates<'a> {
                 };
                 let object = step.desired_index.and_then(|index| desired.objects.get(index));
                 let live = snapshot.get(&step.object_ref.kind, &step.object_ref.key);
-                let (Some(object), Lookup::Found(live)) = (object, live) else { continue };
+                let (Some(object), CacheLookup::Found(live)) = (object, live) else { continue };
                 let old = old.and_then(|old| old.desired(&step.object_ref));
                 if may_recreate(object, old, &owner, &live)
                     && self.is_recreate(candidate, &owner, (object, old), &live.uid).await
@@ -75,7 +75,7 @@ impl<'a> Recreates<'a> {
                     step.action = if is_pending {
                         Action::Skip(SkipReason::UpdatePending { recreates: true })
                     } else {
-                        Action::Recreate { uid: live.uid.clone(), confirm: false }
+                        Action::Recreate { uid: live.uid.clone(), dry_run_first: false }
                     };
                 }
             }
@@ -88,7 +88,7 @@ impl<'a> Recreates<'a> {
     async fn is_recreate(
         &mut self,
         candidate: &OpenRevision,
-        owner: &Primary,
+        owner: &PrimaryOwner,
         (new, old): (&DesiredObject, Option<&DesiredObject>),
         uid: &str,
     ) -> bool {
@@ -105,7 +105,7 @@ impl<'a> Recreates<'a> {
     async fn ask(
         &mut self,
         candidate: &OpenRevision,
-        owner: &Primary,
+        owner: &PrimaryOwner,
         object: &DesiredObject,
         uid: &str,
     ) -> Answer {
@@ -152,7 +152,7 @@ impl<'a> Recreates<'a> {
 fn may_recreate(
     object: &DesiredObject,
     old: Option<&DesiredObject>,
-    owner: &Primary,
+    owner: &PrimaryOwner,
     live: &Arc<Object>,
 ) -> bool {
     object.has(Policy::RecreateWhenImmutable)

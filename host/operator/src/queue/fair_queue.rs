@@ -219,9 +219,9 @@ impl Queue {
                 entry.failures = entry.failures.saturating_add(1);
                 Some(self.backoff.delay(entry.failures, jitter))
             }
-            ReconcileResult::Continue => {
-                Triggers::note(&mut entry.triggers, &Trigger::Continued);
-                again = again.max(Some(Priority::of(&Trigger::Continued)));
+            ReconcileResult::Requeue => {
+                Triggers::note(&mut entry.triggers, &Trigger::Resumed);
+                again = again.max(Some(Priority::of(&Trigger::Resumed)));
                 None
             }
             ReconcileResult::Forget => None,

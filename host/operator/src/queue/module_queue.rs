@@ -42,7 +42,7 @@ impl Priority {
             | Trigger::ReadabilityChanged(_)
             | Trigger::StatusWritable
             | Trigger::Scheduled
-            | Trigger::Continued
+            | Trigger::Resumed
             | Trigger::Retry(_) => Self::Routine,
         }
     }

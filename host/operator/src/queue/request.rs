@@ -24,8 +24,9 @@ pub enum ReconcileResult {
     /// It failed and only a change of an object that it read helps, so there is no backoff. The
     /// request runs again after the time, if there is one.
     AwaitChange(Option<Duration>),
-    /// The write rate stopped it. The request continues as soon as the rate allows more writes.
-    Continue,
+    /// The write rate, or an update of a group that needs more rounds, interrupted it. The request
+    /// runs again in a later turn, as soon as the write rate allows a write.
+    Requeue,
     /// The primary is gone: the queue forgets the request.
     Forget,
 }

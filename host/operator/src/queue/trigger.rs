@@ -51,8 +51,8 @@ pub enum Trigger {
     StatusWritable,
     /// The requeue time of the guest, or the resync period, is over.
     Scheduled,
-    /// The write rate stopped its last turn before the end of the plan.
-    Continued,
+    /// The write rate, or an update of a group that needs more rounds, interrupted its last turn.
+    Resumed,
     /// A retry after this many failures in a row.
     Retry(u32),
 }
@@ -79,8 +79,8 @@ impl Trigger {
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Object { object: object_ref, change_kind: turn } => {
-                write!(f, "{object_ref} {turn}")
+            Self::Object { object: object_ref, change_kind } => {
+                write!(f, "{object_ref} {change_kind}")
             }
             Self::ReadChanged => f.write_str("an input changed during the run"),
             Self::RevisionActive => f.write_str("revision activated"),
@@ -89,7 +89,7 @@ impl fmt::Display for Trigger {
             }
             Self::StatusWritable => f.write_str("status became writable"),
             Self::Scheduled => f.write_str("requeue time reached"),
-            Self::Continued => f.write_str("writes continue"),
+            Self::Resumed => f.write_str("writes continue"),
             Self::Retry(1) => f.write_str("retry after a failure"),
             Self::Retry(times) => write!(f, "retry after {times} failures"),
         }

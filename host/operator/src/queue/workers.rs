@@ -62,7 +62,7 @@ async fn run_one(shared: &Shared, caches: &Caches, request: ReconcileRequest, tr
     let result = match ending.done {
         ReconcileResult::Ok(None) | ReconcileResult::Forget => "success",
         ReconcileResult::Ok(Some(_)) => "requeue_after",
-        ReconcileResult::Continue => "requeue",
+        ReconcileResult::Requeue => "requeue",
         ReconcileResult::Failed | ReconcileResult::AwaitChange(_) => "error",
     };
     let took = shared.elapsed().saturating_sub(started);

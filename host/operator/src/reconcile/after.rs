@@ -13,18 +13,17 @@ use jiff::Timestamp;
 
 use crate::evaluate::{Evaluated, Evaluation, EvaluationResult};
 use crate::queue::trigger::Trigger;
-use crate::reconcile::apply::Applied;
+use crate::reconcile::apply::ApplySummary;
 use crate::reconcile::context::Context;
 use crate::reconcile::observe::{Observation, own};
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Problems, Retry};
-use crate::reconcile::round::{Next, RoundEnd, RoundReport};
+use crate::reconcile::round::{AfterRound, RoundEnd, RoundReport};
 use crate::reconcile::{skipped, update_condition};
 use crate::shared::RunGuard;
 
-/// The guest has run: records what it read, and adds its answer to the report. Breaks if there is
-/// no plan.
-pub fn run(
+/// Records what the guest read, and adds its answer to the report. Breaks if there is no plan.
+pub fn record_evaluation(
     context: &Context<'_>,
     mut report: Box<RoundReport>,
     evaluation: Evaluation,
@@ -38,7 +37,7 @@ pub fn run(
         EvaluationResult::NeedsRead(unknown) => {
             // The guard is dropped: the reads of this run do not count.
             state.needs_read.extend(unknown);
-            return ControlFlow::Break(RoundEnd::Reported(report, Next::Round));
+            return ControlFlow::Break(RoundEnd::ToReport(report, AfterRound::AnotherRound));
         }
     };
     report.status_input.unserved = observation.unserved_optional();
@@ -46,11 +45,11 @@ pub fn run(
     if report.primary.is_terminating() {
         let unseen = observation.unseen_beyond_owner().into_iter().map(unseen_kind);
         let granted = &report.status_input.granted;
-        report.unseen = unseen.map(|problem| granted.mask_problem(problem)).collect();
+        report.finalizer_blockers = unseen.map(|problem| granted.mask_problem(problem)).collect();
         let unreadable = observation.unreadable().into_iter().map(unreadable_kind);
-        report.unreadable = unreadable.map(|problem| granted.mask_problem(problem)).collect();
+        report.prune_blockers = unreadable.map(|problem| granted.mask_problem(problem)).collect();
     }
-    let bytes_max = context.active.settings().recorded_read_bytes;
+    let bytes_max = context.revision.spec().recorded_read_bytes;
     if read_guard.record(context.request, observation.into_reads(), bytes_max) {
         context.shared.wake(context.request, &Trigger::ReadChanged);
     }
@@ -58,30 +57,33 @@ pub fn run(
         Ok(mut evaluated) => {
             if !evaluated.complete {
                 let metrics = &context.shared.metrics;
-                metrics.partial_answers.with_label_values(&[&**context.active.name()]).inc();
+                metrics.partial_answers.with_label_values(&[&**context.revision.name()]).inc();
             }
             report.take_answer(std::mem::take(&mut evaluated.answer));
             ControlFlow::Continue((evaluated, report))
         }
         Err(error) => {
-            let labels = [&**context.active.name(), report.take_error(error)];
+            let labels = [&**context.revision.name(), report.take_error(error)];
             context.shared.metrics.guest_failures.with_label_values(&labels).inc();
-            state.plan.clean = false;
-            ControlFlow::Break(RoundEnd::Reported(report, Next::Report))
+            state.planner.clean = false;
+            ControlFlow::Break(RoundEnd::ToReport(report, AfterRound::Report))
         }
     }
 }
 
 /// The end of a round of a paused primary or module: the report has the writes that the plan would
 /// make.
-pub fn pause(
+pub fn paused_report(
     mut report: Box<RoundReport>,
     plan: &Plan,
     state: &mut PrimaryState,
     now: Timestamp,
 ) -> RoundEnd {
     report.status_input.paused = Some(planned_writes(plan));
-    let up_to_date = |step: &&Step| matches!(&step.action, Action::Skip(reason) if skipped::is_up_to_date(reason));
+    let up_to_date = |step: &&Step| match &step.action {
+        Action::Skip(reason) => skipped::is_up_to_date(reason),
+        _ => false,
+    };
     report.status_input.up_to_date = plan.steps.iter().filter(up_to_date).count();
     let granted = &report.status_input.granted;
     let problems = plan.steps.iter().filter_map(|step| match &step.action {
@@ -93,40 +95,39 @@ pub fn pause(
     let counted = report.status_input.up_to_date + problems.0.len();
     report.status_input.skipped = plan.steps.len().saturating_sub(counted);
     report.status_input.problems = problems;
-    RoundEnd::Reported(report, Next::Report)
+    RoundEnd::ToReport(report, AfterRound::Report)
 }
 
-/// The plan has been applied: adds the result to the report, and decides whether another round
-/// follows.
-pub fn apply(
+/// Adds the result of applying the plan to the report, and decides whether another round follows.
+pub fn record_apply(
     report: &mut RoundReport,
     evaluated: &Evaluated,
-    applied: Applied,
+    applied: ApplySummary,
     state: &mut PrimaryState,
     now: Timestamp,
-) -> Next {
+) -> AfterRound {
     let clean = evaluated.complete && applied.is_clean();
-    let became_clean = clean && !state.plan.clean;
-    state.plan.clean = clean;
+    let became_clean = clean && !state.planner.clean;
+    state.planner.clean = clean;
     forget_undesired(state, &evaluated.desired, now);
-    let Applied { changed, up_to_date, skipped, rerun, limited, problems, adopted } = applied;
+    let ApplySummary { changed, up_to_date, skipped, rerun, limited, problems, adopted } = applied;
     let wrote = !changed.is_empty();
     report.status_input.changed = changed;
     report.status_input.up_to_date = up_to_date;
     report.status_input.skipped = skipped;
     report.status_input.problems = problems;
     // Deletions wait until all kinds can be read.
-    if report.unseen.is_empty() && evaluated.plan.prune_pending && !evaluated.readable {
-        report.status_input.problems.0.append(&mut report.unreadable);
+    if report.finalizer_blockers.is_empty() && evaluated.plan.prune_pending && !evaluated.readable {
+        report.status_input.problems.0.append(&mut report.prune_blockers);
     }
-    report.status_input.problems.0.append(&mut report.unseen);
+    report.status_input.problems.0.append(&mut report.finalizer_blockers);
     report.status_input.adopted = adopted;
     report.status_input.updates.clone_from(&evaluated.plan.updates);
     state.outdated = update_condition::outdated(&evaluated.plan.updates);
     let look_again = evaluated.plan.updates.iter().filter_map(|update| update.look_again);
     report.requeue = report.requeue.into_iter().chain(look_again).min();
     if limited {
-        return Next::LaterTurn;
+        return AfterRound::LaterTurn;
     }
     let problems = &report.status_input.problems;
     let backs_off = problems.0.iter().any(|problem| problem.retry == Retry::Backoff);
@@ -135,9 +136,9 @@ pub fn apply(
     // A prune waits for a clean round and for readable kinds; it has both now.
     let prune_now = became_clean && evaluated.plan.prune_pending && evaluated.readable;
     if ((wrote || has_news) && !backs_off) || rerun || prune_now {
-        Next::Round
+        AfterRound::AnotherRound
     } else {
-        Next::Report
+        AfterRound::Report
     }
 }
 
@@ -187,8 +188,8 @@ fn planned_writes(plan: &Plan) -> Vec<String> {
 
 /// Forgets old reverts, and what was applied to objects that are no longer desired.
 fn forget_undesired(state: &mut PrimaryState, desired: &DesiredState, now: Timestamp) {
-    state.plan.reverts.drop_expired(now);
+    state.planner.reverts.drop_expired(now);
     let desired: BTreeSet<&ObjectRef> = desired.objects.iter().map(|one| &one.object_ref).collect();
-    state.plan.applied.retain(|object_ref, _| desired.contains(object_ref));
-    state.plan.rejected.retain(|object_ref, _| desired.contains(object_ref));
+    state.planner.applied.retain(|object_ref, _| desired.contains(object_ref));
+    state.planner.rejected.retain(|object_ref, _| desired.contains(object_ref));
 }

@@ -11,26 +11,26 @@ use innkeeper_cluster::client::Force;
 use innkeeper_cluster::{ApiError, Deleted, Propagation};
 use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::in_sync::LastApplied;
-use innkeeper_core::ownership::Primary;
-use innkeeper_core::plan::{Action, ApplyReason, Plan, Rejected, Step};
+use innkeeper_core::ownership::PrimaryOwner;
+use innkeeper_core::plan::{Action, ApplyReason, Plan, RejectedApply, Step};
 use innkeeper_core::{Manager, Object, ObjectRef, object};
 use jiff::Timestamp;
 
 use crate::modules::granted_secrets::GrantedSecrets;
-use crate::reconcile::confirm::{Confirmed, confirm};
 use crate::reconcile::context::Context;
 use crate::reconcile::filled_body::{NotFilled, SourceReads};
 use crate::reconcile::live_read::{creates_again, is_primary_current};
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Problems, Retry};
-use crate::reconcile::refusal::Refusal;
+use crate::reconcile::recreate_check::{RecreateCheck, dry_run_recreate};
+use crate::reconcile::refusal::RefusalCause;
 use crate::reconcile::skipped;
 use crate::reconcile::stats::ObjectChange;
-use crate::reconcile::write_error::AfterError;
+use crate::reconcile::write_error::WriteErrorClass;
 
 /// The result of applying a plan.
 #[derive(Debug, Default)]
-pub struct Applied {
+pub struct ApplySummary {
     /// Objects that were created, changed or deleted; not those that a write left as they were.
     pub changed: BTreeMap<ObjectRef, ObjectChange>,
     /// How many of the desired objects are as they are desired.
@@ -47,7 +47,7 @@ pub struct Applied {
     pub adopted: Vec<ObjectRef>,
 }
 
-impl Applied {
+impl ApplySummary {
     /// Whether the whole plan was applied without a problem.
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty() && !self.rerun && !self.limited
@@ -59,7 +59,7 @@ pub struct Apply<'a> {
     /// The round.
     pub context: Context<'a>,
     /// The primary as an owner, whose field managers write.
-    pub owner: &'a Primary,
+    pub owner: &'a PrimaryOwner,
     /// The time.
     pub now: Timestamp,
     /// Masks the values of granted Secrets: the API server quotes the objects that it refuses.
@@ -69,7 +69,7 @@ pub struct Apply<'a> {
 }
 
 /// Whether further steps follow one.
-enum Next {
+enum AfterStep {
     Continue,
     EndRound,
 }
@@ -81,18 +81,18 @@ impl Apply<'_> {
         plan: &Plan,
         desired: &DesiredState,
         state: &mut PrimaryState,
-    ) -> Applied {
+    ) -> ApplySummary {
         state.needs_read.extend(plan.steps.iter().filter_map(skipped::needs_read).cloned());
-        let mut round = std::mem::take(&mut state.unfinished_round);
-        let mut applied = Applied::default();
-        if creates_again(plan, &state.plan) {
+        let mut round = std::mem::take(&mut state.carried_round);
+        let mut applied = ApplySummary::default();
+        if creates_again(plan, &state.planner) {
             match is_primary_current(&self.context).await {
                 Ok(true) => {}
                 Ok(false) => applied.rerun = true,
                 Err(problem) => applied.problems.push(self.granted.mask_problem(problem)),
             }
             if applied.rerun || !applied.problems.is_empty() {
-                state.unfinished_round = round;
+                state.carried_round = round;
                 return applied;
             }
         }
@@ -117,8 +117,8 @@ impl Apply<'_> {
                 applied.skipped += 1;
                 continue;
             }
-            // An unfinished round ends as well: the next one attempts every object again.
-            if let Next::EndRound = self.step(step, desired, state, &mut applied).await {
+            // An interrupted round ends as well: the next one attempts every object again.
+            if let AfterStep::EndRound = self.step(step, desired, state, &mut applied).await {
                 return applied;
             }
             // An object that was deleted to be recreated is created in the same round.
@@ -128,7 +128,7 @@ impl Apply<'_> {
         }
         if applied.limited {
             round.interrupt(attempted, &applied.problems.0);
-            state.unfinished_round = round;
+            state.carried_round = round;
         } else {
             applied.rerun |= round.has_postponed(&plan.steps, &applied.problems.0);
         }
@@ -140,8 +140,8 @@ impl Apply<'_> {
         step: &Step,
         desired: &DesiredState,
         state: &mut PrimaryState,
-        applied: &mut Applied,
-    ) -> Next {
+        applied: &mut ApplySummary,
+    ) -> AfterStep {
         let object_ref = &step.object_ref;
         match (&step.action, step.desired_index.and_then(|index| desired.objects.get(index))) {
             (Action::Skip(reason), _) => {
@@ -150,9 +150,9 @@ impl Apply<'_> {
                 applied.up_to_date += usize::from(is_up_to_date);
                 applied.skipped += usize::from(!is_up_to_date && problem.is_none());
                 applied.problems.0.extend(problem.map(|one| self.granted.mask_problem(one)));
-                Next::Continue
+                AfterStep::Continue
             }
-            (Action::Recreate { uid, confirm: true }, Some(desired)) => {
+            (Action::Recreate { uid, dry_run_first: true }, Some(desired)) => {
                 self.recreate(uid, desired, (step, state), applied).await
             }
             (Action::Delete { uid } | Action::Recreate { uid, .. }, _) => {
@@ -161,7 +161,7 @@ impl Apply<'_> {
             (Action::Unmerge { uid }, _) => self.unmerge(object_ref, uid, state, applied).await,
             (_, Some(desired)) => self.write(step, desired, state, applied).await,
             // Every step that writes a desired object has its index.
-            (_, None) => Next::Continue,
+            (_, None) => AfterStep::Continue,
         }
     }
 
@@ -172,19 +172,19 @@ impl Apply<'_> {
         uid: &str,
         desired: &DesiredObject,
         (step, state): (&Step, &mut PrimaryState),
-        applied: &mut Applied,
-    ) -> Next {
+        applied: &mut ApplySummary,
+    ) -> AfterStep {
         let object_ref = &step.object_ref;
-        match confirm(&self.context, self.owner, desired, uid).await {
-            Ok(Confirmed::Recreate) => self.delete(object_ref, uid, state, applied).await,
-            Ok(Confirmed::Apply) => {
+        match dry_run_recreate(&self.context, self.owner, desired, uid).await {
+            Ok(RecreateCheck::Recreate) => self.delete(object_ref, uid, state, applied).await,
+            Ok(RecreateCheck::Apply) => {
                 let action = Action::Apply { uid: uid.into(), reason: ApplyReason::Changed };
                 let step = Step { action, ..step.clone() };
                 self.write(&step, desired, state, applied).await
             }
-            Ok(Confirmed::PlanAgain) => {
+            Ok(RecreateCheck::PlanAgain) => {
                 applied.rerun = true;
-                Next::Continue
+                AfterStep::Continue
             }
             Err(error) => self.failed(object_ref, desired.digest(), error, state, applied),
         }
@@ -196,8 +196,8 @@ impl Apply<'_> {
         step: &Step,
         desired: &DesiredObject,
         state: &mut PrimaryState,
-        applied: &mut Applied,
-    ) -> Next {
+        applied: &mut ApplySummary,
+    ) -> AfterStep {
         let object_ref = &step.object_ref;
         let (body, verb) = match &step.action {
             Action::Merge { uid, .. } => (desired.apply_body(uid), "merge"),
@@ -212,7 +212,7 @@ impl Apply<'_> {
             _ => (&self.owner.manager, Force::Yes),
         };
         self.log(&step.to_string());
-        let client = &self.context.active.client;
+        let client = &self.context.revision.client;
         let filled = match self.sources.fill(client, desired, body).await {
             Ok(filled) => filled,
             Err(not_filled) => return self.not_filled(not_filled, state, applied),
@@ -231,7 +231,7 @@ impl Apply<'_> {
                         return self.failed(object_ref, "", error, state, applied);
                     }
                 }
-                Next::Continue
+                AfterStep::Continue
             }
             Err(error) => self.failed(object_ref, desired.digest(), error, state, applied),
         }
@@ -242,20 +242,20 @@ impl Apply<'_> {
         &self,
         not_filled: NotFilled,
         state: &mut PrimaryState,
-        applied: &mut Applied,
-    ) -> Next {
+        applied: &mut ApplySummary,
+    ) -> AfterStep {
         match not_filled {
             NotFilled::Outdated(source) => {
                 self.log(&format!("value source {source} has changed, plan again"));
                 self.context.mark_unknown(&source, state);
                 applied.rerun = true;
-                Next::EndRound
+                AfterStep::EndRound
             }
             NotFilled::Problem { problem, ends_round } => {
                 let problem = self.granted.mask_problem(*problem);
                 self.log(&format!("value source not copied: {}", problem.message));
                 applied.problems.push(problem);
-                if ends_round { Next::EndRound } else { Next::Continue }
+                if ends_round { AfterStep::EndRound } else { AfterStep::Continue }
             }
         }
     }
@@ -265,24 +265,24 @@ impl Apply<'_> {
         &self,
         step: &Step,
         (digest, manager): (&str, &Manager),
-        answer: innkeeper_cluster::Applied,
+        answer: innkeeper_cluster::ApplyResponse,
         state: &mut PrimaryState,
-        applied: &mut Applied,
+        applied: &mut ApplySummary,
     ) {
         let object_ref = &step.object_ref;
-        let innkeeper_cluster::Applied { object, created } = answer;
+        let innkeeper_cluster::ApplyResponse { object, created } = answer;
         match LastApplied::with_digest(digest, &object, manager) {
             Some(last_applied) => {
-                state.plan.applied.insert(object_ref.clone(), last_applied);
+                state.planner.applied.insert(object_ref.clone(), last_applied);
             }
             None => {
-                state.plan.applied.remove(object_ref);
+                state.planner.applied.remove(object_ref);
             }
         }
-        state.plan.rejected.remove(object_ref);
+        state.planner.rejected.remove(object_ref);
         applied.up_to_date += 1;
         if let Action::Apply { reason: ApplyReason::Drift { fields, other }, .. } = &step.action {
-            state.plan.reverts.record(object_ref, fields, other, self.now);
+            state.planner.reverts.record(object_ref, fields, other, self.now);
         }
         if let Action::Adopt { .. } = &step.action {
             applied.adopted.push(object_ref.clone());
@@ -298,8 +298,8 @@ impl Apply<'_> {
     /// Whether an apply changed the object. The API server answers an apply that changes nothing
     /// with the resourceVersion that the object had before.
     fn is_change(&self, object_ref: &ObjectRef, object: &Object) -> bool {
-        match self.context.active.view.snapshot().get(&object_ref.kind, &object_ref.key) {
-            innkeeper_cluster::Lookup::Found(before) => {
+        match self.context.revision.view.snapshot().get(&object_ref.kind, &object_ref.key) {
+            innkeeper_cluster::CacheLookup::Found(before) => {
                 before.resource_version != object.resource_version
             }
             _ => true,
@@ -312,16 +312,16 @@ impl Apply<'_> {
         object_ref: &ObjectRef,
         uid: &str,
         state: &mut PrimaryState,
-        applied: &mut Applied,
-    ) -> Next {
+        applied: &mut ApplySummary,
+    ) -> AfterStep {
         self.log(&format!("unmerge from {object_ref}"));
         match self.apply_nothing(object_ref, uid, &self.owner.merge_manager).await {
             Ok(()) => {
                 self.context.count_write("unmerge");
-                state.plan.applied.remove(object_ref);
-                state.plan.rejected.remove(object_ref);
+                state.planner.applied.remove(object_ref);
+                state.planner.rejected.remove(object_ref);
                 applied.changed.insert(object_ref.clone(), ObjectChange::Changed);
-                Next::Continue
+                AfterStep::Continue
             }
             Err(error) => self.failed(object_ref, "", error, state, applied),
         }
@@ -337,7 +337,7 @@ impl Apply<'_> {
     ) -> Result<(), ApiError> {
         let mut body = object_ref.body();
         body["metadata"]["uid"] = uid.into();
-        let client = &self.context.active.client;
+        let client = &self.context.revision.client;
         let _in_flight = self.context.begin_write(object_ref);
         let answer =
             client.apply(&object_ref.kind, &object_ref.key, manager, &body, Force::No).await?;
@@ -350,24 +350,24 @@ impl Apply<'_> {
         object_ref: &ObjectRef,
         uid: &str,
         state: &mut PrimaryState,
-        applied: &mut Applied,
-    ) -> Next {
+        applied: &mut ApplySummary,
+    ) -> AfterStep {
         self.log(&format!("delete {object_ref}"));
-        let client = &self.context.active.client;
+        let client = &self.context.revision.client;
         let _in_flight = self.context.begin_write(object_ref);
         let answer =
             client.delete(&object_ref.kind, &object_ref.key, uid, Propagation::Background).await;
         match answer {
             Ok(deleted) => {
                 self.context.count_write("delete");
-                state.plan.applied.remove(object_ref);
-                state.plan.rejected.remove(object_ref);
+                state.planner.applied.remove(object_ref);
+                state.planner.rejected.remove(object_ref);
                 match deleted {
                     Deleted::Removed => self.context.record_deletion(object_ref, uid),
                     Deleted::Terminating(object) => self.context.record_write(object_ref, *object),
                 }
                 applied.changed.insert(object_ref.clone(), ObjectChange::Deleted);
-                Next::Continue
+                AfterStep::Continue
             }
             Err(error) => self.failed(object_ref, "", error, state, applied),
         }
@@ -381,55 +381,57 @@ impl Apply<'_> {
         digest: &str,
         error: ApiError,
         state: &mut PrimaryState,
-        applied: &mut Applied,
-    ) -> Next {
+        applied: &mut ApplySummary,
+    ) -> AfterStep {
         let error = if self.is_copy(object_ref) { error.without_message() } else { error };
-        let refusal = Refusal::of(&error, object_ref);
-        let advice = refusal.as_ref().and_then(Refusal::advice).unwrap_or_default();
+        let refusal = RefusalCause::of(&error, object_ref);
+        let advice = refusal.as_ref().and_then(RefusalCause::advice).unwrap_or_default();
         let message = self.granted.mask(&format!("{error}{advice}"));
         let reason = error.reason().to_owned();
-        let after = match AfterError::of(&error) {
+        let class = match WriteErrorClass::of(&error) {
             // A delete or an unmerge has no body to remember: a new plan would be the same.
-            AfterError::Rejected { .. } if digest.is_empty() => AfterError::Problem(Retry::Backoff),
-            after => after,
+            WriteErrorClass::Rejected { .. } if digest.is_empty() => {
+                WriteErrorClass::ObjectOnly(Retry::Backoff)
+            }
+            class => class,
         };
-        let (module, primary) = (self.context.active.name(), &self.context.request.key);
+        let (module, primary) = (self.context.revision.name(), &self.context.request.key);
         let masked = self.granted.mask(&object_ref.to_string());
         // An outdated snapshot is part of normal work: the next round reads the object live.
-        if after == AfterError::Outdated {
+        if class == WriteErrorClass::Outdated {
             tracing::info!(%module, %primary, object_ref = masked, reason, "write failed: {message}");
         } else {
             tracing::warn!(%module, %primary, object_ref = masked, reason, "write failed: {message}");
         }
-        if after.makes_unknown() {
+        if class.makes_unknown() {
             self.context.mark_unknown(object_ref, state);
         }
-        if let AfterError::Rejected { immutable, message } = &after {
+        if let WriteErrorClass::Rejected { immutable, message } = &class {
             let message = self.granted.mask(message);
             let rejected =
-                Rejected { digest: digest.to_owned(), reason, message, immutable: *immutable };
-            state.plan.rejected.insert(object_ref.clone(), rejected);
-        } else if let Some(retry) = after.retry() {
+                RejectedApply { digest: digest.to_owned(), reason, message, immutable: *immutable };
+            state.planner.rejected.insert(object_ref.clone(), rejected);
+        } else if let Some(retry) = class.retry() {
             let object_ref = Some(object_ref.clone());
             applied.problems.push(Problem { object_ref, reason, message, retry, refusal });
         }
-        applied.rerun |= after.plans_again();
-        if after.ends_round() { Next::EndRound } else { Next::Continue }
+        applied.rerun |= class.plans_again();
+        if class.ends_round() { AfterStep::EndRound } else { AfterStep::Continue }
     }
 
     /// Whether the live object is a Secret with values that a host copied: a webhook may quote them
     /// also where it refuses a delete, a merge or a dry run.
     fn is_copy(&self, object_ref: &ObjectRef) -> bool {
-        let snapshot = self.context.active.view.snapshot();
+        let snapshot = self.context.revision.view.snapshot();
         object::holds_secrets(&object_ref.kind)
             && match snapshot.get(&object_ref.kind, &object_ref.key) {
-                innkeeper_cluster::Lookup::Found(live) => live.has_copied_values(),
+                innkeeper_cluster::CacheLookup::Found(live) => live.has_copied_values(),
                 _ => false,
             }
     }
 
     fn log(&self, step: &str) {
-        let (module, primary) = (self.context.active.name(), &self.context.request.key);
+        let (module, primary) = (self.context.revision.name(), &self.context.request.key);
         tracing::info!(%module, %primary, "{}", self.granted.mask(step));
     }
 }

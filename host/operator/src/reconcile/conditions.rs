@@ -62,7 +62,7 @@ fn synced(status_input: &StatusInput) -> Condition {
         let message = status_input.problems.message();
         return make(granted, type_, ConditionStatus::False, reason, &message);
     }
-    if let Some(updates) = status_input.unfinished_updates() {
+    if let Some(updates) = status_input.update_condition() {
         return make(granted, type_, ConditionStatus::False, updates.reason, &updates.message);
     }
     let message = update_condition::applied(&status_input.updates);

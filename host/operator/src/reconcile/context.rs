@@ -20,7 +20,7 @@ pub struct Context<'a> {
     /// The module and the primary.
     pub request: &'a ReconcileRequest,
     /// The revision that was active when the round began.
-    pub active: &'a Arc<OpenRevision>,
+    pub revision: &'a Arc<OpenRevision>,
     /// Whether the primary runs since its time has come, and nothing changed.
     pub is_scheduled: bool,
 }

@@ -25,7 +25,7 @@ pub async fn publish(
             message: format!("Adopted {object_ref}, which had no owner."),
         })
         .collect();
-    let updates = status_input.unfinished_updates();
+    let updates = status_input.update_condition();
     let of_updates = updates.as_ref().map(|updates| updates.reason);
     let reason = status_input.problems.reason().or(of_updates).unwrap_or_default();
     if state.reported.is_none() {
@@ -57,8 +57,8 @@ pub async fn publish(
     events.extend(status_input.events.iter().cloned());
     for mut event in events {
         status_input.granted.mask_event(&mut event);
-        let regarding = Regarding::object(&context.active.primary, primary);
-        let (client, module) = (&context.active.client, context.active.name());
+        let regarding = Regarding::object(&context.revision.primary_kind, primary);
+        let (client, module) = (&context.revision.client, context.revision.name());
         let published =
             context.shared.events.publish(client, module, &regarding, "Reconcile", &event);
         match published.await {

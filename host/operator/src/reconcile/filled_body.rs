@@ -16,8 +16,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::reconcile::problem::{Problem, Retry};
-use crate::reconcile::refusal::Refusal;
-use crate::reconcile::write_error::AfterError;
+use crate::reconcile::refusal::RefusalCause;
+use crate::reconcile::write_error::WriteErrorClass;
 
 /// The most bytes of the values of an object as a source has them, in base64.
 const BASE64_BYTES_MAX: usize = VALUES_BYTES_MAX.div_ceil(3) * 4;
@@ -178,13 +178,13 @@ fn unread(copied: &CopiedSource, target: &ObjectRef, error: &ApiError) -> NotFil
         _ => String::new(),
     };
     let problem = Problem {
-        refusal: Refusal::of(error, source),
+        refusal: RefusalCause::of(error, source),
         object_ref: Some(target.clone()),
         reason: error.reason().to_owned(),
         message: format!("its value source {source} cannot be read: {error}{advice}"),
         retry: Retry::Backoff,
     };
-    let ends_round = AfterError::of(error).ends_round();
+    let ends_round = WriteErrorClass::of(error).ends_round();
     NotFilled::Problem { problem: Box::new(problem), ends_round }
 }
 
@@ -195,7 +195,7 @@ fn too_large(copied: &CopiedSource, target: &ObjectRef) -> NotFilled {
         problem: MissingValuesProblem::TooLarge,
     };
     let problem = Problem {
-        refusal: Some(Refusal::Object),
+        refusal: Some(RefusalCause::Data),
         object_ref: Some(target.clone()),
         reason: missing.reason().to_owned(),
         message: missing.to_string(),

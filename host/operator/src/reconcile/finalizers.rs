@@ -15,9 +15,9 @@ use crate::queue::ReconcileResult;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Retry};
-use crate::reconcile::refusal::Refusal;
-use crate::reconcile::round::{Next, RoundEnd, RoundReport};
-use crate::reconcile::write_error::AfterError;
+use crate::reconcile::refusal::RefusalCause;
+use crate::reconcile::round::{AfterRound, RoundEnd, RoundReport};
+use crate::reconcile::write_error::WriteErrorClass;
 
 /// The label of a removed finalizer in the metrics of writes.
 pub const REMOVE_FINALIZER: &str = "remove_finalizer";
@@ -75,12 +75,12 @@ impl Finalizers<'_> {
         state: &mut PrimaryState,
     ) -> ControlFlow<RoundEnd> {
         let report = || RoundReport::new(self.primary);
-        match self.context.active.finalizer_action(self.primary) {
+        match self.context.revision.finalizer_action(self.primary) {
             FinalizerAction::Reconcile | FinalizerAction::Finalize => ControlFlow::Continue(()),
             FinalizerAction::Add if is_paused => ControlFlow::Continue(()),
             FinalizerAction::Add => ControlFlow::Break(match self.add(state).await {
                 WriteOutcome::Applied | WriteOutcome::Conflict => {
-                    RoundEnd::Reported(report(), Next::Round)
+                    RoundEnd::ToReport(report(), AfterRound::AnotherRound)
                 }
                 WriteOutcome::Failed(problem) => report().blocked(problem),
             }),
@@ -99,28 +99,28 @@ impl Finalizers<'_> {
         state: &mut PrimaryState,
     ) -> RoundEnd {
         let object_ref = self.object_ref();
-        let active = self.context.active;
+        let active = self.context.revision;
         let _in_flight = self.context.begin_write(&object_ref);
         let result =
             remove_finalizer(&active.client, &active.finalizer, &object_ref, self.primary, is_done)
                 .await;
         match self.record_result(&object_ref, result, state, (REMOVE_FINALIZER, "removed")) {
             WriteOutcome::Applied => self.nothing_left(),
-            WriteOutcome::Conflict => RoundEnd::Reported(report, Next::Round),
+            WriteOutcome::Conflict => RoundEnd::ToReport(report, AfterRound::AnotherRound),
             WriteOutcome::Failed(problem) => report.blocked(problem),
         }
     }
 
     fn nothing_left(&self) -> RoundEnd {
         self.context.shared.health.record(self.context.request, RunOutcome::default());
-        RoundEnd::Unreported(ReconcileResult::Ok(None))
+        RoundEnd::NothingToReport(ReconcileResult::Ok(None))
     }
 
     async fn add(&self, state: &mut PrimaryState) -> WriteOutcome {
         let object_ref = self.object_ref();
-        let finalizer = &self.context.active.finalizer;
+        let finalizer = &self.context.revision.finalizer;
         let body = finalizer.body(&object_ref, &self.primary.uid);
-        let client = &self.context.active.client;
+        let client = &self.context.revision.client;
         let _in_flight = self.context.begin_write(&object_ref);
         let result = client
             .apply(&object_ref.kind, &object_ref.key, finalizer.manager(), &body, Force::Yes)
@@ -130,7 +130,7 @@ impl Finalizers<'_> {
     }
 
     fn object_ref(&self) -> ObjectRef {
-        ObjectRef::new(self.context.active.primary.clone(), self.primary.key.clone())
+        ObjectRef::new(self.context.revision.primary_kind.clone(), self.primary.key.clone())
     }
 
     fn record_result(
@@ -142,7 +142,7 @@ impl Finalizers<'_> {
     ) -> WriteOutcome {
         let error = match result {
             Ok(object) => {
-                let (module, primary) = (self.context.active.name(), &self.context.request.key);
+                let (module, primary) = (self.context.revision.name(), &self.context.request.key);
                 tracing::info!(%module, %primary, "finalizer {what}");
                 self.context.count_write(verb);
                 self.context.record_write(object_ref, object);
@@ -150,17 +150,17 @@ impl Finalizers<'_> {
             }
             Err(error) => error,
         };
-        let after = AfterError::of(&error);
-        if after.makes_unknown() || matches!(error, ApiError::NotFound { .. }) {
+        let class = WriteErrorClass::of(&error);
+        if class.makes_unknown() || matches!(error, ApiError::NotFound { .. }) {
             self.context.mark_unknown(object_ref, state);
         }
         let is_taken = matches!(error, ApiError::AlreadyExists { .. });
-        let is_outdated = after == AfterError::Outdated && !is_taken;
+        let is_outdated = class == WriteErrorClass::Outdated && !is_taken;
         if is_outdated || matches!(error, ApiError::NotFound { .. }) {
             return WriteOutcome::Conflict;
         }
         WriteOutcome::Failed(Problem {
-            refusal: Refusal::of(&error, object_ref),
+            refusal: RefusalCause::of(&error, object_ref),
             object_ref: Some(object_ref.clone()),
             reason: error.reason().to_owned(),
             message: format!("the finalizer cannot be {what}: {error}"),

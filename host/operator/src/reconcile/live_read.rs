@@ -1,8 +1,8 @@
 //! Reads of single objects from the API server, when the caches are in doubt.
 
-use innkeeper_cluster::{ApiError, Lookup};
+use innkeeper_cluster::{ApiError, CacheLookup};
 use innkeeper_core::ObjectRef;
-use innkeeper_core::plan::{Action, Plan, PlanState};
+use innkeeper_core::plan::{Action, Plan, PlannerState};
 
 use crate::reconcile::context::Context;
 use crate::reconcile::problem::{Problem, Retry};
@@ -13,7 +13,7 @@ use crate::reconcile::problem::{Problem, Retry};
 /// The problem, if it cannot be read.
 pub async fn read_live(context: &Context<'_>, object_ref: &ObjectRef) -> Result<(), Problem> {
     let get = async {
-        match context.active.client.get(&object_ref.kind, &object_ref.key).await {
+        match context.revision.client.get(&object_ref.kind, &object_ref.key).await {
             Ok(object) => Ok(Some(object)),
             Err(
                 ApiError::NotFound { .. }
@@ -35,7 +35,7 @@ pub async fn read_live(context: &Context<'_>, object_ref: &ObjectRef) -> Result<
 
 /// Whether a plan creates an object that the host has applied before: somebody else has deleted
 /// it.
-pub fn creates_again(plan: &Plan, state: &PlanState) -> bool {
+pub fn creates_again(plan: &Plan, state: &PlannerState) -> bool {
     plan.steps
         .iter()
         .any(|step| step.action == Action::Create && state.applied.contains_key(&step.object_ref))
@@ -49,9 +49,9 @@ pub fn creates_again(plan: &Plan, state: &PlanState) -> bool {
 /// # Errors
 /// The problem, if the primary cannot be read.
 pub async fn is_primary_current(context: &Context<'_>) -> Result<bool, Problem> {
-    let (kind, key) = (&context.active.primary, &context.request.key);
-    let cached = || match context.active.view.snapshot().get(kind, key) {
-        Lookup::Found(primary) => Some(primary),
+    let (kind, key) = (&context.revision.primary_kind, &context.request.key);
+    let cached = || match context.revision.view.snapshot().get(kind, key) {
+        CacheLookup::Found(primary) => Some(primary),
         _ => None,
     };
     let before = cached();

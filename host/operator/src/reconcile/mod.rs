@@ -9,15 +9,15 @@
 //! | snapshot | [`primary_snapshot`], [`finalizers`] |
 //! | observe | [`observe`] |
 //! | run, plan | [`permit`], [`evaluate`](crate::evaluate) |
-//! | apply | [`apply`], [`confirm`], [`live_read`], [`filled_body`], [`skipped`], [`write_error`] |
-//! | between steps and rounds | [`after`], [`round`], [`turn`], [`unfinished`] |
+//! | apply | [`apply`], [`recreate_check`], [`live_read`], [`filled_body`], [`skipped`], [`write_error`] |
+//! | between steps and rounds | [`after`], [`round`], [`reconcile_turn`], [`carried_progress`] |
 //! | report | [`report`] writes; [`conditions`], [`update_condition`] and [`events`] say what |
 //! | data | [`context`], [`primary_state`], [`problem`], [`refusal`], [`stats`], [`status_input`] |
 
 pub mod after;
 pub mod apply;
+pub mod carried_progress;
 pub mod conditions;
-pub mod confirm;
 pub mod context;
 pub mod events;
 pub mod filled_body;
@@ -28,14 +28,14 @@ pub mod permit;
 pub mod primary_snapshot;
 pub mod primary_state;
 pub mod problem;
+pub mod reconcile_turn;
+pub mod recreate_check;
 pub mod refusal;
 pub mod report;
 pub mod round;
 pub mod skipped;
 pub mod stats;
 pub mod status_input;
-pub mod turn;
-pub mod unfinished;
 pub mod update_condition;
 pub mod write_error;
 
@@ -51,24 +51,24 @@ use self::observe::Observation;
 use self::permit::evaluate_with_permit;
 use self::primary_snapshot::{PrimarySnapshot, read_granted_secrets};
 use self::primary_state::PrimaryState;
-use self::round::{Next, RoundEnd, RoundReport};
+use self::reconcile_turn::{Interruption, ReconcileTurn};
+use self::round::{AfterRound, RoundEnd, RoundReport};
 use self::stats::ReconcileStats;
-use self::turn::{Interruption, Turn};
 use crate::modules::health::RunOutcome;
 use crate::queue::trigger::{Trigger, Triggers};
 use crate::queue::{ReconcileRequest, ReconcileResult};
 use crate::shared::Shared;
 
-/// Reconciles a primary, and fills `counts` with what that changed.
+/// Reconciles a primary, and fills `summary` with what that changed.
 pub async fn reconcile(
     shared: &Shared,
     caches: &Caches,
     request: &ReconcileRequest,
     triggers: &Triggers,
-    counts: &mut ReconcileStats,
+    summary: &mut ReconcileStats,
 ) -> ReconcileResult {
     let mut state = shared.primary_states.take(request);
-    let result = reconcile_in_rounds(shared, caches, request, triggers, &mut state, counts).await;
+    let result = reconcile_in_rounds(shared, caches, request, triggers, &mut state, summary).await;
     if result == ReconcileResult::Forget {
         shared.index().forget(request);
         if shared.module(&request.module).is_some() {
@@ -78,8 +78,8 @@ pub async fn reconcile(
     } else {
         shared.primary_states.put(request, state);
     }
-    // If the module stopped meanwhile, `Shared::stop` forgot it before the lines above recorded
-    // this reconcile: forget that as well.
+    // If the module stopped meanwhile, `Shared::deactivate` forgot it before the lines above
+    // recorded this reconcile: forget that as well.
     if shared.module(&request.module).is_none() {
         shared.index().forget(request);
         shared.primary_states.take(request);
@@ -94,39 +94,39 @@ async fn reconcile_in_rounds(
     request: &ReconcileRequest,
     triggers: &Triggers,
     state: &mut PrimaryState,
-    counts: &mut ReconcileStats,
+    summary: &mut ReconcileStats,
 ) -> ReconcileResult {
     let is_scheduled = matches!(triggers.first, Trigger::Scheduled | Trigger::Retry(_));
-    let mut turn = Turn::resume(state);
+    let mut turn = ReconcileTurn::resume(state);
     loop {
         // Each round uses the revision that is active when it begins: once a new revision has run
         // for a primary, the previous one writes nothing for it.
         let Some(active) = shared.module(&request.module) else { return ReconcileResult::Forget };
-        let context = Context { shared, caches, request, active: &active, is_scheduled };
+        let context = Context { shared, caches, request, revision: &active, is_scheduled };
         let (ControlFlow::Continue(end) | ControlFlow::Break(end)) =
             run_round(&context, state).await;
         let (mut report, next) = match end {
-            RoundEnd::Reported(report, next) => (report, next),
-            RoundEnd::Unreported(result) => {
-                counts.count(&turn.changed, 0);
+            RoundEnd::ToReport(report, next) => (report, next),
+            RoundEnd::NothingToReport(result) => {
+                summary.count(&turn.changed, 0);
                 return result;
             }
         };
         turn.add(&mut report, next);
-        if next == Next::Round && !turn.is_over() {
+        if next == AfterRound::AnotherRound && !turn.is_over() {
             continue;
         }
-        counts.count(&turn.changed, report.status_input.up_to_date);
+        summary.count(&turn.changed, report.status_input.up_to_date);
         let interruption = match next {
-            Next::LaterTurn => Some(Interruption::WriteRate),
-            Next::Round if turn.advances_update(&report) => Some(Interruption::Update),
-            Next::Round | Next::Report => None,
+            AfterRound::LaterTurn => Some(Interruption::WriteRate),
+            AfterRound::AnotherRound if turn.advances_update(&report) => Some(Interruption::Update),
+            AfterRound::AnotherRound | AfterRound::Report => None,
         };
         return match interruption {
             Some(interruption) => {
-                turn.interrupt(&context, *report, interruption, state, counts).await
+                turn.interrupt(&context, *report, interruption, state, summary).await
             }
-            None => turn.finish(&context, *report, next, state, counts).await,
+            None => turn.finish(&context, *report, next, state, summary).await,
         };
     }
 }
@@ -137,13 +137,13 @@ async fn run_round(
     context: &Context<'_>,
     state: &mut PrimaryState,
 ) -> ControlFlow<RoundEnd, RoundEnd> {
-    let active = context.active;
+    let active = context.revision;
 
     // Snapshot; the finalizer and the granted Secrets come before the guest.
     let PrimarySnapshot { primary, cache, read_guard } =
         PrimarySnapshot::take(context, state).await?;
     let finalizers = Finalizers { context: *context, primary: &primary };
-    let is_paused = active.settings().paused || has_paused_annotation(&primary);
+    let is_paused = active.spec().paused || has_paused_annotation(&primary);
     finalizers.before_run(is_paused, state).await?;
     let granted = read_granted_secrets(context, &primary).await?;
 
@@ -154,9 +154,9 @@ async fn run_round(
     let evaluation = evaluate_with_permit(context.shared, &mut observation, &owner, state).await;
     let report = RoundReport::new(&primary).granted(granted.clone());
     let (evaluated, mut report) =
-        after::run(context, report, evaluation, observation, read_guard, state)?;
+        after::record_evaluation(context, report, evaluation, observation, read_guard, state)?;
     if is_paused && !primary.is_terminating() {
-        return ControlFlow::Break(after::pause(report, &evaluated.plan, state, now));
+        return ControlFlow::Break(after::paused_report(report, &evaluated.plan, state, now));
     }
 
     // Apply.
@@ -164,9 +164,9 @@ async fn run_round(
     let apply =
         Apply { context: *context, owner: &owner, now, granted: &granted, sources: &sources };
     let applied = apply.carry_out(&evaluated.plan, &evaluated.desired, state).await;
-    let next = after::apply(&mut report, &evaluated, applied, state, now);
-    if next == Next::Report && after::is_finalized(&report, &evaluated.plan) {
+    let next = after::record_apply(&mut report, &evaluated, applied, state, now);
+    if next == AfterRound::Report && after::is_finalized(&report, &evaluated.plan) {
         return ControlFlow::Continue(finalizers.remove(true, report, state).await);
     }
-    ControlFlow::Continue(RoundEnd::Reported(report, next))
+    ControlFlow::Continue(RoundEnd::ToReport(report, next))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use innkeeper_cluster::cache::CacheReadError;
-use innkeeper_cluster::{CacheSnapshot, Lookup};
+use innkeeper_cluster::{CacheLookup, CacheSnapshot};
 use innkeeper_contract::{Kind, Unapplied};
 use innkeeper_core::observed::{self, Observed};
 use innkeeper_core::{Object, ObjectRef, plan, readiness};
@@ -21,7 +21,7 @@ use crate::watch::read_record::ReadRecord;
 
 /// The cluster as one run sees it, and what the run has read so far.
 pub struct Observation<'a> {
-    active: &'a OpenRevision,
+    revision: &'a OpenRevision,
     snapshot: &'a CacheSnapshot,
     primary: Arc<Object>,
     now: Timestamp,
@@ -34,14 +34,14 @@ pub struct Observation<'a> {
 impl<'a> Observation<'a> {
     /// The observation of a primary at `now`, with the Secrets that the Module grants.
     pub fn new(
-        active: &'a OpenRevision,
+        revision: &'a OpenRevision,
         snapshot: &'a CacheSnapshot,
         primary: Arc<Object>,
         now: Timestamp,
         secrets: &'a GrantedSecrets,
     ) -> Self {
         Self {
-            active,
+            revision,
             snapshot,
             primary,
             now,
@@ -52,8 +52,8 @@ impl<'a> Observation<'a> {
     }
 
     /// The module.
-    pub fn active(&self) -> &'a OpenRevision {
-        self.active
+    pub fn revision(&self) -> &'a OpenRevision {
+        self.revision
     }
 
     /// The primary.
@@ -70,7 +70,7 @@ impl<'a> Observation<'a> {
     pub fn unserved_optional(&self) -> Vec<String> {
         self.unserved()
             .iter()
-            .filter(|kind| self.active.is_optional(kind))
+            .filter(|kind| self.revision.is_optional(kind))
             .map(ToString::to_string)
             .collect()
     }
@@ -79,10 +79,11 @@ impl<'a> Observation<'a> {
     pub fn unreadable(&self) -> Vec<(Arc<Kind>, CacheReadError)> {
         let unreadable = |kind: &Arc<Kind>| {
             let error = self.snapshot.unreadable(kind)?;
-            let may_be_absent = error == CacheReadError::NotServed && self.active.is_optional(kind);
+            let may_be_absent =
+                error == CacheReadError::NotServed && self.revision.is_optional(kind);
             (!may_be_absent).then(|| (kind.clone(), error))
         };
-        self.active.kinds().filter_map(unreadable).collect()
+        self.revision.kinds().filter_map(unreadable).collect()
     }
 
     /// The kinds of which objects of the primary may exist unseen after its deletion, each with the
@@ -95,16 +96,16 @@ impl<'a> Observation<'a> {
         let home = self.primary.key.namespace();
         let is_beyond = |kind: &Kind| match home {
             "" => kind.is_namespaced(),
-            _ => self.active.settings().allow_cross_namespace,
+            _ => self.revision.spec().allow_cross_namespace,
         };
         let unseen = |kind: &Arc<Kind>| {
             let error = self.snapshot.unreadable(kind)?;
             (error != CacheReadError::NotServed).then(|| (kind.clone(), error))
         };
-        let owned = self.active.kinds().filter(|kind| self.active.is_owned(kind));
+        let owned = self.revision.kinds().filter(|kind| self.revision.is_owned(kind));
         owned
-            .chain(self.active.dropped())
-            .filter(|kind| is_beyond(kind) && !self.active.is_optional(kind))
+            .chain(self.revision.retired_kinds())
+            .filter(|kind| is_beyond(kind) && !self.revision.is_optional(kind))
             .filter_map(unseen)
             .collect()
     }
@@ -116,7 +117,7 @@ impl<'a> Observation<'a> {
 
     /// The declared kinds that the API server does not serve.
     fn unserved(&self) -> Vec<Kind> {
-        self.active
+        self.revision
             .kinds()
             .filter(|kind| self.snapshot.unreadable(kind) == Some(CacheReadError::NotServed))
             .map(|kind| (**kind).clone())
@@ -132,18 +133,18 @@ impl<'a> Observation<'a> {
         let has_entry = || object.entries.iter().any(|entry| entry.manager.uid() == Some(uid));
         home.is_empty()
             || object.key.namespace() == home
-            || self.active.settings().allow_cross_namespace && has_entry()
+            || self.revision.spec().allow_cross_namespace && has_entry()
     }
 
     /// The object of this name in the snapshot; the read is recorded.
-    fn read(&mut self, object_ref: &ObjectRef) -> Lookup {
+    fn read(&mut self, object_ref: &ObjectRef) -> CacheLookup {
         self.reads.get(&object_ref.kind, &object_ref.key);
         self.snapshot.get(&object_ref.kind, &object_ref.key)
     }
 
     /// An object as the guest sees it: a granted value source without the digests of its values.
     fn shown<'o>(&self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
-        if self.active.is_value_source(kind, &object.key) {
+        if self.revision.is_value_source(kind, &object.key) {
             Cow::Owned(object.as_value_source())
         } else {
             Cow::Borrowed(object)
@@ -157,7 +158,7 @@ impl ClusterReads for Observation<'_> {
     }
 
     fn declared(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        self.active.kind(api_version, kind).cloned()
+        self.revision.kind(api_version, kind).cloned()
     }
 
     fn record(&mut self) -> &mut ReadRecord {
@@ -187,14 +188,14 @@ impl ClusterView for Observation<'_> {
     /// Also objects of kinds that only previous revisions declared; the read is recorded.
     fn owned(&mut self) -> OwnedObjects {
         let home = self.primary.key.namespace();
-        let within = if self.active.settings().allow_cross_namespace { "" } else { home };
+        let within = if self.revision.spec().allow_cross_namespace { "" } else { home };
         self.reads.owned(&self.primary.uid, within);
         self.snapshot
             .owned_by(&self.primary.uid)
             .into_iter()
             .filter(|(_, object)| self.is_within_reach(object))
             .filter_map(|(kind, object)| {
-                let kind = self.active.known_kind(&kind)?.clone();
+                let kind = self.revision.known_kind(&kind)?.clone();
                 Some((ObjectRef::new(kind, object.key.clone()), object))
             })
             .collect()
@@ -210,7 +211,7 @@ impl ClusterView for Observation<'_> {
         bytes_max: usize,
     ) -> Result<String, CallError> {
         let declared = |object_ref: &ObjectRef| {
-            self.active.kind(&object_ref.kind.api_version, &object_ref.kind.kind).is_some()
+            self.revision.kind(&object_ref.kind.api_version, &object_ref.kind.kind).is_some()
         };
         let owned: Vec<_> =
             own(owned, primary).filter(|(object_ref, _)| declared(object_ref)).collect();
@@ -229,11 +230,11 @@ impl ClusterView for Observation<'_> {
         let owned: Vec<_> =
             owned.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         let document = Observed {
-            object: &self.shown(&self.active.primary, primary),
+            object: &self.shown(&self.revision.primary_kind, primary),
             owned: &owned,
             unapplied,
             unserved: &self.unserved(),
-            parameters: &self.active.parameters,
+            parameters: &self.revision.parameters,
             deleting: primary.is_terminating(),
         };
         Ok(document.document())
@@ -241,11 +242,11 @@ impl ClusterView for Observation<'_> {
 
     fn lookup(&mut self, object_ref: &ObjectRef) -> plan::Lookup {
         match self.read(object_ref) {
-            Lookup::Found(object) => plan::Lookup::Found(object),
-            Lookup::Absent => plan::Lookup::Absent,
-            Lookup::Unknown => plan::Lookup::Unknown,
-            Lookup::Unreadable(CacheReadError::NotServed) => plan::Lookup::NotServed,
-            Lookup::Unreadable(error) => plan::Lookup::Unreadable(error.to_string()),
+            CacheLookup::Found(object) => plan::Lookup::Found(object),
+            CacheLookup::Absent => plan::Lookup::Absent,
+            CacheLookup::Unknown => plan::Lookup::Unknown,
+            CacheLookup::Unreadable(CacheReadError::NotServed) => plan::Lookup::NotServed,
+            CacheLookup::Unreadable(error) => plan::Lookup::Unreadable(error.to_string()),
         }
     }
 
@@ -259,7 +260,7 @@ impl ClusterView for Observation<'_> {
     }
 
     fn log_earlier(&mut self, revision: &str, message: &str) {
-        let (active, key) = (self.active, &self.primary.key);
+        let (active, key) = (self.revision, &self.primary.key);
         let message = self.secrets.mask(message);
         active.log.write_earlier(active.client.env(), active.name(), key, (revision, &message));
     }
@@ -295,7 +296,7 @@ impl Host for Observation<'_> {
     }
 
     fn log(&mut self, level: Level, message: &str) {
-        let (active, key) = (self.active, &self.primary.key);
+        let (active, key) = (self.revision, &self.primary.key);
         let message = self.secrets.mask(message);
         active.log.write(active.client.env(), active.name(), key, (level, &message));
     }

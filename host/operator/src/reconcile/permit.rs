@@ -1,6 +1,6 @@
 //! The evaluation of one primary in the operator: waits for a permit of the sandbox, and measures.
 
-use innkeeper_core::ownership::Primary;
+use innkeeper_core::ownership::PrimaryOwner;
 
 use crate::evaluate::{
     self, Evaluation, EvaluationError, EvaluationResult, REVISION_DIGEST_PURPOSE, Subject,
@@ -17,10 +17,10 @@ use crate::shared::Shared;
 pub async fn evaluate_with_permit(
     shared: &Shared,
     observation: &mut Observation<'_>,
-    owner: &Primary,
+    owner: &PrimaryOwner,
     state: &PrimaryState,
 ) -> Evaluation {
-    let (active, primary) = (observation.active(), observation.primary().clone());
+    let (active, primary) = (observation.revision(), observation.primary().clone());
     let asked = shared.elapsed();
     let tenant = module_queue::tenant_of(&primary.key);
     let permit = shared.permits.acquire(active.name(), tenant).await;
@@ -33,7 +33,7 @@ pub async fn evaluate_with_permit(
         grants: active.grants(),
         digest: &digest,
         unapplied: &state.unapplied,
-        state: &state.plan,
+        state: &state.planner,
         now: observation.now(),
     };
     let evaluation = shared.execution.run(|| evaluate::evaluate(&subject, observation));

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use innkeeper_cluster::{CacheSnapshot, KindState, Lookup};
+use innkeeper_cluster::{CacheLookup, CacheSnapshot, KindState};
 use innkeeper_core::{Object, ObjectRef};
 
 use crate::modules::granted_secrets::GrantedSecrets;
@@ -33,25 +33,25 @@ impl<'a> PrimarySnapshot<'a> {
         context: &Context<'a>,
         state: &mut PrimaryState,
     ) -> ControlFlow<RoundEnd, Self> {
-        let (kind, key) = (&context.active.primary, &context.request.key);
+        let (kind, key) = (&context.revision.primary_kind, &context.request.key);
         if context.caches.is_unknown(kind, key) {
             state.needs_read.insert(ObjectRef::new(kind.clone(), key.clone()));
         }
         let unread = read_unknown(context, state).await.err();
         let read_guard = context.shared.begin_run(context.request);
-        let cache = context.active.view.snapshot();
+        let cache = context.revision.view.snapshot();
         let primary = find_primary(context, &cache, state)?;
         if state.uid != primary.uid {
             context.shared.events.forget(&context.request.module, &state.uid);
             *state = PrimaryState { uid: primary.uid.clone(), ..PrimaryState::default() };
         }
-        state.unfinished_round.begin(primary.generation);
+        state.carried_round.begin(primary.generation);
         let Some(problem) = unread else {
             return ControlFlow::Continue(Self { primary, cache, read_guard });
         };
         // The problem names an object, and a guest can name an object after a Secret's value.
         let report = RoundReport::new(&primary);
-        ControlFlow::Break(match GrantedSecrets::read(context.active, &primary.key).await {
+        ControlFlow::Break(match GrantedSecrets::read(context.revision, &primary.key).await {
             Ok(granted) => report.granted(Arc::new(granted)).blocked(problem),
             Err(problem) => report.blocked(problem),
         })
@@ -64,25 +64,25 @@ fn find_primary(
     cache: &CacheSnapshot,
     state: &mut PrimaryState,
 ) -> ControlFlow<RoundEnd, Arc<Object>> {
-    let result = match cache.get(&context.active.primary, &context.request.key) {
+    let result = match cache.get(&context.revision.primary_kind, &context.request.key) {
         // A guest sees no cache that has not been read yet; the end of the read wakes the request.
-        Lookup::Found(_) if !is_synced(cache) => {
-            if !context.active.is_in_teardown() {
+        CacheLookup::Found(_) if !is_synced(cache) => {
+            if !context.revision.is_in_teardown() {
                 context.shared.health.record(context.request, RunOutcome::default());
             }
             ReconcileResult::Ok(None)
         }
-        Lookup::Found(primary) => return ControlFlow::Continue(primary),
-        Lookup::Absent => ReconcileResult::Forget,
-        Lookup::Unknown => {
-            let kind = context.active.primary.clone();
+        CacheLookup::Found(primary) => return ControlFlow::Continue(primary),
+        CacheLookup::Absent => ReconcileResult::Forget,
+        CacheLookup::Unknown => {
+            let kind = context.revision.primary_kind.clone();
             state.needs_read.insert(ObjectRef::new(kind, context.request.key.clone()));
             ReconcileResult::Failed
         }
         // A change of what the module may read wakes the request.
-        Lookup::Unreadable(_) => ReconcileResult::AwaitChange(None),
+        CacheLookup::Unreadable(_) => ReconcileResult::AwaitChange(None),
     };
-    ControlFlow::Break(RoundEnd::Unreported(result))
+    ControlFlow::Break(RoundEnd::NothingToReport(result))
 }
 
 /// Reads the Secrets that the Module grants. Breaks if one cannot be read.
@@ -90,7 +90,7 @@ pub async fn read_granted_secrets(
     context: &Context<'_>,
     primary: &Arc<Object>,
 ) -> ControlFlow<RoundEnd, Arc<GrantedSecrets>> {
-    match GrantedSecrets::read(context.active, &primary.key).await {
+    match GrantedSecrets::read(context.revision, &primary.key).await {
         Ok(granted) => ControlFlow::Continue(Arc::new(granted)),
         Err(problem) => ControlFlow::Break(RoundReport::new(primary).blocked(problem)),
     }
@@ -114,7 +114,7 @@ fn is_synced(cache: &CacheSnapshot) -> bool {
 /// # Errors
 /// The problem with the first object that cannot be read.
 async fn read_unknown(context: &Context<'_>, state: &mut PrimaryState) -> Result<(), Problem> {
-    let active = context.active;
+    let active = context.revision;
     // A kind that only a previous revision declared may be out of this one's reach.
     state.needs_read.retain(|object_ref| active.known_kind(&object_ref.kind).is_some());
     while let Some(object_ref) = state.needs_read.first().cloned() {

@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use innkeeper_contract::Unapplied;
-use innkeeper_core::{ObjectRef, plan};
+use innkeeper_core::ObjectRef;
+use innkeeper_core::plan::PlannerState;
 
 use crate::queue::ReconcileRequest;
-use crate::reconcile::unfinished::{Unfinished, UnfinishedRound};
+use crate::reconcile::carried_progress::{CarriedProgress, CarriedRound};
 
 /// What the host remembers of one primary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrimaryState {
     /// The uid of the primary.
     pub uid: Box<str>,
-    /// The state of the planner.
-    pub plan: plan::PlanState,
+    /// What the planner keeps between rounds.
+    pub planner: PlannerState,
     /// The objects that the last apply could not write, for the guest's next run.
     pub unapplied: Vec<Unapplied>,
     /// The objects to read live before the next round.
@@ -26,10 +27,10 @@ pub struct PrimaryState {
     pub reported: Option<String>,
     /// How many objects of its update groups are not updated.
     pub outdated: usize,
-    /// The rounds of a reconcile that the write rate or a long update interrupted.
-    pub unfinished: Unfinished,
-    /// The round that the write rate interrupted.
-    pub unfinished_round: UnfinishedRound,
+    /// What the rounds of an interrupted reconcile have done, carried over to its next turn.
+    pub carried: CarriedProgress,
+    /// What the interrupted round has attempted, carried over to its next turn.
+    pub carried_round: CarriedRound,
 }
 
 impl PrimaryState {

@@ -6,7 +6,7 @@ use innkeeper_contract::Unapplied;
 use innkeeper_core::ObjectRef;
 
 use crate::queue::ReconcileResult;
-use crate::reconcile::refusal::Refusal;
+use crate::reconcile::refusal::RefusalCause;
 
 /// One reason why a primary is not synced, in the words of its condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Problem {
     /// When the host tries again.
     pub retry: Retry,
     /// Why a write is refused, if one is.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<RefusalCause>,
 }
 
 /// When the host tries again after a problem.

@@ -19,9 +19,9 @@ pub struct ForbiddenWrite {
 
 /// Why a write is refused. A busy or absent API server refuses nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum RefusalCause {
     /// The module's ServiceAccount lacks a right.
-    Right {
+    MissingRight {
         /// The write.
         write: Arc<ForbiddenWrite>,
         /// Whose right is missing, and which: verb, resource and namespace.
@@ -31,12 +31,12 @@ pub enum Refusal {
     },
     /// The object cannot be written as it is, or another client has it or its fields. Its primary's
     /// data or other users are the cause, so the module is healthy.
-    Object,
+    Data,
     /// The guest desires what no module may write, so the module is at fault.
     Guest,
 }
 
-impl Refusal {
+impl RefusalCause {
     /// The refusal of an error with which the API server answers a write.
     pub fn of(error: &ApiError, object_ref: &ObjectRef) -> Option<Self> {
         match error {
@@ -47,9 +47,13 @@ impl Refusal {
                         namespace: object_ref.key.namespace().into(),
                         verb: denial.verb.clone(),
                     };
-                    Self::Right { write: Arc::new(write), denial: denial.to_string(), missing }
+                    Self::MissingRight {
+                        write: Arc::new(write),
+                        denial: denial.to_string(),
+                        missing,
+                    }
                 }
-                None => Self::Object,
+                None => Self::Data,
             }),
             ApiError::Immutable { .. }
             | ApiError::Malformed { .. }
@@ -57,7 +61,7 @@ impl Refusal {
             | ApiError::TooLarge { .. }
             | ApiError::FieldConflict { .. }
             | ApiError::NamespaceNotFound { .. }
-            | ApiError::NamespaceTerminating { .. } => Some(Self::Object),
+            | ApiError::NamespaceTerminating { .. } => Some(Self::Data),
             ApiError::NotFound { .. }
             | ApiError::NotServed { .. }
             | ApiError::KindMismatch { .. }
@@ -78,14 +82,16 @@ impl Refusal {
     /// role grants do not count: which role it is often comes from the primary's own data.
     pub fn of_module(&self) -> Option<(&Arc<ForbiddenWrite>, &str)> {
         match self {
-            Self::Right { missing: MissingRight::Granted, .. } | Self::Object | Self::Guest => None,
-            Self::Right { write, denial, .. } => Some((write, denial)),
+            Self::MissingRight { missing: MissingRight::Granted, .. }
+            | Self::Data
+            | Self::Guest => None,
+            Self::MissingRight { write, denial, .. } => Some((write, denial)),
         }
     }
 
     /// What to do about it, to follow the error's text.
     pub fn advice(&self) -> Option<String> {
-        let Self::Right { write, missing, .. } = self else { return None };
+        let Self::MissingRight { write, missing, .. } = self else { return None };
         let kind = &*write.kind;
         Some(match (missing, extra_rights::of(kind)) {
             (MissingRight::Granted, Some(needs)) => {
@@ -119,10 +125,10 @@ mod tests {
         }
     }
 
-    fn refusal(why: &str) -> Refusal {
+    fn refusal(why: &str) -> RefusalCause {
         let kind = Kind::namespaced("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings");
         let binding = ObjectRef::new(Arc::new(kind), ObjectKey::new("web", "a"));
-        Refusal::of(&forbidden(why), &binding).unwrap()
+        RefusalCause::of(&forbidden(why), &binding).unwrap()
     }
 
     #[test]
@@ -152,7 +158,7 @@ mod tests {
     #[test]
     fn refusal_by_a_quota_is_about_the_object() {
         let refusal = refusal("exceeded quota: q");
-        assert_eq!(refusal, Refusal::Object);
+        assert_eq!(refusal, RefusalCause::Data);
         assert_eq!(refusal.advice(), None);
     }
 }

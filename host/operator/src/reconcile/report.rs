@@ -11,12 +11,12 @@ use crate::modules::crds::StatusSchema;
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Retry};
-use crate::reconcile::refusal::Refusal;
+use crate::reconcile::refusal::RefusalCause;
 use crate::reconcile::status_input::StatusInput;
 use crate::reconcile::{conditions, events};
 
 /// Why the status of a primary could not be written.
-pub struct StatusRefusal {
+pub struct StatusWriteError {
     /// The problem.
     pub problem: Problem,
     /// Whether it counts as a failure of the revision, which may roll it back.
@@ -43,24 +43,24 @@ pub async fn report(
     primary: &Object,
     status_input: &StatusInput,
     state: &mut PrimaryState,
-) -> Result<StatusWrite, StatusRefusal> {
+) -> Result<StatusWrite, StatusWriteError> {
     events::publish(context, primary, status_input, state).await;
-    let (active, shared) = (context.active, context.shared);
+    let (active, shared) = (context.revision, context.shared);
     // The status of a decorated primary belongs to its own controller.
     if active.decorates {
         return Ok(StatusWrite::UpToDate);
     }
-    let manage = active.settings().manage_status;
-    let schema = shared.status_schema(&active.primary);
+    let manage = active.spec().manage_status;
+    let schema = shared.status_schema(&active.primary_kind);
     let run_result = run_result(context, primary, &schema);
     let conditions = visible_conditions(context, status_input, run_result.is_some());
-    let object_ref = ObjectRef::new(active.primary.clone(), primary.key.clone());
+    let object_ref = ObjectRef::new(active.primary_kind.clone(), primary.key.clone());
 
     let schema = match &*schema {
         StatusSchema::Absent
             if manage || status_input.status.is_some() || !conditions.is_empty() =>
         {
-            return Err(StatusRefusal { problem: no_subresource(object_ref), is_failure: true });
+            return Err(StatusWriteError { problem: no_subresource(object_ref), is_failure: true });
         }
         StatusSchema::Absent => return Ok(StatusWrite::UpToDate),
         StatusSchema::Whole => None,
@@ -83,7 +83,11 @@ pub async fn report(
     body["status"] = status;
     let written = write(context, status_input, object_ref, &body).await;
     if matches!(written, Ok(StatusWrite::Conflict)) {
-        context.caches.mark_unknown_if_at(&active.primary, &primary.key, &primary.resource_version);
+        context.caches.mark_unknown_if_at(
+            &active.primary_kind,
+            &primary.key,
+            &primary.resource_version,
+        );
     }
     written
 }
@@ -94,8 +98,8 @@ fn visible_conditions(
     status_input: &StatusInput,
     shows_result: bool,
 ) -> Vec<Condition> {
-    let active = context.active;
-    let mut conditions = if active.settings().manage_status {
+    let active = context.revision;
+    let mut conditions = if active.spec().manage_status {
         let has_optional = active.guest().manifest().owned.iter().any(|owned| owned.optional);
         conditions::all(status_input, has_optional, shows_result)
     } else {
@@ -114,8 +118,8 @@ async fn write(
     status_input: &StatusInput,
     object_ref: ObjectRef,
     body: &Value,
-) -> Result<StatusWrite, StatusRefusal> {
-    let active = context.active;
+) -> Result<StatusWrite, StatusWriteError> {
+    let active = context.revision;
     let client = &active.client;
     let _in_flight = context.begin_write(&object_ref);
     match client
@@ -136,13 +140,13 @@ async fn write(
             // The host bounds what a guest adds to the status, so the primary's size is the cause.
             let is_failure = !matches!(error, ApiError::TooLarge { .. });
             let problem = Problem {
-                refusal: Refusal::of(&error, &object_ref),
+                refusal: RefusalCause::of(&error, &object_ref),
                 object_ref: Some(object_ref),
                 reason: error.reason().to_owned(),
                 message: format!("the status cannot be written: {message}"),
                 retry: Retry::Backoff,
             };
-            Err(StatusRefusal { problem, is_failure })
+            Err(StatusWriteError { problem, is_failure })
         }
     }
 }
@@ -153,18 +157,16 @@ fn run_result(
     primary: &Object,
     schema: &StatusSchema,
 ) -> Option<ResultRenewal> {
-    let settings = context.active.settings();
+    let spec = context.revision.spec();
     let schema = match schema {
         StatusSchema::Pruned(schema) => Some(schema),
         StatusSchema::Whole => None,
         StatusSchema::Absent => return None,
     };
-    let is_shown =
-        settings.manage_status && run_result::is_shown(schema, settings.run_result.is_some());
+    let is_shown = spec.manage_status && run_result::is_shown(schema, spec.run_result.is_some());
     // An event may run a primary at any time: only its period renews a result without news.
-    let is_renewal =
-        settings.run_result == Some(RunResultRenewal::EachPeriod) && context.is_scheduled;
-    let period = context.active.resync(primary).filter(|_| is_renewal);
+    let is_renewal = spec.run_result == Some(RunResultRenewal::EachPeriod) && context.is_scheduled;
+    let period = context.revision.resync(primary).filter(|_| is_renewal);
     let age_min = period.map(|period| period.max(run_result::RENEWAL_MIN));
     is_shown.then_some(ResultRenewal { age_min })
 }

@@ -13,7 +13,7 @@ use crate::modules::granted_secrets::GrantedSecrets;
 use crate::modules::health::Failing;
 use crate::queue::ReconcileResult;
 use crate::reconcile::problem::{Problem, Retry};
-use crate::reconcile::refusal::Refusal;
+use crate::reconcile::refusal::RefusalCause;
 use crate::reconcile::status_input::StatusInput;
 
 /// The reason of a guest's failure whose own reason cannot be written to a condition.
@@ -22,17 +22,17 @@ const GUEST_FAILED: &str = "GuestFailed";
 /// How a round ended.
 pub enum RoundEnd {
     /// With something to report.
-    Reported(Box<RoundReport>, Next),
+    ToReport(Box<RoundReport>, AfterRound),
     /// Without: the primary is gone, cannot be read yet, is not this module's, or has lost the
     /// module's finalizer.
-    Unreported(ReconcileResult),
+    NothingToReport(ReconcileResult),
 }
 
 /// What follows a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum AfterRound {
     /// Another round at once: this one wrote something, or found that its snapshot was outdated.
-    Round,
+    AnotherRound,
     /// A later turn, since the write rate allows no more writes now.
     LaterTurn,
     /// The report: nothing is left to write for now.
@@ -56,10 +56,10 @@ pub struct RoundReport {
     pub finalized: bool,
     /// Why the finalizer of a primary that is being deleted has to stay: kinds of which objects may
     /// exist that the host cannot see.
-    pub unseen: Vec<Problem>,
+    pub finalizer_blockers: Vec<Problem>,
     /// Why deletions of a primary that is being deleted wait, if they do: kinds that cannot be
     /// read.
-    pub unreadable: Vec<Problem>,
+    pub prune_blockers: Vec<Problem>,
 }
 
 impl RoundReport {
@@ -72,8 +72,8 @@ impl RoundReport {
             requeue: None,
             is_blocked: false,
             finalized: false,
-            unseen: Vec::new(),
-            unreadable: Vec::new(),
+            finalizer_blockers: Vec::new(),
+            prune_blockers: Vec::new(),
         })
     }
 
@@ -88,7 +88,7 @@ impl RoundReport {
         let problem = self.status_input.granted.mask_problem(problem);
         self.status_input.problems.push(problem);
         self.is_blocked = true;
-        RoundEnd::Reported(self, Next::Report)
+        RoundEnd::ToReport(self, AfterRound::Report)
     }
 
     /// Takes the guest's status, conditions and Events.
@@ -114,7 +114,7 @@ impl RoundReport {
         };
         // Others make objects that the primary owns, so these say nothing about the module.
         self.failing = (!is_of_objects).then(|| Failing::of(&problem));
-        let refusal = is_of_objects.then_some(Refusal::Object);
+        let refusal = is_of_objects.then_some(RefusalCause::Data);
         self.status_input.problems.push(Problem { refusal, ..problem });
         label
     }

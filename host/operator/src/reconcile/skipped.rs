@@ -8,7 +8,7 @@ use innkeeper_core::plan::{Action, SkipReason, Step};
 use jiff::Timestamp;
 
 use crate::reconcile::problem::{Problem, Retry};
-use crate::reconcile::refusal::Refusal;
+use crate::reconcile::refusal::RefusalCause;
 
 /// Whether a skipped object is as it is desired.
 pub fn is_up_to_date(reason: &SkipReason) -> bool {
@@ -65,13 +65,13 @@ pub fn problem(object_ref: &ObjectRef, reason: &SkipReason, now: Timestamp) -> O
         | SkipReason::UpdateOnDelete => return None,
     };
     let refusal = match reason {
-        SkipReason::Reserved => Some(Refusal::Guest),
+        SkipReason::Reserved => Some(RefusalCause::Guest),
         SkipReason::Conflict { .. }
         | SkipReason::Rejected(_)
         | SkipReason::FieldContested(_)
         | SkipReason::MergeTargetMissing
         | SkipReason::MissingValues(_)
-        | SkipReason::UpdateProtected => Some(Refusal::Object),
+        | SkipReason::UpdateProtected => Some(RefusalCause::Data),
         _ => None,
     };
     Some(Problem {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::problem::Problems;
 use crate::reconcile::stats::ObjectChange;
-use crate::reconcile::update_condition;
+use crate::reconcile::update_condition::UpdateCondition;
 
 /// What the rounds of a reconcile found. The last round counts, but for `adopted`, `changed` and
 /// `events`, which are of all rounds.
@@ -48,12 +48,8 @@ pub struct StatusInput {
 impl StatusInput {
     /// The updates that are not done, if they are why the primary is not synced: a problem comes
     /// first.
-    pub fn unfinished_updates(&self) -> Option<update_condition::Unfinished> {
-        if self.problems.is_empty() {
-            update_condition::Unfinished::of(&self.updates)
-        } else {
-            None
-        }
+    pub fn update_condition(&self) -> Option<UpdateCondition> {
+        if self.problems.is_empty() { UpdateCondition::of(&self.updates) } else { None }
     }
 
     /// The figures of the reconcile for the status.

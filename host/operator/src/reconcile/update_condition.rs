@@ -15,14 +15,14 @@ const UPDATE_PAUSED: &str = "UpdatePaused";
 
 /// Why a primary is not synced, if updates are the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct UpdateCondition {
     /// The reason of the condition: that of the group that needs most attention.
     pub reason: &'static str,
     /// What each unfinished group waits for, and what to do.
     pub message: String,
 }
 
-impl Unfinished {
+impl UpdateCondition {
     /// Why a primary with these groups is not synced; `None` if their updates are done, or objects
     /// change only when somebody deletes them.
     pub fn of(updates: &[UpdateProgress]) -> Option<Self> {
@@ -147,25 +147,25 @@ mod tests {
             progress("d", UpdateState::Updating),
             progress("e", UpdateState::OnDelete(3)),
         ];
-        let unfinished = Unfinished::of(&updates).unwrap();
-        assert_eq!((unfinished.reason, unfinished.is_failure()), ("Updating", false));
+        let condition = UpdateCondition::of(&updates).unwrap();
+        assert_eq!((condition.reason, condition.is_failure()), ("Updating", false));
         assert_eq!(
-            unfinished.message,
+            condition.message,
             "update group c: 2 of 5 objects are updated; it waits for Pod web/a-1: it is pending; update group d: 2 of 5 objects are updated; the host updates the next; update group b is paused: 2 of 5 objects are updated"
         );
         let failed = [
             updates[1].clone(),
             progress("f", UpdateState::Failed(pod(), "it crashes".to_owned())),
         ];
-        let unfinished = Unfinished::of(&failed).unwrap();
-        assert_eq!((unfinished.reason, unfinished.is_failure()), ("UpdateFailed", true));
-        assert!(unfinished.message.starts_with("update group f is stopped: 2 of 5 objects are updated, and Pod web/a-1 failed: it crashes; correct the primary or delete the object"));
+        let condition = UpdateCondition::of(&failed).unwrap();
+        assert_eq!((condition.reason, condition.is_failure()), ("UpdateFailed", true));
+        assert!(condition.message.starts_with("update group f is stopped: 2 of 5 objects are updated, and Pod web/a-1 failed: it crashes; correct the primary or delete the object"));
     }
 
     #[test]
     fn objects_that_change_when_they_are_deleted_leave_the_primary_synced() {
         let updates = [progress("a", UpdateState::OnDelete(3)), progress("b", UpdateState::Done)];
-        assert_eq!(Unfinished::of(&updates), None);
+        assert_eq!(UpdateCondition::of(&updates), None);
         assert_eq!(
             applied(&updates),
             "Every desired object is applied; 3 objects of update group a change when they are deleted."

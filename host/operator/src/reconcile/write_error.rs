@@ -1,12 +1,12 @@
-//! What follows from an error with which the API server answers a write.
+//! The classes of errors with which the API server answers a write: what the reconcile does next.
 
 use innkeeper_cluster::ApiError;
 
 use crate::reconcile::problem::Retry;
 
-/// What follows from an error.
+/// The class of an error: what the reconcile does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterError<'a> {
+pub enum WriteErrorClass<'a> {
     /// The snapshot was outdated: the round ends, and the next one reads the object live.
     Outdated,
     /// Nobody knows whether the write was made: the round ends, and the next one reads the object
@@ -23,11 +23,11 @@ pub enum AfterError<'a> {
         message: &'a str,
     },
     /// A problem of this object only: the next steps follow.
-    Problem(Retry),
+    ObjectOnly(Retry),
 }
 
-impl<'a> AfterError<'a> {
-    /// What follows from an error.
+impl<'a> WriteErrorClass<'a> {
+    /// The class of an error.
     pub fn of(error: &'a ApiError) -> Self {
         match error {
             ApiError::AlreadyExists { .. }
@@ -38,7 +38,7 @@ impl<'a> AfterError<'a> {
             ApiError::Immutable { message, .. } => Self::Rejected { immutable: true, message },
             ApiError::Malformed { message } => Self::Rejected { immutable: false, message },
             // Another manager that gives up the field changes the object, which wakes the request.
-            ApiError::FieldConflict { .. } => Self::Problem(Retry::OnChange),
+            ApiError::FieldConflict { .. } => Self::ObjectOnly(Retry::OnChange),
             ApiError::TooManyRequests { .. }
             | ApiError::Unavailable { .. }
             | ApiError::Timeout { .. }
@@ -57,7 +57,7 @@ impl<'a> AfterError<'a> {
             | ApiError::NamespaceNotFound { .. }
             | ApiError::NamespaceTerminating { .. }
             | ApiError::NotFound { .. }
-            | ApiError::Other { .. } => Self::Problem(Retry::Backoff),
+            | ApiError::Other { .. } => Self::ObjectOnly(Retry::Backoff),
         }
     }
 
@@ -81,7 +81,7 @@ impl<'a> AfterError<'a> {
         match self {
             Self::Outdated | Self::Rejected { .. } => None,
             Self::OutcomeUnknown | Self::ServerUnavailable => Some(Retry::Backoff),
-            Self::Problem(retry) => Some(retry),
+            Self::ObjectOnly(retry) => Some(retry),
         }
     }
 }
@@ -99,25 +99,25 @@ mod tests {
     #[test]
     fn name_that_is_taken_ends_the_round_and_plans_again() {
         let error = ApiError::AlreadyExists { message: message() };
-        let after = AfterError::of(&error);
-        assert!(after.makes_unknown() && after.ends_round() && after.plans_again());
-        assert_eq!(after.retry(), None);
+        let class = WriteErrorClass::of(&error);
+        assert!(class.makes_unknown() && class.ends_round() && class.plans_again());
+        assert_eq!(class.retry(), None);
     }
 
     #[test]
     fn invalid_object_is_a_problem_of_its_own() {
         let error = ApiError::Invalid { message: message() };
-        let after = AfterError::of(&error);
-        assert_eq!(after.retry(), Some(Retry::Backoff));
-        assert!(!after.ends_round() && !after.plans_again() && !after.makes_unknown());
+        let class = WriteErrorClass::of(&error);
+        assert_eq!(class.retry(), Some(Retry::Backoff));
+        assert!(!class.ends_round() && !class.plans_again() && !class.makes_unknown());
     }
 
     #[test]
     fn immutable_field_plans_again_without_ending_the_round() {
         let error = ApiError::Immutable { field: "spec.selector".to_owned(), message: message() };
-        let after = AfterError::of(&error);
-        assert!(after.plans_again() && !after.ends_round());
-        assert_eq!(after, AfterError::Rejected { immutable: true, message: "refused" });
+        let class = WriteErrorClass::of(&error);
+        assert!(class.plans_again() && !class.ends_round());
+        assert_eq!(class, WriteErrorClass::Rejected { immutable: true, message: "refused" });
     }
 
     #[test]
@@ -125,9 +125,9 @@ mod tests {
         let busy = ApiError::TooManyRequests { retry_after: None, message: message() };
         let rejected = ApiError::Unauthorized { identity: Identity::Host, message: message() };
         for error in [busy, rejected] {
-            let after = AfterError::of(&error);
-            assert!(after.ends_round() && !after.plans_again(), "{error}");
-            assert_eq!(after.retry(), Some(Retry::Backoff), "{error}");
+            let class = WriteErrorClass::of(&error);
+            assert!(class.ends_round() && !class.plans_again(), "{error}");
+            assert_eq!(class.retry(), Some(Retry::Backoff), "{error}");
         }
     }
 }

@@ -50,7 +50,7 @@ fn concerned(shared: &Shared, of_caches: &CacheChange) -> BTreeSet<ReconcileRequ
     });
     let mut concerned = shared.index().changed(&change);
     let modules = shared.modules();
-    let of_primaries = modules.iter().filter(|active| active.primary == change.kind);
+    let of_primaries = modules.iter().filter(|active| active.primary_kind == change.kind);
     concerned.extend(of_primaries.map(|active| ReconcileRequest {
         module: active.name().clone(),
         key: of_caches.key.clone(),
@@ -70,7 +70,7 @@ impl Listener for CacheEventHandler {
         }
         if change.after.is_none() {
             for active in shared.modules() {
-                if active.dropped().contains(&change.kind) {
+                if active.retired_kinds().contains(&change.kind) {
                     let module = active.name().to_string();
                     self.notify_supervisor(SupervisorEvent::LeftoversChanged(module));
                 }
@@ -85,12 +85,12 @@ impl Listener for CacheEventHandler {
             tracing::info!(kind = %change.kind, state = ?change.state, "watch state changed");
             if *change.kind == *CONFIG_MAP && change.state == KindState::Synced {
                 // Changes during the time without a watch arrive as one list, not as events.
-                self.notify_supervisor(SupervisorEvent::SourcesChanged);
+                self.notify_supervisor(SupervisorEvent::ComponentSourcesRelisted);
             }
             if *change.kind == crd::kind() {
-                SupervisorEvent::DefinitionsChanged
+                SupervisorEvent::CrdWatchStateChanged
             } else {
-                SupervisorEvent::SourceStateChanged
+                SupervisorEvent::RelistModules
             }
         } else {
             SupervisorEvent::ReadabilityChanged(change.module.to_string())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_admission::Mode;
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings};
 use innkeeper_contract::PolicyKind;
 use innkeeper_lab::{Guests, Lab, Modules, Setup};
 use innkeeper_modules::{Digest, Module, SourceKind, ValidatedSpec};
@@ -35,7 +35,7 @@ fn policy(verdict: &str) -> Arc<ActivePolicy> {
     let record = PolicyRecord::new("m", "u", digest, guest.manifest(), &settings).unwrap();
     let simulator = Simulator::with(1, Setup::new(1).start, Controllers::default());
     let env = Env::scripted(1, simulator.now());
-    let cluster = Cluster::over(simulator, env, Settings::default(), SecretKey::new(b"k"));
+    let cluster = Cluster::over(simulator, env, Settings::default(), SecretDigestKey::new(b"k"));
     Arc::new(ActivePolicy::new(&record, &guest, cluster.host(), None).unwrap())
 }
 

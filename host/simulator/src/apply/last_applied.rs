@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::apply::compare::compare;
-use crate::apply::conflict::Conflicts;
+use crate::apply::field_manager_conflict::Conflicts;
 use crate::apply::fieldset::FieldSet;
 use crate::apply::node::Node;
 use crate::apply::owned::fields;

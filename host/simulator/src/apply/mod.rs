@@ -2,7 +2,7 @@
 //! merged.
 
 pub(crate) mod compare;
-pub(crate) mod conflict;
+pub(crate) mod field_manager_conflict;
 pub(crate) mod fields_v1;
 pub(crate) mod fieldset;
 pub(crate) mod item;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::apply::compare::{Comparison, compare};
-use crate::apply::conflict::Conflicts;
+use crate::apply::field_manager_conflict::Conflicts;
 use crate::apply::fieldset::FieldSet;
 use crate::apply::managed_fields::{Manager, Managers, Operation, Owned, cap};
 use crate::apply::merge::merge;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings};
 use innkeeper_lab::{Guests, Modules, RunningOperator};
 use innkeeper_loop_tests::{Faults, Scripted};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ impl Stage {
             "metadata": {"name": "bench"},
             "spec": {"source": {"file": component("bench-guest")}, "serviceAccountName": "bench"}});
         let env = Env::scripted(seed, "2026-11-21T00:00:00Z".parse().unwrap());
-        let secrets = SecretKey::new(b"scripted");
+        let secrets = SecretDigestKey::new(b"scripted");
         let cluster = Cluster::over(server.clone(), env.clone(), Settings::default(), secrets);
         let running =
             RunningOperator::start(cluster, &Guests::new().unwrap(), &Modules::Given(vec![module]))

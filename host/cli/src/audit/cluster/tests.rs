@@ -1,4 +1,4 @@
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings};
 use innkeeper_lab::{Api, Content};
 use innkeeper_simulator::{Controllers, Simulator};
 use jiff::Timestamp;
@@ -85,7 +85,7 @@ impl Server {
 
     async fn read(&self, filter: Filter<'_>) -> Findings {
         let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
-        let (settings, key) = (Settings::default(), SecretKey::new(&[]));
+        let (settings, key) = (Settings::default(), SecretDigestKey::new(&[]));
         let client = Cluster::over(self.simulator.clone(), env, settings, key).host();
         read(&client, filter).await.unwrap()
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http_body_util::{BodyExt as _, Either, Full};
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings};
 use innkeeper_lab::{Api, Content};
 use innkeeper_modules::driver::snapshot_name;
 use innkeeper_modules::module::{APPROVE_ANNOTATION, NAMESPACE, REJECT_ANNOTATION};
@@ -129,7 +129,7 @@ impl Server {
             groups: groups.iter().map(|&group| group.to_owned()).collect(),
         };
         let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
-        Cluster::over(connection, env, Settings::default(), SecretKey::new(&[]))
+        Cluster::over(connection, env, Settings::default(), SecretDigestKey::new(&[]))
     }
 
     /// Refuses the requests for which this holds, from now on.

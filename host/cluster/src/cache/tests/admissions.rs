@@ -28,7 +28,7 @@ async fn right_granted_later_opens_the_kind_and_its_loss_closes_it() {
     drop(watch);
     let denied = "ServiceAccount m/a may not watch configmaps in the whole cluster";
     test.expect_notices(&[&format!("a: ConfigMap Forbidden: {denied}")]).await;
-    let Lookup::Unreadable(CacheReadError::Forbidden(denial)) =
+    let CacheLookup::Unreadable(CacheReadError::Forbidden(denial)) =
         view.snapshot().get(&maps(), &key("x"))
     else {
         panic!("{}", cached(&view, "x"));

@@ -19,7 +19,7 @@ async fn events_reach_the_listener_in_order_and_no_earlier_snapshot() {
     ])
     .await;
     assert_eq!(cached(&view, "x"), "u2@14");
-    assert_eq!(before.get(&maps(), &key("x")), Lookup::Absent);
+    assert_eq!(before.get(&maps(), &key("x")), CacheLookup::Absent);
 }
 
 #[tokio::test(start_paused = true)]

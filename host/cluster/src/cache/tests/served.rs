@@ -50,7 +50,7 @@ async fn mismatched_kind_is_never_listed_until_the_server_serves_it_as_declared(
         assert!(is_mismatched(&view));
         assert!(matches!(
             view.snapshot().get(&foos(), &key("x")),
-            Lookup::Unreadable(CacheReadError::Mismatched(_))
+            CacheLookup::Unreadable(CacheReadError::Mismatched(_))
         ));
         assert_eq!(test.server.count(FOOS), 0);
     }
@@ -132,9 +132,9 @@ async fn object_of_another_kind_is_left_out() {
     watch.send("ADDED", &late);
     watch.send("ADDED", &foo("Foo", "y", 8));
     let get = |name: &str| view.snapshot().get(&foos(), &key(name));
-    eventually("the watch goes on", || matches!(get("y"), Lookup::Found(_))).await;
-    assert!(matches!(get("x"), Lookup::Found(_)));
-    assert_eq!((get("s"), get("t")), (Lookup::Absent, Lookup::Absent));
+    eventually("the watch goes on", || matches!(get("y"), CacheLookup::Found(_))).await;
+    assert!(matches!(get("x"), CacheLookup::Found(_)));
+    assert_eq!((get("s"), get("t")), (CacheLookup::Absent, CacheLookup::Absent));
     let path = "GET /apis/x.dev/v1/namespaces/n/foos/s";
     test.server.always(path, Reply::Json(200, secret));
     let error = client.get(&foos(), &key("s")).await.unwrap_err().to_string();

@@ -8,7 +8,7 @@ use innkeeper_core::{Object, ObjectKey};
 use serde_json::{Value, json};
 
 use crate::KindState;
-use crate::cache::{Caches, Change, Listener, Lookup, Namespaces, StateChange, View};
+use crate::cache::{CacheLookup, Caches, Change, Listener, Namespaces, StateChange, View};
 use crate::scripted::{Server, eventually, list};
 
 pub(super) const MAPS: &str = "/api/v1/configmaps";
@@ -115,7 +115,7 @@ impl Test {
 
 pub(super) fn cached(view: &View, name: &str) -> String {
     match view.snapshot().get(&maps(), &key(name)) {
-        Lookup::Found(object) => format!("{}@{}", object.uid, object.resource_version),
+        CacheLookup::Found(object) => format!("{}@{}", object.uid, object.resource_version),
         other => format!("{other:?}"),
     }
 }

@@ -21,7 +21,7 @@ async fn kind_is_unreadable_until_its_first_list_has_ended() {
     let other = Kind::namespaced("v1", "Secret", "secrets");
     assert_eq!(
         view.snapshot().get(&other, &key("x")),
-        Lookup::Unreadable(CacheReadError::Undeclared),
+        CacheLookup::Unreadable(CacheReadError::Undeclared),
         "the view reads only declared kinds"
     );
     let log = test.server.log();
@@ -119,7 +119,7 @@ async fn view_of_some_namespaces_lists_and_reads_only_those() {
     assert_eq!(view.snapshot().list(&maps(), None, &|_| true).unwrap().len(), 1);
     assert_eq!(
         view.snapshot().get(&maps(), &ObjectKey::new("p", "x")),
-        Lookup::Unreadable(CacheReadError::Undeclared)
+        CacheLookup::Unreadable(CacheReadError::Undeclared)
     );
     assert!(view.covers(&maps(), "n") && !view.covers(&maps(), "p"));
     assert_eq!(test.server.count("/api/v1/configmaps"), 0);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::desired::{DesiredState, InvalidDesired};
 use crate::host_names::Grants;
-use crate::ownership::Primary;
+use crate::ownership::PrimaryOwner;
 use crate::value_source::{TargetNamespaces, ValueSourceGrant};
 use crate::{ObjectKey, ObjectRef};
 use innkeeper_contract::ValueSourceKind;
@@ -51,7 +51,7 @@ fn read(document: &Value) -> Result<DesiredState, InvalidDesired> {
     let desired: Desired = serde_json::from_value(document.clone()).unwrap();
     let kind = Arc::new(manifest().primary.unwrap());
     let primary = ObjectRef::new(kind, ObjectKey::new("web", "first"));
-    let primary = Primary::new("podroute", primary, "u1");
+    let primary = PrimaryOwner::new("podroute", primary, "u1");
     let value_sources = grants();
     let grants =
         Grants { cross_namespace: true, value_sources: &value_sources, ..Grants::default() };

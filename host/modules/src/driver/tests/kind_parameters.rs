@@ -81,7 +81,7 @@ fn kinds(driver: &Driver<Fake>) -> (String, Vec<String>, Vec<String>) {
     (
         manifest.primary.as_ref().unwrap().kind.clone(),
         manifest.owned.iter().map(|owned| owned.kind.kind.clone()).collect(),
-        active.dropped.iter().map(|kind| kind.kind.clone()).collect(),
+        active.retired_kinds.iter().map(|kind| kind.kind.clone()).collect(),
     )
 }
 
@@ -145,7 +145,7 @@ fn guest_whose_kinds_were_not_found_is_never_activated() {
 fn parameters_that_name_another_primary_are_refused_and_the_active_revision_stays() {
     let mut driver = active(&json!({"target": name("Service")}));
     let actions = handle_found(&mut driver, with_parameters(2, &json!({"target": name("Node")})));
-    assert!(!actions.iter().any(|action| matches!(action, Action::Serve(_))));
+    assert!(!actions.iter().any(|action| matches!(action, Action::Activate(_))));
     assert_eq!(kinds(&driver).0, "Service");
     let (reason, message) = ready(&driver);
     assert_eq!(reason, "PrimaryKindChanged");
@@ -163,14 +163,14 @@ fn owned_kinds_follow_the_parameters_and_earlier_ones_are_pruned() {
     let mut driver = active(&json!({"copies": [name("Secret")]}));
     let actions =
         handle_found(&mut driver, with_parameters(2, &json!({"copies": name("Service")})));
-    assert!(actions.iter().any(|action| matches!(action, Action::Serve(_))));
-    let (_, owned, dropped) = kinds(&driver);
+    assert!(actions.iter().any(|action| matches!(action, Action::Activate(_))));
+    let (_, owned, retired_kinds) = kinds(&driver);
     assert_eq!(owned, ["ConfigMap", "Service"]);
-    assert_eq!(dropped, ["Secret"]);
+    assert_eq!(retired_kinds, ["Secret"]);
     let gone = vec![Kind::namespaced("v1", "Secret", "secrets")];
     driver.handle("m", Input::LeftoversGone(gone));
-    let (_, owned, dropped) = kinds(&driver);
-    assert_eq!((owned, dropped), (vec!["ConfigMap".into(), "Service".into()], vec![]));
+    let (_, owned, retired_kinds) = kinds(&driver);
+    assert_eq!((owned, retired_kinds), (vec!["ConfigMap".into(), "Service".into()], vec![]));
     // Other settings keep the kinds.
     handle(
         &mut driver,
@@ -216,7 +216,7 @@ fn committed((digest, parameters): (Digest, Value), result: Result<(), Rejection
 }
 
 fn activates(actions: &[Action<Fake>]) -> bool {
-    actions.iter().any(|action| matches!(action, Action::Serve(_)))
+    actions.iter().any(|action| matches!(action, Action::Activate(_)))
 }
 
 /// The owned kinds in a status.
@@ -279,9 +279,9 @@ fn parameters_that_change_meanwhile_drop_the_commit() {
     let second = commit_in(&driver.handle("m", found(&job)));
     assert!(driver.handle("m", committed(first, Ok(()))).is_empty());
     assert!(activates(&driver.handle("m", committed(second, Ok(())))));
-    let (_, owned, dropped) = kinds(&driver);
+    let (_, owned, retired_kinds) = kinds(&driver);
     assert_eq!(
-        (owned, dropped),
+        (owned, retired_kinds),
         (vec!["ConfigMap".into(), "Service".into()], vec!["Secret".into()])
     );
 }
@@ -293,8 +293,8 @@ fn kinds_of_parameters_that_were_taken_back_are_forgotten() {
     let commit = commit_in(&driver.handle("m", found(&job)));
     driver.handle("m", with_parameters(3, &json!({})));
     assert!(driver.handle("m", committed(commit, Ok(()))).is_empty());
-    let (_, owned, dropped) = kinds(&driver);
-    assert_eq!((owned, dropped), (vec!["ConfigMap".into()], vec!["Secret".into()]));
+    let (_, owned, retired_kinds) = kinds(&driver);
+    assert_eq!((owned, retired_kinds), (vec!["ConfigMap".into()], vec!["Secret".into()]));
     let gone = vec![Kind::namespaced("v1", "Secret", "secrets")];
     driver.handle("m", Input::LeftoversGone(gone));
     assert_eq!(owned_in(&driver.report("m").unwrap()), ["ConfigMap"]);
@@ -308,7 +308,7 @@ fn decision_of_a_candidate_names_its_owned_kinds() {
     let job = check_of(&driver.handle("m", loaded("a", described)));
     let actions = driver.handle("m", found(&job));
     assert!(actions.iter().any(|action| matches!(action, Action::Commit { .. })));
-    let decision = driver.decision("m", job.digest).unwrap();
+    let decision = driver.committed_status("m", job.digest).unwrap();
     assert_eq!(owned_in(&decision), ["ConfigMap", "Secret"]);
 }
 
@@ -329,7 +329,7 @@ fn decision_of_a_rollback_names_the_owned_kinds_of_the_previous_revision() {
     driver.handle("m", Event::FailureThresholdExceeded { digest, rejection });
     // The search for leftovers may have begun before.
     driver.handle("m", Input::LeftoversGone(gone));
-    assert_eq!(owned_in(&driver.rollback_decision("m").unwrap()), ["ConfigMap", "Secret"]);
+    assert_eq!(owned_in(&driver.rollback_status("m").unwrap()), ["ConfigMap", "Secret"]);
 }
 
 #[test]

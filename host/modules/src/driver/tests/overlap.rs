@@ -45,10 +45,7 @@ fn of_two_overlapping_modules_the_active_one_stays_active() {
         (reason_of(&driver, "a"), reason_of(&driver, "b")),
         ("PrimaryOverlap".into(), "RevisionActive".into())
     );
-    assert_eq!(
-        driver.active_revision("a").unwrap().settings.namespaces,
-        ["there".to_owned()].into()
-    );
+    assert_eq!(driver.active_revision("a").unwrap().spec.namespaces, ["there".to_owned()].into());
     // It may when the other is deleted and the Module is listed again.
     handle_as(&mut driver, "b", Input::Gone);
     handle_as(&mut driver, "a", named("a", 3, &spec(), &json!({})));
@@ -155,8 +152,8 @@ fn primaries_of_a_decided_candidate_are_reserved_and_its_spec_cannot_take_those_
     assert_eq!(reason_of(&driver, "c"), "RevisionActive");
     driver.handle("a", named("a", 2, &spec(), &json!({})));
     driver.handle("a", Event::Committed { digest: component("x").digest, result: Ok(()) });
-    let settings = &driver.active_revision("a").unwrap().settings;
-    assert_eq!(settings.namespaces, ["here".to_owned()].into());
+    let spec = &driver.active_revision("a").unwrap().spec;
+    assert_eq!(spec.namespaces, ["here".to_owned()].into());
     assert_eq!(reason_of(&driver, "a"), "PrimaryOverlap");
 }
 
@@ -222,7 +219,7 @@ fn no_two_active_revisions_overlap_in_any_order_of_events() {
                 }
             };
             let actions = driver.handle(name, input);
-            activations += actions.iter().filter(|one| matches!(one, Action::Serve(_))).count();
+            activations += actions.iter().filter(|one| matches!(one, Action::Activate(_))).count();
             for (at, one) in names.iter().enumerate() {
                 for other in &names[at + 1..] {
                     assert!(!driver.overlap(one, other), "seed {seed}: {one} and {other}");
@@ -270,7 +267,7 @@ fn overlapping_spec_is_tried_again_when_the_other_module_changes_or_goes() {
     assert_eq!(retried(&actions), ["b"]);
     handle_as(&mut driver, "b", Input::RetryOverlapping);
     assert_eq!(reason_of(&driver, "b"), "RevisionActive");
-    assert!(driver.active_revision("b").unwrap().settings.namespaces.is_empty());
+    assert!(driver.active_revision("b").unwrap().spec.namespaces.is_empty());
 }
 
 #[test]
@@ -281,8 +278,8 @@ fn overlapping_spec_that_the_account_does_not_allow_any_more_is_not_tried_again(
     handle_as(&mut driver, "b", Input::NotAllowed { module, rejection });
     assert!(retried(&handle_as(&mut driver, "a", Input::Gone)).is_empty());
     handle_as(&mut driver, "b", Input::RetryOverlapping);
-    let settings = &driver.active_revision("b").unwrap().settings;
-    assert_eq!(settings.namespaces, ["there".to_owned()].into());
+    let spec = &driver.active_revision("b").unwrap().spec;
+    assert_eq!(spec.namespaces, ["there".to_owned()].into());
 }
 
 #[test]

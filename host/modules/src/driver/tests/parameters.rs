@@ -22,7 +22,7 @@ fn text() -> Value {
 }
 
 fn parameters(driver: &Driver<Fake>) -> Value {
-    driver.active_revision("m").unwrap().settings.parameters.clone()
+    driver.active_revision("m").unwrap().spec.parameters.clone()
 }
 
 fn job(actions: &[Action<Fake>]) -> ParametersJob<Fake> {

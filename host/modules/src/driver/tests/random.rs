@@ -160,10 +160,10 @@ impl World {
     fn feed(&mut self, driver: &mut Driver<Fake>, input: Input<Fake>, seed: u64) {
         let decision = match &input {
             Input::Event(Event::Committed { digest, result: Ok(()) }) => {
-                driver.decision("m", *digest)
+                driver.committed_status("m", *digest)
             }
             Input::Event(Event::RollbackCommitted { result: Ok(()), .. }) => {
-                driver.rollback_decision("m")
+                driver.rollback_status("m")
             }
             _ => None,
         };
@@ -194,16 +194,16 @@ impl World {
                 Action::FetchSnapshot(_) => {
                     panic!("seed {seed}: no revision was active before the start")
                 }
-                Action::Serve(revision) => {
+                Action::Activate(revision) => {
                     assert_eq!(revision.version, self.version + 1, "seed {seed}");
-                    assert_eq!(revision.guest.limits, revision.settings.limits, "seed {seed}");
+                    assert_eq!(revision.guest.limits, revision.spec.limits, "seed {seed}");
                     if let Some(before) = driver.active_revision("m") {
                         assert_eq!(before.version, revision.version, "seed {seed}: not in force");
                     }
                     self.version = revision.version;
                 }
                 Action::RetryLater => self.retry = true,
-                Action::Stop | Action::Teardown(_) | Action::RemoveFinalizer => {
+                Action::RemoveModule | Action::Teardown(_) | Action::RemoveFinalizer => {
                     panic!("seed {seed}: nobody deleted it")
                 }
                 Action::Fetch(_)

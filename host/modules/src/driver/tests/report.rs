@@ -50,7 +50,10 @@ fn decision_is_only_in_the_report_that_writes_it() {
     driver.handle("m", Input::Previewed { digest, result: Ok(Preview::default()) });
     // Its snapshot is not saved yet: a restarted host is to find the revision before.
     assert_eq!(digests(driver.report("m")), (short("a"), None));
-    assert_eq!(digests(driver.decision("m", component("b").digest)), (short("b"), short("a")));
+    assert_eq!(
+        digests(driver.committed_status("m", component("b").digest)),
+        (short("b"), short("a"))
+    );
     driver.handle("m", Event::Committed { digest, result: Ok(()) });
     assert_eq!(digests(driver.report("m")), (short("b"), short("a")));
 }
@@ -128,7 +131,7 @@ fn old_preview_is_not_reported_when_its_revision_is_active_again_without_one() {
     let digest = component("c").digest;
     host.handle("m", Event::FailureThresholdExceeded { digest, rejection });
     // Every report contains the decision, also one that follows a failed write of the decision.
-    let decision = host.rollback_decision("m").unwrap();
+    let decision = host.rollback_status("m").unwrap();
     assert_eq!(host.report("m").unwrap(), decision);
     let digest = component("b").digest;
     host.handle("m", Event::RollbackCommitted { digest, result: Ok(()) });

@@ -28,9 +28,9 @@ fn active(change: impl FnOnce(&mut Manifest)) -> Driver<Fake> {
     driver
 }
 
-fn dropped(driver: &Driver<Fake>) -> Vec<String> {
+fn retired_kinds(driver: &Driver<Fake>) -> Vec<String> {
     let revision = driver.active_revision("m").unwrap();
-    revision.dropped.iter().map(ToString::to_string).collect()
+    revision.retired_kinds.iter().map(ToString::to_string).collect()
 }
 
 fn owned(driver: &Driver<Fake>) -> Vec<String> {
@@ -44,7 +44,7 @@ fn kind_that_a_revision_drops_is_watched_until_no_object_is_left() {
     let mut driver = active(|_| {});
     driver.handle("m", source("b"));
     handle(&mut driver, loaded("b", |manifest| manifest.owned.clear()));
-    assert_eq!(dropped(&driver), ["v1 ConfigMap"]);
+    assert_eq!(retired_kinds(&driver), ["v1 ConfigMap"]);
     assert_eq!(owned(&driver), ["ConfigMap"]);
 
     let config_map = Kind::namespaced("v1", "ConfigMap", "configmaps");
@@ -54,7 +54,7 @@ fn kind_that_a_revision_drops_is_watched_until_no_object_is_left() {
         .map(show)
         .collect();
     assert_eq!(shown, ["activate b #3 parameters=null memory=67108864", "report 1 RevisionActive"]);
-    assert!(dropped(&driver).is_empty());
+    assert!(retired_kinds(&driver).is_empty());
     assert!(!driver.report("m").unwrap().members.contains_key("ownedKinds"));
     assert!(driver.handle("m", Input::LeftoversGone(vec![config_map])).is_empty(), "once");
 }
@@ -66,7 +66,7 @@ fn kind_that_is_declared_again_is_no_leftover() {
     handle(&mut driver, loaded("b", |manifest| manifest.owned.clear()));
     driver.handle("m", source("c"));
     handle(&mut driver, loaded("c", |_| {}));
-    assert!(dropped(&driver).is_empty());
+    assert!(retired_kinds(&driver).is_empty());
     let config_map = Kind::namespaced("v1", "ConfigMap", "configmaps");
     assert!(driver.handle("m", Input::LeftoversGone(vec![config_map])).is_empty(), "too late");
     assert_eq!(owned(&driver), ["ConfigMap"]);

@@ -231,7 +231,7 @@ fn decision_for_a_candidate_contains_a_rollback_that_is_decided() {
         run(&mut machine, [source("c"), loaded("c", false), previewed("c", &[]), not_yet]);
         let not_yet = Event::RollbackCommitted { digest: digest("a"), result: failed() };
         run(&mut machine, [too_many_failures("b"), not_yet]);
-        let decision = machine.decision();
+        let decision = machine.decided_digests();
         assert_eq!(decision.active, Some(digest("c")));
         assert_eq!(decision.previous, Some(digest("a")));
 

@@ -140,7 +140,7 @@ mod tests {
 
     use bytes::Bytes;
     use http_body_util::Full;
-    use innkeeper_cluster::{Account, Cluster, Env, SecretKey, Settings};
+    use innkeeper_cluster::{Account, Cluster, Env, SecretDigestKey, Settings};
     use serde_json::{Value, json};
 
     use super::*;
@@ -183,7 +183,7 @@ mod tests {
             }
         });
         let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
-        Cluster::over(service, env, Settings::default(), SecretKey::new(b"test"))
+        Cluster::over(service, env, Settings::default(), SecretDigestKey::new(b"test"))
     }
 
     fn request(scope: &str, versions: &[&str]) -> CrdRequest {

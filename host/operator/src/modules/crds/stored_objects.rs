@@ -329,7 +329,7 @@ pub(super) fn kind(live: &Value, version: &str) -> Kind {
 mod tests {
     use bytes::Bytes;
     use http_body_util::Full;
-    use innkeeper_cluster::{Account, Cluster, Env, SecretKey, Settings};
+    use innkeeper_cluster::{Account, Cluster, Env, SecretDigestKey, Settings};
     use serde_json::json;
 
     use super::*;
@@ -341,7 +341,8 @@ mod tests {
             response.body(Full::<Bytes>::from("404 page not found"))
         });
         let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
-        let cluster = Cluster::over(service, env, Settings::default(), SecretKey::new(b"test"));
+        let cluster =
+            Cluster::over(service, env, Settings::default(), SecretDigestKey::new(b"test"));
         let client = cluster.as_account(&Account::new("a", "b"));
         let definition = |properties: Value| {
             json!({"status": {"conditions": [{"type": "Established", "status": "True"}]}, "spec": {"group": "example.dev", "scope": "Namespaced",
@@ -375,7 +376,8 @@ mod tests {
             http::Response::builder().status(404).body(Full::<Bytes>::from(body.to_string()))
         });
         let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
-        let cluster = Cluster::over(service, env, Settings::default(), SecretKey::new(b"test"));
+        let cluster =
+            Cluster::over(service, env, Settings::default(), SecretDigestKey::new(b"test"));
         let spec = json!({"group": "defined.example.dev", "scope": "Namespaced",
             "names": {"kind": "Thing", "plural": "things"},
             "versions": [{"name": "v1", "served": true, "storage": true,

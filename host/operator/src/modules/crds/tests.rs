@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex as SyncMutex};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use innkeeper_cluster::{Account, Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Account, Cluster, Env, SecretDigestKey, Settings};
 use serde_json::json;
 
 use super::*;
@@ -89,7 +89,7 @@ async fn adopt_with(
         }
     });
     let env = Env::scripted(1, jiff::Timestamp::UNIX_EPOCH);
-    let cluster = Cluster::over(service, env, Settings::default(), SecretKey::new(b"test"));
+    let cluster = Cluster::over(service, env, Settings::default(), SecretDigestKey::new(b"test"));
     let installer = Installer {
         host: &cluster.host(),
         client: &cluster.as_account(&Account::new("a", "b")),

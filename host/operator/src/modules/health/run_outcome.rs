@@ -6,7 +6,7 @@ use innkeeper_modules::machine::reason;
 
 use crate::modules::granted_secrets::GrantedSecrets;
 use crate::reconcile::problem::Problem;
-use crate::reconcile::refusal::{ForbiddenWrite, Refusal};
+use crate::reconcile::refusal::{ForbiddenWrite, RefusalCause};
 
 /// How the run of a primary failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,10 +42,10 @@ impl RunOutcome {
     /// module counts as a failure; a refusal because of the object names the primary.
     pub fn of(failing: Option<Failing>, problems: &[Problem]) -> Self {
         let forbidden = problems.iter().find_map(Failing::of_forbidden);
-        let is_refused = |refusal: &Refusal| match refusal {
-            Refusal::Right { .. } => refusal.of_module().is_none(),
-            Refusal::Object => true,
-            Refusal::Guest => false,
+        let is_refused = |refusal: &RefusalCause| match refusal {
+            RefusalCause::MissingRight { .. } => refusal.of_module().is_none(),
+            RefusalCause::Data => true,
+            RefusalCause::Guest => false,
         };
         let refused = problems.iter().find(|one| one.refusal.as_ref().is_some_and(is_refused));
         Self {
@@ -80,7 +80,7 @@ impl Failing {
     /// object is the guest's, so granted values are masked in it.
     pub fn of_guest(problem: &Problem, granted: &GrantedSecrets) -> Option<Self> {
         let Problem { object_ref, reason, message, .. } = problem;
-        let (Some(Refusal::Guest), Some(object_ref)) = (&problem.refusal, object_ref) else {
+        let (Some(RefusalCause::Guest), Some(object_ref)) = (&problem.refusal, object_ref) else {
             return None;
         };
         Some(Self {

@@ -36,7 +36,7 @@ fn changes(health: &Health) -> Vec<(Arc<str>, HealthChange)> {
 }
 
 fn succeeds() -> HealthChange {
-    HealthChange::Runs(RunHealth::Succeed(Refused::default()))
+    HealthChange::Runs(RunHealth::Succeed(RefusedWrites::default()))
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn health_changes_when_the_first_primary_fails_and_when_the_last_recovers() {
     let fail = RunHealth::Fail {
         failing: failing("Trap", "a"),
         primaries: Count::default(),
-        refused: Refused::default(),
+        refused: RefusedWrites::default(),
     };
     assert_eq!(changes(&health), [("m".into(), HealthChange::Runs(fail))]);
     health.record(&request("b"), fails("Trap", "b"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use innkeeper_cluster::{Cluster, SecretKey, Settings, Task};
+use innkeeper_cluster::{Cluster, SecretDigestKey, Settings, Task};
 use innkeeper_core::audit::AuditCounts;
 use innkeeper_operator::policies::{AuditState, PolicyAudit};
 use innkeeper_tiny_guests::Tiny;
@@ -230,7 +230,7 @@ impl Bench {
 }
 
 fn lead(replica: &Replica) -> (States, watch::Sender<bool>, Task<()>) {
-    let key = SecretKey::new(b"simulated");
+    let key = SecretDigestKey::new(b"simulated");
     let cluster =
         Cluster::over(replica.proxy.clone(), replica.env.clone(), Settings::default(), key);
     let states = States::default();

@@ -8,7 +8,7 @@ use innkeeper_admission::{
 };
 use innkeeper_cluster::cache::StateChange;
 use innkeeper_cluster::{
-    Account, Caches, Change, Cluster, Env, Listener, Namespaces, SecretKey, Settings,
+    Account, Caches, Change, Cluster, Env, Listener, Namespaces, SecretDigestKey, Settings,
 };
 use innkeeper_lab::{Api, Setup};
 use innkeeper_modules::{Digest, Module, SourceKind, ValidatedSpec};
@@ -54,7 +54,7 @@ impl Replica {
             .unwrap();
         let simulator = Simulator::with(1, Setup::new(1).start, Controllers::default());
         let env = Env::scripted(1, simulator.now());
-        let key = SecretKey::new(b"k").kept_in("operators");
+        let key = SecretDigestKey::new(b"k").kept_in("operators");
         let cluster = Cluster::over(simulator.clone(), env.clone(), Settings::default(), key);
         let policies = ReplicaPolicies::new(env.clone(), &engine, Execution::Inline).unwrap();
         let caches = Caches::new(env, Arc::new(Quiet));

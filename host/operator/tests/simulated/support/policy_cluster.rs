@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings, Task};
+use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings, Task};
 use innkeeper_contract::Manifest;
 use innkeeper_core::Object;
 use innkeeper_lab::{Api, Content};
@@ -178,7 +178,7 @@ impl Replica {
             .build()
             .unwrap();
         let env = Env::scripted(3, simulator.now());
-        let key = SecretKey::new(b"simulated");
+        let key = SecretDigestKey::new(b"simulated");
         let cluster = Cluster::over(proxy.clone(), env.clone(), Settings::default(), key);
         let policies = ReplicaPolicies::new(env.clone(), &engine, Execution::Inline).unwrap();
         let name = ReplicaName::of(name);

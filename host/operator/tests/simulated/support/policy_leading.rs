@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use innkeeper_admission::certificates::Lifetimes;
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings, Task};
+use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings, Task};
 use innkeeper_lab::Api;
 use innkeeper_operator::policies::replica_report::PolicyReport;
 use innkeeper_operator::policies::{
@@ -52,7 +52,7 @@ pub(crate) fn settings() -> AdmissionSettings {
 /// A connection to a simulated cluster, with a clock of its own.
 pub(crate) fn cluster(simulator: &Simulator, proxy: &Proxy) -> Cluster {
     let env = Env::scripted(3, simulator.now());
-    Cluster::over(proxy.clone(), env, Settings::default(), SecretKey::new(b"simulated"))
+    Cluster::over(proxy.clone(), env, Settings::default(), SecretDigestKey::new(b"simulated"))
 }
 
 /// A replica that shows the certificate `c` and reviews with this record of `scripts`.

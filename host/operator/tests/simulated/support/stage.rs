@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_cluster::{Cluster, Env, SecretKey, Settings};
+use innkeeper_cluster::{Cluster, Env, SecretDigestKey, Settings};
 use innkeeper_lab::{Api, Content, Guests, Lab, Modules};
 use innkeeper_operator::ReplicaPolicies;
 use innkeeper_simulator::{Controllers, Simulator};
@@ -102,7 +102,7 @@ async fn start(
 ) -> Lab {
     let env = Env::scripted(setup.seed, now);
     let cluster =
-        Cluster::over(proxy.clone(), env, Settings::default(), SecretKey::new(b"simulated"));
+        Cluster::over(proxy.clone(), env, Settings::default(), SecretDigestKey::new(b"simulated"));
     Lab::over(simulator, cluster, &Guests::new().unwrap(), setup).await.unwrap()
 }
 

@@ -18,7 +18,7 @@ use crate::apply::managed_fields;
 use crate::apply::managed_fields::{Manager, Operation};
 use crate::apply::managed_object::ManagedObject;
 use crate::apply::updater::{Write, apply, reconcile};
-use crate::apply::{conflict, last_applied, shape};
+use crate::apply::{field_manager_conflict, last_applied, shape};
 use crate::mutation::{Mutation, is_active};
 use crate::patch;
 use crate::state::cluster::Cluster;
@@ -254,13 +254,13 @@ fn merge_patch(
         (Err(conflicts), Some(managers)) => {
             let rest = last_applied::not_noted(write.node, &version, plain, conflicts);
             if !rest.is_empty() {
-                return Err(conflict::error(&rest));
+                return Err(field_manager_conflict::error(&rest));
             }
             apply(&write, plain, value, managers, &manager, true)
         }
         (applied, _) => applied,
     }
-    .map_err(|conflicts| conflict::error(&conflicts))?;
+    .map_err(|conflicts| field_manager_conflict::error(&conflicts))?;
     if kubectl {
         let mut object = applied.object.take().unwrap_or_else(|| plain.clone());
         last_applied::note(&mut object, value);

@@ -33,7 +33,7 @@ use crate::types::object_key::Key;
 use crate::types::status_error::{FieldError, StatusError};
 
 /// The message for a resourceVersion that is not the present one.
-pub(crate) const MODIFIED: &str =
+pub(crate) const OBJECT_MODIFIED_MESSAGE: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
 /// The object of a request's body, with its unknown fields.
@@ -271,7 +271,7 @@ pub(crate) fn store_change(
             return Err(StatusError::invalid(context.named(&name), &[error]));
         }
     } else if sent != present && !is_active(Mutation::VersionIsNotChecked) {
-        return Err(StatusError::conflict(context.named(&name), MODIFIED));
+        return Err(StatusError::conflict(context.named(&name), OBJECT_MODIFIED_MESSAGE));
     }
     new["metadata"]["resourceVersion"] = present.into();
     check_namespace(context, &mut new)?;

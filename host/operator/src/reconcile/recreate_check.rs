@@ -5,16 +5,16 @@
 //! recreates, it would delete every object of the group.
 
 use innkeeper_cluster::client::Force;
-use innkeeper_cluster::{ApiError, Lookup};
+use innkeeper_cluster::{ApiError, CacheLookup};
 use innkeeper_core::desired::DesiredObject;
 use innkeeper_core::in_sync::same_but_for_host_fields;
-use innkeeper_core::ownership::Primary;
+use innkeeper_core::ownership::PrimaryOwner;
 
 use crate::reconcile::context::Context;
 
-/// What a dry run says about an object that is to be recreated.
+/// The result of the dry run for an object that is to be recreated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Confirmed {
+pub enum RecreateCheck {
     /// An apply would change the object, or the API server refuses it for an immutable field.
     Recreate,
     /// An apply would change nothing but the annotation with the digest.
@@ -31,25 +31,26 @@ pub enum Confirmed {
 ///
 /// # Errors
 /// The API server's error, if it is no answer to the question: nothing may be deleted then.
-pub async fn confirm(
+pub async fn dry_run_recreate(
     context: &Context<'_>,
-    owner: &Primary,
+    owner: &PrimaryOwner,
     desired: &DesiredObject,
     uid: &str,
-) -> Result<Confirmed, ApiError> {
-    let active = context.active;
+) -> Result<RecreateCheck, ApiError> {
+    let active = context.revision;
     let object_ref = &desired.object_ref;
-    let Lookup::Found(live) = active.view.snapshot().get(&object_ref.kind, &object_ref.key) else {
-        return Ok(Confirmed::PlanAgain);
+    let CacheLookup::Found(live) = active.view.snapshot().get(&object_ref.kind, &object_ref.key)
+    else {
+        return Ok(RecreateCheck::PlanAgain);
     };
     if *live.uid != *uid {
-        return Ok(Confirmed::PlanAgain);
+        return Ok(RecreateCheck::PlanAgain);
     }
     let body = desired.adopt_body(uid, &live.resource_version);
     let (kind, key) = (&object_ref.kind, &object_ref.key);
     match active.client.dry_run_apply(kind, key, &owner.manager, &body, Force::Yes).await {
-        Ok(answer) if same_but_for_host_fields(&live, &answer.object) => Ok(Confirmed::Apply),
-        Ok(_) | Err(ApiError::Immutable { .. }) => Ok(Confirmed::Recreate),
+        Ok(answer) if same_but_for_host_fields(&live, &answer.object) => Ok(RecreateCheck::Apply),
+        Ok(_) | Err(ApiError::Immutable { .. }) => Ok(RecreateCheck::Recreate),
         Err(error) => Err(error),
     }
 }

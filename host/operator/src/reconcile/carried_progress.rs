@@ -16,7 +16,7 @@ use crate::reconcile::stats::ObjectChange;
 
 /// What the rounds of earlier turns have done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct CarriedProgress {
     /// How many rounds have ended.
     pub count: u32,
     /// Objects that were adopted.
@@ -34,7 +34,7 @@ pub struct Unfinished {
 
 /// What earlier turns have done of the round that has not ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UnfinishedRound {
+pub struct CarriedRound {
     /// The generation of the primary; a new one begins a new round.
     pub generation: i64,
     /// Objects that were written or refused.
@@ -43,7 +43,7 @@ pub struct UnfinishedRound {
     pub problems: Vec<Problem>,
 }
 
-impl UnfinishedRound {
+impl CarriedRound {
     /// Begins a new round, if the primary is of another generation than the unfinished one.
     pub fn begin(&mut self, generation: i64) {
         if self.generation != generation {

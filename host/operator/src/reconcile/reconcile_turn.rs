@@ -10,13 +10,13 @@ use innkeeper_core::{ObjectRef, guest_status};
 use crate::modules::health::{Failing, RunOutcome};
 use crate::modules::open_revision::OpenRevision;
 use crate::queue::ReconcileResult;
+use crate::reconcile::carried_progress::{CarriedProgress, CarriedRound};
 use crate::reconcile::context::Context;
 use crate::reconcile::primary_state::PrimaryState;
 use crate::reconcile::problem::{Problem, Retry};
-use crate::reconcile::report::{self, StatusRefusal, StatusWrite};
-use crate::reconcile::round::{Next, RoundReport};
+use crate::reconcile::report::{self, StatusWrite, StatusWriteError};
+use crate::reconcile::round::{AfterRound, RoundReport};
 use crate::reconcile::stats::{ObjectChange, ReconcileStats};
-use crate::reconcile::unfinished::{Unfinished, UnfinishedRound};
 use crate::reconcile::update_condition;
 
 /// When a status is written again after a conflict, unless the primary changes before.
@@ -29,7 +29,7 @@ pub const ROUNDS_MAX: u32 = 10;
 const RATE_LIMITED: &str = "WriteRateLimited";
 
 /// How often the host reports the status of a primary whose writes take many turns.
-const UNFINISHED_REPORT: Duration = Duration::from_secs(10);
+const INTERRUPTED_REPORT_PERIOD: Duration = Duration::from_secs(10);
 
 /// Why a turn ends before the reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,28 +41,28 @@ pub enum Interruption {
 }
 
 /// A turn, and the turns before it that were interrupted.
-pub struct Turn {
+pub struct ReconcileTurn {
     /// The uid of the primary; empty before the first round of a new one.
     uid: Box<str>,
     /// What all rounds did since the last finished reconcile.
-    rounds: Unfinished,
+    rounds: CarriedProgress,
     /// Objects that this turn created, changed or deleted.
     pub changed: BTreeMap<ObjectRef, ObjectChange>,
 }
 
-impl Turn {
+impl ReconcileTurn {
     /// Begins a turn, which continues an interrupted one.
     pub fn resume(state: &mut PrimaryState) -> Self {
-        let rounds = std::mem::take(&mut state.unfinished);
+        let rounds = std::mem::take(&mut state.carried);
         Self { uid: state.uid.clone(), rounds, changed: BTreeMap::new() }
     }
 
     /// Adds the result of a round.
-    pub fn add(&mut self, report: &mut RoundReport, next: Next) {
+    pub fn add(&mut self, report: &mut RoundReport, next: AfterRound) {
         if self.uid != report.primary.uid {
             // Another primary of the same name: nothing of the former one counts for it.
             self.uid.clone_from(&report.primary.uid);
-            self.rounds = Unfinished::default();
+            self.rounds = CarriedProgress::default();
         }
         let generation = report.primary.generation;
         let updated = update_condition::updated(&report.status_input.updates);
@@ -70,7 +70,7 @@ impl Turn {
             self.rounds.updated_max = Some((generation, updated));
         }
         let round = &mut report.status_input;
-        self.rounds.count += u32::from(next != Next::LaterTurn);
+        self.rounds.count += u32::from(next != AfterRound::LaterTurn);
         self.rounds.adopted.append(&mut round.adopted);
         let changed = round.changed.iter().map(|(object, change)| (object.clone(), *change));
         self.rounds.changed.extend(changed);
@@ -110,33 +110,33 @@ impl Turn {
         mut report: RoundReport,
         interruption: Interruption,
         state: &mut PrimaryState,
-        counts: &mut ReconcileStats,
+        summary: &mut ReconcileStats,
     ) -> ReconcileResult {
-        state.unfinished = self.rounds;
+        state.carried = self.rounds;
         let reason = match interruption {
             Interruption::WriteRate => {
                 report.status_input.problems.push(rate_limited());
                 RATE_LIMITED
             }
             Interruption::Update => {
-                state.unfinished.count = 0;
+                state.carried.count = 0;
                 update_condition::UPDATING
             }
         };
         let now = context.shared.elapsed();
         let is_due = state
-            .unfinished
+            .carried
             .reported
-            .is_none_or(|reported| now.saturating_sub(reported) >= UNFINISHED_REPORT);
+            .is_none_or(|reported| now.saturating_sub(reported) >= INTERRUPTED_REPORT_PERIOD);
         if is_due {
-            report.status_input.changed.clone_from(&state.unfinished.changed);
-            state.unfinished.reported = Some(now);
+            report.status_input.changed.clone_from(&state.carried.changed);
+            state.carried.reported = Some(now);
             // A failed write is logged; the end of the reconcile reports again.
-            let _ = write(context, &report, state, counts).await;
+            let _ = write(context, &report, state, summary).await;
         }
         // The recorded outcome stays: the end of the reconcile tells whether writes fail.
-        reason.clone_into(&mut counts.problem);
-        ReconcileResult::Continue
+        reason.clone_into(&mut summary.problem);
+        ReconcileResult::Requeue
     }
 
     /// Ends the last turn of a reconcile: reports, and says when the primary runs again.
@@ -144,16 +144,16 @@ impl Turn {
         self,
         context: &Context<'_>,
         mut report: RoundReport,
-        next: Next,
+        next: AfterRound,
         state: &mut PrimaryState,
-        counts: &mut ReconcileStats,
+        summary: &mut ReconcileStats,
     ) -> ReconcileResult {
-        state.unfinished_round = UnfinishedRound::default();
+        state.carried_round = CarriedRound::default();
         let input = &mut report.status_input;
         input.adopted = self.rounds.adopted;
         input.changed = self.rounds.changed;
         input.events = self.rounds.events;
-        if next == Next::Round {
+        if next == AfterRound::AnotherRound {
             input.problems.push(not_converging());
         }
         if let Some(Err(message)) = OpenRevision::own_resync(&report.primary) {
@@ -163,14 +163,14 @@ impl Turn {
         let mut problems = input.problems.0.iter();
         let of_guest = || problems.find_map(|problem| Failing::of_guest(problem, &input.granted));
         report.failing = report.failing.or_else(of_guest);
-        match write(context, &report, state, counts).await {
+        match write(context, &report, state, summary).await {
             Ok(StatusWrite::UpToDate | StatusWrite::Written) => {}
             // A change of the primary wakes the request before. A conflict for another reason,
             // such as one of a webhook, changes nothing that would.
             Ok(StatusWrite::Conflict) => {
                 report.requeue = report.requeue.into_iter().chain([CONFLICT_RETRY]).min();
             }
-            Err(StatusRefusal { problem, is_failure }) => {
+            Err(StatusWriteError { problem, is_failure }) => {
                 if is_failure {
                     report.failing.get_or_insert(Failing::of(&problem));
                 }
@@ -179,7 +179,7 @@ impl Turn {
         }
         let problems = &report.status_input.problems;
         // A teardown reports why a primary keeps its finalizer, whether or not the guest failed.
-        let is_teardown = context.active.is_in_teardown();
+        let is_teardown = context.revision.is_in_teardown();
         if is_teardown && report.failing.is_none() {
             let problem = problems.first().map(|problem| {
                 let problem = report.status_input.granted.mask_problem(problem.clone());
@@ -191,8 +191,8 @@ impl Turn {
             let outcome = RunOutcome::of(report.failing, &problems.0);
             context.shared.health.record(context.request, outcome);
         }
-        problems.reason().unwrap_or_default().clone_into(&mut counts.problem);
-        let resync = context.active.resync(&report.primary);
+        problems.reason().unwrap_or_default().clone_into(&mut summary.problem);
+        let resync = context.revision.resync(&report.primary);
         problems.result(report.requeue.into_iter().chain(resync).min())
     }
 }
@@ -202,13 +202,13 @@ async fn write(
     context: &Context<'_>,
     report: &RoundReport,
     state: &mut PrimaryState,
-    counts: &mut ReconcileStats,
-) -> Result<StatusWrite, StatusRefusal> {
-    if context.active.settings().paused {
+    summary: &mut ReconcileStats,
+) -> Result<StatusWrite, StatusWriteError> {
+    if context.revision.spec().paused {
         return Ok(StatusWrite::UpToDate);
     }
     let written = report::report(context, &report.primary, &report.status_input, state).await?;
-    counts.status = written == StatusWrite::Written;
+    summary.status = written == StatusWrite::Written;
     Ok(written)
 }
 

@@ -61,12 +61,12 @@ impl fmt::Display for Count {
 
 /// The primaries of a module with refused writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedWrites {
     primaries: Count,
     named: Vec<(ObjectKey, String)>,
 }
 
-impl Refused {
+impl RefusedWrites {
     /// The primaries with refused writes. Those that were named `before` stay named as long as all
     /// of them are refused for the same reason.
     pub fn of(refused: &BTreeMap<ObjectKey, String>, before: Option<&Self>) -> Self {
@@ -145,17 +145,17 @@ mod tests {
 
     #[test]
     fn note_names_the_first_primaries_and_stays_while_they_are_refused() {
-        let note = |refused: &Refused| refused.note().unwrap();
-        let many = Refused::of(&refused(20), None);
+        let note = |refused: &RefusedWrites| refused.note().unwrap();
+        let many = RefusedWrites::of(&refused(20), None);
         assert_eq!(
             note(&many),
             "Writes for more than 10 primaries are refused: web/00000 (Invalid), web/00001 (Invalid), web/00002 (Invalid) and more; the condition Synced of each primary says why."
         );
         let mut more = refused(30);
         more.insert(ObjectKey::new("a", "first"), "Conflict".to_owned());
-        assert_eq!(Refused::of(&more, Some(&many)), many);
+        assert_eq!(RefusedWrites::of(&more, Some(&many)), many);
         more.remove(&ObjectKey::new("web", "00001"));
-        assert!(note(&Refused::of(&more, Some(&many))).contains("a/first (Conflict)"));
-        assert_eq!(Refused::of(&refused(0), Some(&many)).note(), None);
+        assert!(note(&RefusedWrites::of(&more, Some(&many))).contains("a/first (Conflict)"));
+        assert_eq!(RefusedWrites::of(&refused(0), Some(&many)).note(), None);
     }
 }
