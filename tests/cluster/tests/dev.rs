@@ -251,7 +251,8 @@ async fn guest_of_the_page_serves_on_a_simulated_cluster() -> Result<()> {
     guest_of_the_document_serves(&author, &document).await?;
     // Otherwise it would install the guest's definition again.
     host.kill().await?;
-    push_names_the_definitions_that_differ(&author).await
+    push_names_the_definitions_that_differ(&author).await?;
+    dev_names_the_definitions_that_differ(&author).await
 }
 
 /// A definition in the cluster that lacks a rule, and a `crd.json` newer than the component.
@@ -275,6 +276,14 @@ async fn push_names_the_definitions_that_differ(author: &Author) -> Result<()> {
     assert!(printed.contains("crd.json has changed since the component was built"), "{printed}");
     assert!(printed.contains("run `innkeeper build`"), "{printed}");
     Ok(())
+}
+
+/// Both differences: `innkeeper dev` builds the component with the changed `crd.json`.
+async fn dev_names_the_definitions_that_differ(author: &Author) -> Result<()> {
+    let dev = author.command(&author.guest(), "exec innkeeper dev --module hello")?;
+    let mut dev = Dev::start(dev, author.folder.path())?;
+    dev.says("the installed definition hellos.example.com differs from the guest's in ").await?;
+    dev.interrupt().await
 }
 
 /// Makes and builds the guest of the document.
