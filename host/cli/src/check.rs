@@ -1,4 +1,5 @@
-//! `innkeeper check`: checks that policies of a set go together, without a cluster.
+//! `innkeeper check`: checks the laws of a guest, or that the policies of a set go together, without
+//! a cluster.
 //!
 //! Kubernetes asks of mutating webhooks that they are idempotent and do not depend on their order.
 
@@ -56,9 +57,10 @@ const FAILURES_MAX: usize = 3;
 
 /// Arguments of `innkeeper check`.
 #[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("checked").required(true).args(["guest", "policies"]))]
 pub(crate) struct Arguments {
     /// Component of a guest that reconciles, plain or gzip: check its laws.
-    #[arg(value_name = "FILE", required_unless_present = "policies")]
+    #[arg(value_name = "FILE")]
     guest: Option<PathBuf>,
     #[command(flatten)]
     laws: guest_laws::Options,
@@ -66,7 +68,7 @@ pub(crate) struct Arguments {
     /// give parameters, rules, selectors and conditions. A Module without spec.source.file has the
     /// component of its name; a component without a Module is one of its file's name. The command
     /// runs the reconcilers among the guests too.
-    #[arg(long, value_name = "DIR", conflicts_with = "guest")]
+    #[arg(long, value_name = "DIR", requires = "objects", conflicts_with = "guest")]
     policies: Option<PathBuf>,
     /// Objects as YAML or JSON: a file, or a folder of such files; `-` is standard input
     /// (repeatable). The command checks each by a request that creates it, and by one that updates
@@ -75,7 +77,6 @@ pub(crate) struct Arguments {
         short = 'f',
         long = "objects",
         value_name = "FILE_OR_DIR",
-        required_unless_present = "guest",
         conflicts_with = "guest"
     )]
     objects: Vec<PathBuf>,

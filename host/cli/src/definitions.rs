@@ -84,7 +84,7 @@ fn installed_message(guests: &Value, installed: Option<&Value>, allowed: bool) -
         Some(_) => format!("differs from the guest's in {}", fields.join(", ")),
     };
     Some(if allowed {
-        format!("the installed definition {name} {what}; the host installs the guest's")
+        format!("the installed definition {name} {what}; the host installs the guest's if it only adds to it")
     } else {
         format!(
             "warning: the definition {name} {what}, and the Module may not install it; run `innkeeper inspect COMPONENT --crds | kubectl apply --server-side -f -`, or add {group} to spec.allowedCRDGroups"
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(
             installed_message(&new, Some(&old), true).unwrap(),
             format!(
-                "the installed definition hellos.example.com differs from the guest's in {place}.a, {place}.b; the host installs the guest's"
+                "the installed definition hellos.example.com differs from the guest's in {place}.a, {place}.b; the host installs the guest's if it only adds to it"
             )
         );
         let missing = installed_message(&new, None, false).unwrap();

@@ -86,7 +86,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             Command::Approve { name, digest } => approve(&client, name, digest.as_deref()).await,
             Command::Reject { name, digest } => {
-                let digest = resolve_digest(&get(&client, name).await?, digest.as_deref())?;
+                let module = get(&client, name).await?;
+                let digest = resolve_digest(&module, digest.as_deref())?;
+                check_rejectable(&module, &digest)?;
                 decide(&client, name, "", &digest).await?;
                 out::line(format_args!("module.innkeeper.dev/{name} rejected {digest}"))
             }
@@ -109,6 +111,19 @@ async fn approve(client: &ApiClient, name: &str, digest: Option<&str>) -> anyhow
         decide(client, name, &digest, "").await?;
     }
     out::line(format_args!("module.innkeeper.dev/{name} approved {digest}"))
+}
+
+/// Refuses the rejection of the active revision: it would stay active.
+fn check_rejectable(module: &Module, digest: &str) -> anyhow::Result<()> {
+    let name = &module.metadata.name;
+    let active = module.status.as_ref().and_then(|status| status.digest.as_deref());
+    if active == Some(digest) {
+        bail!(
+            "cannot reject {}: it is the active revision of {name}; run `innkeeper modules rollback {name}`, which rejects it too",
+            &digest[..12.min(digest.len())]
+        );
+    }
+    Ok(())
 }
 
 async fn list(client: &ApiClient) -> anyhow::Result<()> {

@@ -252,7 +252,9 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
 fn rejection(reason: &str, message: &str) -> String {
     match (reason, message) {
         (reason, "") => reason.to_owned(),
-        (REJECTED, message) => message.to_owned(),
+        (REJECTED, message) => {
+            format!("{message}; `innkeeper modules approve NAME DIGEST` lifts the rejection")
+        }
         (reason, message) => format!("{reason}: {message}"),
     }
 }

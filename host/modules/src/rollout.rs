@@ -101,6 +101,18 @@ pub struct Example {
     pub fields: Vec<String>,
 }
 
+/// The primaries of the active revision that nobody would reconcile any more: the candidate's guest
+/// reconciles another kind, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abandoned {
+    /// How many exist.
+    pub primaries: u32,
+    /// Their kind, with its group.
+    pub kind: String,
+    /// The kind that the candidate reconciles; `None` if it reconciles none.
+    pub candidate_kind: Option<String>,
+}
+
 /// What a candidate would change for the present primaries, compared with the active revision. The
 /// host has written nothing to find out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,6 +135,8 @@ pub struct Preview {
     pub examples: Vec<Example>,
     /// What a policy would decide otherwise; `None` if the candidate has none.
     pub policy: Option<PolicyPreview>,
+    /// The primaries that it would leave without a controller; `None` if there are none.
+    pub abandoned: Option<Abandoned>,
 }
 
 impl Preview {
@@ -153,6 +167,9 @@ impl Preview {
                 RetryPolicy::Never,
             ))
         };
+        if let Some(abandoned) = &self.abandoned {
+            return rejection("WouldAbandonPrimaries", abandoned.message());
+        }
         if self.deletes > rollout.deletions_max {
             return rejection(
                 "WouldDelete",
@@ -232,6 +249,19 @@ impl Preview {
     }
 }
 
+impl Abandoned {
+    fn message(&self) -> String {
+        let instead = match &self.candidate_kind {
+            Some(kind) => format!("it reconciles {kind} and not {}", self.kind),
+            None => format!("it reconciles no kind, and the active revision {}", self.kind),
+        };
+        format!(
+            "{instead}: nobody would reconcile {} of the active revision any more; a guest for another kind belongs in a Module of its own",
+            primaries(self.primaries)
+        )
+    }
+}
+
 fn objects(count: u32) -> String {
     counted(count, "object", "objects")
 }
@@ -276,6 +306,27 @@ mod tests {
             "WouldDelete"
         );
         assert_eq!(reason(&preview(&[(PlannedChange::Fail, 1)]), &rollout).unwrap(), "WouldFail");
+    }
+
+    #[test]
+    fn candidate_that_leaves_primaries_without_a_controller_requires_approval() {
+        let abandoned = |candidate_kind: Option<&str>| Preview {
+            abandoned: Some(Abandoned {
+                primaries: 1,
+                kind: "Page of example.com".to_owned(),
+                candidate_kind: candidate_kind.map(str::to_owned),
+            }),
+            ..preview(&[])
+        };
+        let rollout = Rollout::default();
+        let held = abandoned(Some("Namespace")).held_by(&rollout).unwrap();
+        assert_eq!(held.reason, "WouldAbandonPrimaries");
+        assert_eq!(
+            held.message,
+            "it reconciles Namespace and not Page of example.com: nobody would reconcile 1 primary of the active revision any more; a guest for another kind belongs in a Module of its own"
+        );
+        let none = abandoned(None).held_by(&rollout).unwrap().message;
+        assert!(none.starts_with("it reconciles no kind, and the active revision Page"), "{none}");
     }
 
     #[test]

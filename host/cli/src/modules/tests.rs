@@ -65,6 +65,14 @@ fn describe_shows_revisions_previews_and_conditions() {
 }
 
 #[test]
+fn active_revision_cannot_be_rejected() {
+    let error = check_rejectable(&held(), &"a".repeat(64)).unwrap_err().to_string();
+    assert!(error.starts_with("cannot reject aaaaaaaaaaaa: it is the active revision"), "{error}");
+    assert!(error.contains("`innkeeper modules rollback web`"), "{error}");
+    check_rejectable(&held(), &"c".repeat(64)).unwrap();
+}
+
+#[test]
 fn table_has_a_row_for_each_module_with_its_active_and_candidate_revision() {
     let mut new = module(&json!({"candidate": {"digest": "f".repeat(64), "state": "Rejected",
         "reason": "Rejected", "message": "a user has rejected it"}}));

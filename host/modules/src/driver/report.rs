@@ -176,6 +176,7 @@ impl PreviewStatus {
             failures,
             examples,
             policy,
+            abandoned: _,
         } = preview;
         // Names of members of an object are the guest's.
         let visible = |text: &String| foreign::one_line(text, MESSAGE_BYTES_MAX);

@@ -103,6 +103,9 @@ impl Supervisor {
                 let checked = declared::check(&shared.cluster.host(), &guest).await;
                 checked.map(|()| Preview::default())
             };
+            if let Ok(preview) = &mut result {
+                preview.abandoned = preview::abandoned(active.as_deref(), open.as_deref());
+            }
             if let (Ok(preview), Some(candidate)) = (&mut result, &policy) {
                 let found = preview_policy(&shared, &caches, candidate, reviewing.as_ref()).await;
                 match found {

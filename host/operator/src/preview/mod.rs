@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use innkeeper_cluster::{CacheLookup, KindState};
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
+use innkeeper_contract::Kind;
+use innkeeper_modules::rollout::Abandoned;
 use innkeeper_modules::{CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -81,6 +83,31 @@ pub async fn preview(
         compare(&mut preview, &primary, (new, old), now);
     }
     Ok(preview)
+}
+
+/// The primaries of the active revision that nobody would reconcile after a swap: the candidate
+/// reconciles another kind, or none. Another version of the same kind has the same objects.
+pub fn abandoned(
+    active: Option<&OpenRevision>,
+    candidate: Option<&OpenRevision>,
+) -> Option<Abandoned> {
+    let active = active?;
+    let named = |kind: &Kind| (kind.group().to_owned(), kind.kind.clone());
+    let of_candidate = candidate.map(|candidate| named(&candidate.primary_kind));
+    let of_active = named(&active.primary_kind);
+    if of_candidate.as_ref() == Some(&of_active) {
+        return None;
+    }
+    let left = count(primaries(active).len());
+    let text = |(group, kind): (String, String)| match group.as_str() {
+        "" => kind,
+        group => format!("{kind} of {group}"),
+    };
+    (left > 0).then(|| Abandoned {
+        primaries: left,
+        kind: text(of_active),
+        candidate_kind: of_candidate.map(text),
+    })
 }
 
 /// Counts the definitions that the candidate would install or change.
@@ -154,10 +181,10 @@ async fn until_read(shared: &Shared, candidate: &OpenRevision) -> Result<(), Rej
     }
 }
 
-/// The primaries that the candidate would reconcile, in order.
-fn primaries(candidate: &OpenRevision) -> Vec<Arc<Object>> {
-    let mut all = candidate.primaries();
-    all.retain(|primary| candidate.selects(primary) && !primary.is_terminating());
+/// The primaries that a revision reconciles, in order.
+fn primaries(revision: &OpenRevision) -> Vec<Arc<Object>> {
+    let mut all = revision.primaries();
+    all.retain(|primary| revision.selects(primary) && !primary.is_terminating());
     all
 }
 

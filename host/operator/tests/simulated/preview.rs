@@ -114,6 +114,28 @@ fn candidate_that_does_no_harm_is_activated_and_does_what_its_preview_showed() {
 }
 
 #[test]
+fn candidate_for_another_kind_is_held_while_primaries_of_the_active_revision_exist() {
+    block_on(async {
+        // Given a module with a primary and two objects.
+        let stage = stage_with_two_objects(json!({})).await;
+
+        // When somebody puts a guest for another kind into its ConfigMap.
+        let namespaces = json!({"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces",
+            "scope": "Cluster"});
+        let other = desiring(&[]).with("primary", namespaces);
+        stage.push(&other).await;
+        let message = stage.until_module("Held", "True", "WouldAbandonPrimaries").await;
+
+        // Then the active revision goes on, and the condition says what would happen.
+        let expected = format!("it reconciles Namespace and not Script of {GROUP}");
+        assert!(message.contains(&expected), "{message}");
+        stage.apply(&config_map("a", "drift")).await;
+        stage.settle().await;
+        assert_eq!(stage.writes(), ["apply configmaps/a"]);
+    });
+}
+
+#[test]
 fn candidate_that_deletes_no_more_than_the_module_permits_is_activated() {
     block_on(async {
         // Given a module that permits one deletion.
