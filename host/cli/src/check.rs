@@ -73,12 +73,7 @@ pub(crate) struct Arguments {
     /// Objects as YAML or JSON: a file, or a folder of such files; `-` is standard input
     /// (repeatable). The command checks each by a request that creates it, and by one that updates
     /// it if a policy reviews only updates. Policies can read all of them.
-    #[arg(
-        short = 'f',
-        long = "objects",
-        value_name = "FILE_OR_DIR",
-        conflicts_with = "guest"
-    )]
+    #[arg(short = 'f', long = "objects", value_name = "FILE_OR_DIR", conflicts_with = "guest")]
     objects: Vec<PathBuf>,
     /// The time that policies read, RFC 3339 (default: the present time). In a second pass it is a
     /// minute later.

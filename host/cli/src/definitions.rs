@@ -84,7 +84,9 @@ fn installed_message(guests: &Value, installed: Option<&Value>, allowed: bool) -
         Some(_) => format!("differs from the guest's in {}", fields.join(", ")),
     };
     Some(if allowed {
-        format!("the installed definition {name} {what}; the host installs the guest's if it only adds to it")
+        format!(
+            "the installed definition {name} {what}; the host installs the guest's if it only adds to it"
+        )
     } else {
         format!(
             "warning: the definition {name} {what}, and the Module may not install it; run `innkeeper inspect COMPONENT --crds | kubectl apply --server-side -f -`, or add {group} to spec.allowedCRDGroups"

@@ -353,13 +353,15 @@ mod tests {
         let refused = |why: &str| PushOutcome::Rejected(why.into());
         let of =
             |candidate: Value| outcome(json!({"observedGeneration": 3, "candidate": candidate}));
-        assert_eq!(of(rejected("a user has rejected it")), refused("a user has rejected it"));
+        let advice = "`innkeeper modules approve NAME DIGEST` lifts the rejection";
+        let by_user = format!("a user has rejected it; {advice}");
+        assert_eq!(of(rejected("a user has rejected it")), refused(&by_user));
         assert_eq!(of(rejected("")), refused("Rejected"));
         assert_eq!(of(json!({"digest": mine, "state": "Rejected"})), refused("Rejected"));
         assert_eq!(
             outcome(json!({"observedGeneration": 3, "digest": other,
                 "rejected": [rejected("a user has rejected it")]})),
-            refused("a user has rejected it")
+            refused(&by_user)
         );
     }
 

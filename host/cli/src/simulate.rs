@@ -63,6 +63,7 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     // Before the kubeconfig is written, so that an early signal still removes it.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     let time = if arguments.freeze_time { Time::Still } else { Time::Wall };
     let options = Options { port: arguments.port, time };
     let simulator = Simulator::with(arguments.seed, Timestamp::now(), Controllers::all());
@@ -97,6 +98,7 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
         biased;
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
+        _ = hangup.recv() => Ok(()),
         result = injecting => result,
     };
     server.stop().await;

@@ -16,18 +16,26 @@ const SECTION: &[u8] = b"check-rebuilt";
 /// # Errors
 /// If the component cannot be read, or the other one not be written.
 pub(super) fn module(module: &Value, folder: &Path) -> io::Result<Value> {
-    let file = module.pointer(FILE).and_then(Value::as_str).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::InvalidInput, "the Module has no spec.source.file")
-    })?;
     let path = folder.join("rebuilt.wasm");
     if !path.exists() {
-        std::fs::write(&path, component(std::fs::read(file)?))?;
+        std::fs::write(&path, component(component_of(module)?))?;
     }
     let mut module = module.clone();
     if let Some(file) = module.pointer_mut(FILE) {
         *file = path.to_string_lossy().into();
     }
     Ok(module)
+}
+
+/// The component of a Module.
+///
+/// # Errors
+/// If the Module names no file, or the file cannot be read.
+pub(super) fn component_of(module: &Value) -> io::Result<Vec<u8>> {
+    let file = module.pointer(FILE).and_then(Value::as_str).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "the Module has no spec.source.file")
+    })?;
+    std::fs::read(file)
 }
 
 /// A component with one more custom section, which no engine reads.

@@ -34,6 +34,11 @@ pub(super) struct ScenarioFixture {
 
 impl ScenarioFixture {
     pub(super) fn new(guests: Guests, subject: Subject) -> Self {
+        let modules = std::iter::once(&subject.module).chain(&subject.earlier_module);
+        for component in modules.filter_map(|module| rebuilt::component_of(module).ok()) {
+            // A component that cannot be loaded fails in the first scenario, with its reason.
+            let _ = guests.compile(&component);
+        }
         Self { guests, subject, hostile_module: None, folder: OnceCell::new() }
     }
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::{CacheLookup, KindState};
-use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_contract::Kind;
+use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_modules::rollout::Abandoned;
 use innkeeper_modules::{CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;

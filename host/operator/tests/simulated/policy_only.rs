@@ -32,7 +32,14 @@ fn module_that_becomes_a_policy_releases_its_primaries_and_keeps_what_it_made() 
         stage.merge_module(&json!({"spec": {"policy": {}}})).await;
         stage.push_component(&policy()).await;
 
-        // Then the revision is active, and its Module says that nothing sends it requests.
+        // Then the revision is held, since nobody would reconcile the primary any more.
+        let message = stage.until_module("Held", "True", "WouldAbandonPrimaries").await;
+        assert!(message.contains("it reconciles no kind"), "{message}");
+        let digest = stage.module().await["status"]["candidate"]["digest"].clone();
+        let approval = json!({"innkeeper.dev/approve": digest});
+        stage.merge_module(&json!({"metadata": {"annotations": approval}})).await;
+
+        // When a user approves it, then the revision is active, and its Module says that nothing sends it requests.
         let message = stage.until_module("Serving", "False", "PolicyNotActive").await;
         assert!(message.contains("the host has no admission port"), "{message}");
         let module = stage.module().await;

@@ -385,7 +385,7 @@ fn deleted_module_stops() {
             event     active  candidate  Ready          effects
             spec 1    -       -          False Waiting  Fetch, Report
             source a  -       loading a  False Loading  Load(a), Report
-            deleted   -       loading a  False Loading  Stop
+            deleted   -       loading a  False Loading  RemoveModule
         "#]],
     );
 }

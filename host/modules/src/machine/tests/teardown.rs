@@ -29,7 +29,7 @@ fn a_teardown_keeps_the_active_revision_until_all_finalizers_are_removed() {
             not torn down  a       teardown   False Finalizing  Notify(Forbidden), RetryLater, Report
             retry          a       teardown   False Finalizing  Teardown
             torn down      a       teardown   False Finalizing  Notify(FinalizersRemoved), RemoveFinalizer, Report
-            deleted        a       teardown   False Finalizing  Stop
+            deleted        a       teardown   False Finalizing  RemoveModule
         "#]],
     );
 }
