@@ -1,5 +1,5 @@
-//! `innkeeper check`: checks the laws of a guest, or that the policies of a set go together, without
-//! a cluster.
+//! `innkeeper check`: checks the laws of a guest, or that the policies of a set go together,
+//! without a cluster.
 //!
 //! Kubernetes asks of mutating webhooks that they are idempotent and do not depend on their order.
 

@@ -39,7 +39,8 @@ fn module_that_becomes_a_policy_releases_its_primaries_and_keeps_what_it_made() 
         let approval = json!({"innkeeper.dev/approve": digest});
         stage.merge_module(&json!({"metadata": {"annotations": approval}})).await;
 
-        // When a user approves it, then the revision is active, and its Module says that nothing sends it requests.
+        // When a user approves it, then it is active, and its Module says that nothing sends it
+        // requests.
         let message = stage.until_module("Serving", "False", "PolicyNotActive").await;
         assert!(message.contains("the host has no admission port"), "{message}");
         let module = stage.module().await;
