@@ -138,10 +138,10 @@ enum Command {
     /// caches, and prints a line for each law (docs/laws.md).
     ///
     /// Of a set of policies (`innkeeper check --policies DIR -f objects.yaml`), the command asks
-    /// for each object the policies that may change it in all orders (of more than six: all pairs), and
-    /// once more about each result: the results must be equal, and the second pass must change
-    /// nothing. Policies that only decide must decide equally about all results.
-    /// If guests in the folder reconcile, the command also runs all of them on a simulated cluster
+    /// for each object the policies that may change it in all orders (of more than six: all
+    /// pairs), and once more about each result: the results must be equal, and the second pass
+    /// must change nothing. Policies that only decide must decide equally about all results. If
+    /// guests in the folder reconcile, the command also runs all of them on a simulated cluster
     /// until nobody writes any more. It checks each policy as the mode Enforce applies it. Exit
     /// statuses: 0 all checks hold, 1 a policy breaks a rule, 2 the files or options cannot be
     /// used, 3 a check has no result, for example since a review failed.
