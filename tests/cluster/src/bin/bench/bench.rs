@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) peers: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) rounds: crate::peers::Arguments,
+    pub(crate) rounds: crate::peers::PeerArguments,
 }
 
 pub(crate) struct Bench {

@@ -21,7 +21,7 @@ use crate::peers::trial::Trial;
 
 /// What the comparison measures.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct PeerArguments {
     /// With --peers: how many times each controller is measured.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
