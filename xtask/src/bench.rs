@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: the figures of docs/benchmarks.md.
 
+mod peers;
+
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -10,14 +12,20 @@ use crate::progress::Steps;
 
 /// The argument that asks for the figures of admission only.
 const ADMISSION: &str = "--admission";
+/// The argument that asks for the comparison with the controllers of others only.
+const PEERS: &str = "--peers";
 
 /// Measures the host on a control plane of its own, then the sandbox against native code and
 /// with 100 modules, then admission. With `--admission` first, only admission: the arguments after
-/// it are those of its bench.
+/// it are those of its bench. With `--peers` first, only the comparison with other controllers.
 ///
 /// # Errors
 /// The first step that fails.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if let Some((PEERS, rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
+    {
+        return peers::run(rest);
+    }
     if let Some((ADMISSION, rest)) =
         arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
     {

@@ -77,7 +77,9 @@ enum Task {
     /// then admission
     Bench {
         /// Flags for the benchmark of the host: --resources, --samples, --swaps. Or --admission
-        /// and flags for that of admission: --rounds, --seconds, --policies, --bindings
+        /// and flags for that of admission: --rounds, --seconds, --policies, --bindings. Or --peers
+        /// and flags for the comparison with other controllers: --resources, --samples, --rounds,
+        /// --only, --report
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },

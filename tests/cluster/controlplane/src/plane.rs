@@ -108,6 +108,13 @@ impl ControlPlane {
         }
     }
 
+    /// The process id of `etcd`, `kube-apiserver` or `kube-controller-manager`, if it is one of its
+    /// own processes.
+    pub fn pid(&self, program: &str) -> Option<u32> {
+        let processes = &self.own.as_ref()?.processes;
+        processes.iter().find(|process| process.name() == program).map(Process::id)
+    }
+
     /// A kubeconfig without credentials for this API server, to add a token to.
     ///
     /// # Errors

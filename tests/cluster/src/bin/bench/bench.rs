@@ -1,21 +1,16 @@
 //! The host under measurement, its resources, and what is done with them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
-use innkeeper_cluster_tests::manifests::bench;
 use innkeeper_cluster_tests::stage::{HOST, SOON};
 use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Options, Stage, eventually};
-use kube::api::{Api, DynamicObject};
-use kube::runtime::{WatchStreamExt as _, watcher};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::figures::{quantile, requests, say, usage};
-
-const LABEL: &str = "bench.example.com/version";
+use crate::workload::Workload;
 
 /// Measures the host on a control plane of its own.
 #[derive(Parser)]
@@ -32,6 +27,11 @@ pub(crate) struct Arguments {
     /// Only what noisy modules cost their neighbour.
     #[arg(long)]
     pub(crate) neighbours: bool,
+    /// Only the comparison with the controllers of others, whose programs are in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) peers: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rounds: crate::peers::PeerArguments,
 }
 
 pub(crate) struct Bench {
@@ -39,8 +39,7 @@ pub(crate) struct Bench {
     pub(crate) stage: Stage,
     pub(crate) host: Option<Host>,
     pub(crate) namespace: String,
-    /// The replicas of the next change: never the same twice.
-    pub(crate) next: AtomicUsize,
+    workload: Workload,
 }
 
 impl Bench {
@@ -55,25 +54,13 @@ impl Bench {
         stage.quiet(Duration::from_secs(2)).await?;
         let usage = usage(host.pid())?;
         say(&format!("start: {:.2} CPU s; idle {:.1} MiB", usage.cpu_s, usage.rss_mib));
-        Ok(Self { arguments, stage, host: Some(host), namespace, next: AtomicUsize::new(1000) })
+        let (resources, samples) = (arguments.resources, arguments.samples);
+        let workload = Workload::new(stage.admin.clone(), &namespace, resources, samples);
+        Ok(Self { arguments, stage, host: Some(host), namespace, workload })
     }
 
     pub(crate) fn host(&self) -> Result<&Host> {
         self.host.as_ref().context("the host is stopped")
-    }
-
-    fn resource(&self, index: usize, replicas: u32) -> String {
-        bench(&self.namespace, &format!("b{index:05}"), replicas)
-    }
-
-    /// Applies all resources, eight at a time.
-    async fn apply_all(&self, replicas: u32) -> Result<()> {
-        stream::iter(0..self.arguments.resources)
-            .map(|index| async move { self.stage.admin.apply(&self.resource(index, replicas)).await })
-            .buffer_unordered(8)
-            .try_collect::<Vec<_>>()
-            .await
-            .map(drop)
     }
 
     async fn measured(&self, what: &str, work: impl Future<Output = Result<()>>) -> Result<()> {
@@ -85,16 +72,17 @@ impl Bench {
         work.await?;
         self.quiet().await?;
         let after = usage(pid)?;
-        let (count, conflicts, by) = requests(&self.stage, mark)?;
+        let requests = requests(&self.stage, HOST, mark)?;
+        let conflicts = requests.conflicts;
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
-        let each = count as f64 / self.arguments.resources as f64;
+        let each = requests.count as f64 / self.arguments.resources as f64;
         say(&format!(
             "{what}: {each:.3} requests a resource, {conflicts} answered 409; {:.2} CPU s; {:.1} MiB; {:.1} s in all",
             after.cpu_s - before.cpu_s,
             after.rss_mib,
             started.elapsed().as_secs_f64(),
         ));
-        for (request, count) in by {
+        for (request, count) in requests.by_verb {
             say(&format!("    {count:6} {request}"));
         }
         Ok(())
@@ -102,7 +90,7 @@ impl Bench {
 
     pub(crate) async fn create(&self) -> Result<()> {
         self.measured("create", async {
-            self.apply_all(1).await?;
+            self.workload.apply_all(1).await?;
             self.synced().await
         })
         .await
@@ -110,7 +98,7 @@ impl Bench {
 
     pub(crate) async fn change(&self) -> Result<()> {
         self.measured("change each once", async {
-            self.apply_all(2).await?;
+            self.workload.apply_all(2).await?;
             self.synced().await
         })
         .await
@@ -122,30 +110,6 @@ impl Bench {
 
     async fn quiet(&self) -> Result<()> {
         self.stage.quiet(Duration::from_secs(2)).await
-    }
-
-    /// Every Deployment as it changes: name, replicas, and whether it has the new version's label.
-    fn deployments(&self) -> tokio::sync::mpsc::UnboundedReceiver<(String, Value, bool, Instant)> {
-        let gvk = kube::api::GroupVersionKind::gvk("apps", "v1", "Deployment");
-        let resource = kube::api::ApiResource::from_gvk(&gvk);
-        let client = self.stage.admin.client().clone();
-        let api: Api<DynamicObject> = Api::namespaced_with(client, &self.namespace, &resource);
-        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
-        tokio::spawn(async move {
-            let mut objects = watcher(api, watcher::Config::default()).applied_objects().boxed();
-            while let Ok(Some(object)) = objects.try_next().await {
-                let name = object.metadata.name.clone().unwrap_or_default();
-                let labels = object.metadata.labels.clone().unwrap_or_default();
-                let replicas = object.data["spec"]["replicas"].clone();
-                if sender
-                    .send((name, replicas, labels.contains_key(LABEL), Instant::now()))
-                    .is_err()
-                {
-                    return;
-                }
-            }
-        });
-        receiver
     }
 
     pub(crate) async fn latency(&self) -> Result<()> {
@@ -161,38 +125,14 @@ impl Bench {
 
     /// Changes one resource after the other; gives how long each took to reach its Deployment.
     pub(crate) async fn change_one_by_one(&self) -> Result<Vec<Duration>> {
-        let mut seen = self.deployments();
-        let mut times = Vec::new();
-        for sample in 0..self.arguments.samples {
-            let index = sample % self.arguments.resources;
-            let replicas = self.next.fetch_add(1, Ordering::Relaxed);
-            let patch = json!({"spec": {"replicas": replicas}});
-            let name = format!("b{index:05}");
-            let started = Instant::now();
-            self.stage.admin.merge(Kind::BENCH, &self.namespace, &name, "bench", &patch).await?;
-            times.push(wait(&mut seen, &name, |value, _| *value == replicas).await? - started);
-        }
-        Ok(times)
+        self.workload.change_one_by_one().await
     }
 
     pub(crate) async fn drift(&self) -> Result<()> {
-        let mut seen = self.deployments();
-        let audit = self.stage.plane.audit()?;
-        let mark = audit.mark()?;
-        let mut times = Vec::new();
-        for sample in 0..self.arguments.samples {
-            let name = format!("b{:05}", sample % self.arguments.resources);
-            let at = (Kind::DEPLOYMENT, self.namespace.as_str(), name.as_str());
-            let wanted =
-                self.stage.admin.must_get(at.0, at.1, at.2).await?["spec"]["replicas"].clone();
-            let patch = json!({"spec": {"replicas": 7}});
-            let started = Instant::now();
-            self.stage.admin.merge(at.0, at.1, at.2, "somebody", &patch).await?;
-            wait(&mut seen, &name, |value, _| *value == 7).await?;
-            times.push(wait(&mut seen, &name, |value, _| *value == wanted).await? - started);
-        }
+        let mark = self.stage.plane.audit()?.mark()?;
+        let mut times = self.workload.drift_one_by_one().await?;
         self.quiet().await?;
-        let (count, _, _) = requests(&self.stage, mark)?;
+        let count = requests(&self.stage, HOST, mark)?.count;
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
         let each = count as f64 / times.len() as f64;
         say(&format!(
@@ -244,7 +184,7 @@ impl Bench {
 
     /// From the update of the ConfigMap to the first write by the new version.
     pub(crate) async fn swap(&self) -> Result<()> {
-        let mut seen = self.deployments();
+        let mut seen = self.workload.deployments();
         let mut times = Vec::new();
         for swap in 0..self.arguments.swaps {
             let labelled = swap % 2 == 0;
@@ -253,9 +193,9 @@ impl Bench {
             let started = Instant::now();
             self.stage.push("bench", component).await?;
             let first = tokio::time::timeout(SOON, async {
-                while let Some((_, _, has, at)) = seen.recv().await {
-                    if has == labelled {
-                        return Some(at);
+                while let Some(change) = seen.recv().await {
+                    if change.is_labelled == labelled {
+                        return Some(change.at);
                     }
                 }
                 None
@@ -272,23 +212,4 @@ impl Bench {
         ));
         Ok(())
     }
-}
-
-async fn wait(
-    seen: &mut tokio::sync::mpsc::UnboundedReceiver<(String, Value, bool, Instant)>,
-    name: &str,
-    is: impl Fn(&Value, bool) -> bool,
-) -> Result<Instant> {
-    let found = tokio::time::timeout(SOON, async {
-        while let Some((found, replicas, labelled, at)) = seen.recv().await {
-            if found == name && is(&replicas, labelled) {
-                return Some(at);
-            }
-        }
-        None
-    });
-    found
-        .await
-        .with_context(|| format!("Deployment {name} does not follow"))?
-        .context("the watch ended")
 }

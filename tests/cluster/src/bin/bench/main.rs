@@ -6,6 +6,8 @@
 mod bench;
 mod figures;
 mod neighbours;
+mod peers;
+mod workload;
 
 use anyhow::Result;
 use clap::Parser as _;
@@ -15,6 +17,9 @@ use crate::bench::{Arguments, Bench};
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if let Some(programs) = &arguments.peers {
+        return peers::run(programs, &arguments).await;
+    }
     let mut bench = Bench::new(arguments).await?;
     if bench.arguments.neighbours {
         bench.create().await?;
