@@ -24,7 +24,7 @@ const PEERS: &str = "--peers";
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some((PEERS, rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
     {
-        return peers::run(rest);
+        return peers::run(rest, &program());
     }
     if let Some((ADMISSION, rest)) =
         arguments.split_first().map(|(first, rest)| (first.as_str(), rest))

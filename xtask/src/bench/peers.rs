@@ -8,7 +8,6 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::bench::program;
 use crate::command::{cargo, line, root, run as run_command, target};
 use crate::guests;
 use crate::progress::Steps;
@@ -16,14 +15,15 @@ use crate::progress::Steps;
 /// The variable that names a checkout of Metacontroller, whose module path no proxy can serve.
 const METACONTROLLER: &str = "METACONTROLLER_SOURCE";
 
-/// Measures all controllers. With `--report`, only writes the page from earlier results.
+/// Measures all controllers, with the release build of the host at this path. With `--report`, only
+/// writes the page from earlier results.
 ///
 /// # Errors
 /// If a build fails, or a controller does not converge.
-pub(super) fn run(arguments: &[String]) -> Result<()> {
+pub(super) fn run(arguments: &[String], host: &Path) -> Result<()> {
     let folder = target().join("peers");
     if arguments.iter().any(|argument| argument == "--report") {
-        return measure(&folder, arguments);
+        return measure(&folder, arguments, host);
     }
     let mut steps = Steps::new(4);
     steps.next("guests");
@@ -41,14 +41,14 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
     steps.end("built");
 
     steps.next("all controllers on control planes (about 1 h)");
-    measure(&folder, arguments)?;
+    measure(&folder, arguments, host)?;
     steps.end("measured");
     Ok(())
 }
 
-fn measure(folder: &Path, arguments: &[String]) -> Result<()> {
+fn measure(folder: &Path, arguments: &[String], host: &Path) -> Result<()> {
     let mut bench = cargo(&["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"]);
-    bench.arg("--peers").arg(folder).args(arguments).env("INNKEEPER_BIN", program());
+    bench.arg("--peers").arg(folder).args(arguments).env("INNKEEPER_BIN", host);
     run_command(&mut bench)
 }
 

@@ -16,6 +16,15 @@ use tokio::sync::mpsc;
 /// The label that the second version of the guest adds to Deployments.
 const LABEL: &str = "bench.example.com/version";
 
+/// How much a benchmark does.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    /// Custom resources.
+    pub(crate) resources: usize,
+    /// Changes, and drifts, one by one.
+    pub(crate) samples: usize,
+}
+
 /// Benches in a namespace, each of which becomes a Deployment and a Service of its name.
 pub(crate) struct Workload {
     admin: Admin,

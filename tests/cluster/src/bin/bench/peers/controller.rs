@@ -87,14 +87,13 @@ impl Controller {
     ) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("innkeeper-peer-").tempdir()?;
         let watchdog = Watchdog::start(folder.path())?;
-        let (user, commands) = match peer {
-            Peer::Innkeeper => (HOST.to_owned(), innkeeper(stage, namespace).await?),
-            _ => {
-                let kubeconfig = folder.path().join("kubeconfig");
-                account(stage, peer, &kubeconfig).await?;
-                let user = format!("system:serviceaccount:peers:{peer}");
-                (user, peer_commands(stage, peer, programs, &kubeconfig).await?)
-            }
+        let (user, commands) = if peer == Peer::Innkeeper {
+            (HOST.to_owned(), innkeeper(stage, namespace).await?)
+        } else {
+            let kubeconfig = folder.path().join("kubeconfig");
+            account(stage, peer, &kubeconfig).await?;
+            let user = format!("system:serviceaccount:peers:{peer}");
+            (user, peer_commands(stage, peer, programs, &kubeconfig).await?)
         };
         Ok(Self { user, commands, processes: Vec::new(), watchdog, folder })
     }

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use innkeeper_cluster_tests::stage::root;
 
-use crate::bench;
 use crate::figures::say;
 use crate::peers::controller::Peer;
 use crate::peers::measurement::{Machine, Results};
 use crate::peers::trial::Trial;
+use crate::workload::Size;
 
 /// What the comparison measures.
 #[derive(clap::Args)]
@@ -44,8 +44,7 @@ pub(crate) struct PeerArguments {
 ///
 /// # Errors
 /// If a controller does not converge; the results until then are kept.
-pub(crate) async fn run(programs: &Path, arguments: &bench::Arguments) -> Result<()> {
-    let rounds = &arguments.rounds;
+pub(crate) async fn run(programs: &Path, rounds: &PeerArguments, size: Size) -> Result<()> {
     let path =
         rounds.results.clone().unwrap_or_else(|| root().join("tests/bench/peers/results.json"));
     if rounds.report {
@@ -56,8 +55,8 @@ pub(crate) async fn run(programs: &Path, arguments: &bench::Arguments) -> Result
     let mut results = Results {
         machine: Machine::read()?,
         versions: measurement::versions(programs)?,
-        resources: arguments.resources,
-        samples: arguments.samples,
+        resources: size.resources,
+        samples: size.samples,
         measurements: Vec::new(),
     };
     for round in 0..rounds.rounds {
@@ -65,7 +64,7 @@ pub(crate) async fn run(programs: &Path, arguments: &bench::Arguments) -> Result
             for peer in &peers {
                 let trial = Trial { peer: *peer, round, controller_manager };
                 say(&format!("round {}: {trial}", round + 1));
-                results.measurements.push(trial.run(programs, arguments).await?);
+                results.measurements.push(trial.run(programs, size).await?);
                 results.write(&path)?;
             }
         }

@@ -42,7 +42,7 @@ const ALONE: [Row; 21] = [
     ("drift repair ms, p50", 1, |one| Some(one.repair.as_ref()?.p50_ms)),
     ("requests per drift repair", 2, |one| one.repair.as_ref().map(each)),
     ("CPU s in 15 s of idleness", 2, |one| Some(one.idle_cpu_s)),
-    ("writes after a restart", 0, |one| writes(one)),
+    ("writes after a restart", 0, writes),
     ("CPU s of a restart", 2, |one| Some(one.restart.as_ref()?.cpu_s)),
     ("memory MiB after a restart", 1, |one| Some(one.restart.as_ref()?.memory.rss_mib)),
 ];
@@ -138,6 +138,7 @@ fn caption(results: &Results) -> String {
     let machine = &results.machine;
     let version = |name: &str| results.versions.get(name).map_or("unknown", String::as_str);
     let rounds = results.measurements.iter().map(|one| one.round + 1).max().unwrap_or(0);
+    let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
     let load = Figure::new(results.measurements.iter().map(|one| one.load), 1);
     let versions: Vec<String> = peers(results)
         .into_iter()
@@ -145,7 +146,7 @@ fn caption(results: &Results) -> String {
         .chain(["kubernetes", "go", "rust"].map(|name| format!("{name} {}", version(name))))
         .collect();
     let paragraph = format!(
-        "{}, {} resources, {rounds} rounds, {} changes and {} drifts one by one. {}, {} cores, \
+        "{}, {} resources, {rounds}, {} changes and {} drifts one by one. {}, {} cores, \
          {:.0} GiB; load average before a measurement {load}. Versions: {}. Each cell is the median \
          of the rounds, with the lowest and the highest in brackets.",
         version("date"),
@@ -195,7 +196,7 @@ fn verbs(results: &Results) -> String {
     for (phase, of) in PHASES {
         let mut requests = BTreeSet::new();
         for one in results.measurements.iter().filter(|one| !one.controller_manager) {
-            requests.extend(of(one).by_verb.keys());
+            requests.extend(of(one).by_verb.keys().map(|request| without_success(request)));
         }
         for request in requests {
             let cells = peers.iter().map(|peer| {
@@ -203,21 +204,29 @@ fn verbs(results: &Results) -> String {
                 let figure = Figure::new(counts, 2);
                 if figure.range() == Some((0.0, 0.0)) { String::new() } else { figure.to_string() }
             });
-            let shown = request.strip_suffix(" 200").or(request.strip_suffix(" 201"));
             let cells = cells.collect::<Vec<_>>().join(" | ");
-            let _ = writeln!(text, "| {phase}: {} | {cells} |", shown.unwrap_or(request));
+            let _ = writeln!(text, "| {phase}: {request} | {cells} |");
         }
     }
     text
 }
 
+/// A request without its HTTP status if that is 200 or 201.
+fn without_success(request: &str) -> &str {
+    request.strip_suffix(" 200").or_else(|| request.strip_suffix(" 201")).unwrap_or(request)
+}
+
+/// How to get a phase of a measurement.
+type GetPhase = fn(&Measurement) -> &Phase;
+
 /// The phases by their names.
-const PHASES: [(&str, fn(&Measurement) -> &Phase); 2] =
+const PHASES: [(&str, GetPhase); 2] =
     [("created", |one| &one.created), ("changed", |one| &one.changed)];
 
 #[expect(clippy::cast_precision_loss, reason = "small counts")]
 fn count(phase: &Phase, request: &str) -> f64 {
-    phase.by_verb.get(request).copied().unwrap_or(0) as f64 / phase.resources as f64
+    let counts = phase.by_verb.iter().filter(|(one, _)| without_success(one) == request);
+    counts.map(|(_, count)| *count).sum::<usize>() as f64 / phase.resources as f64
 }
 
 fn head(first: &str, peers: &[Peer]) -> String {

@@ -8,13 +8,12 @@ use anyhow::{Context as _, Result};
 use innkeeper_cluster_tests::stage::MANY;
 use innkeeper_cluster_tests::{AuditFilter, Kind, Options, Stage, eventually};
 
-use crate::bench;
 use crate::figures::{quantile, requests, say, usage};
 use crate::peers::controller::{Controller, Peer};
 use crate::peers::measurement::{
     Latency, Measurement, Phase, Repair, Restart, load_average, memory,
 };
-use crate::workload::Workload;
+use crate::workload::{Size, Workload};
 
 /// The cluster is quiet after this time without writes in which the controller uses no CPU.
 const QUIET: Duration = Duration::from_secs(2);
@@ -43,11 +42,7 @@ impl Trial {
     ///
     /// # Errors
     /// If the controller ends or does not converge.
-    pub(crate) async fn run(
-        &self,
-        programs: &Path,
-        arguments: &bench::Arguments,
-    ) -> Result<Measurement> {
+    pub(crate) async fn run(&self, programs: &Path, size: Size) -> Result<Measurement> {
         let flags = ["--kube-api-qps=1000", "--kube-api-burst=1000"].map(str::to_owned).to_vec();
         let stage = Stage::with(Options {
             controller_manager: self.controller_manager,
@@ -61,7 +56,7 @@ impl Trial {
         if self.peer == Peer::Innkeeper {
             stage.ready("bench").await?;
         }
-        let (resources, samples) = (arguments.resources, arguments.samples);
+        let Size { resources, samples } = size;
         let workload = Workload::new(stage.admin.clone(), &namespace, resources, samples);
         let running = Running { stage, namespace, resources, workload };
         running.quiet(&controller).await?;
