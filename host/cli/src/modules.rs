@@ -119,7 +119,7 @@ fn check_rejectable(module: &Module, digest: &str) -> anyhow::Result<()> {
     let active = module.status.as_ref().and_then(|status| status.digest.as_deref());
     if active == Some(digest) {
         bail!(
-            "cannot reject {}: it is the active revision of {name}; run `innkeeper modules rollback {name}`, which rejects it too",
+            "cannot reject {}: it is the active revision of {name}; run `innkeeper modules rollback {name}`, which rejects it too, or push another component",
             &digest[..12.min(digest.len())]
         );
     }

@@ -252,9 +252,7 @@ fn outcome_of(status: &ModuleStatus, pushed: &Pushed) -> PushOutcome {
 fn rejection(reason: &str, message: &str) -> String {
     match (reason, message) {
         (reason, "") => reason.to_owned(),
-        (REJECTED, message) => {
-            format!("{message}; `innkeeper modules approve NAME DIGEST` lifts the rejection")
-        }
+        (REJECTED, message) => message.to_owned(),
         (reason, message) => format!("{reason}: {message}"),
     }
 }
@@ -353,15 +351,13 @@ mod tests {
         let refused = |why: &str| PushOutcome::Rejected(why.into());
         let of =
             |candidate: Value| outcome(json!({"observedGeneration": 3, "candidate": candidate}));
-        let advice = "`innkeeper modules approve NAME DIGEST` lifts the rejection";
-        let by_user = format!("a user has rejected it; {advice}");
-        assert_eq!(of(rejected("a user has rejected it")), refused(&by_user));
+        assert_eq!(of(rejected("a user has rejected it")), refused("a user has rejected it"));
         assert_eq!(of(rejected("")), refused("Rejected"));
         assert_eq!(of(json!({"digest": mine, "state": "Rejected"})), refused("Rejected"));
         assert_eq!(
             outcome(json!({"observedGeneration": 3, "digest": other,
                 "rejected": [rejected("a user has rejected it")]})),
-            refused(&by_user)
+            refused("a user has rejected it")
         );
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use innkeeper_simulator::{Controllers, Simulator};
 use innkeeper_simulator_server::{Options, Server, Time};
 use jiff::{SignedDuration, Timestamp};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::out::{self, Page};
 use crate::simulate::faults::Faults;
@@ -63,7 +63,7 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     // Before the kubeconfig is written, so that an early signal still removes it.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+    let mut hangup = if is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
     let time = if arguments.freeze_time { Time::Still } else { Time::Wall };
     let options = Options { port: arguments.port, time };
     let simulator = Simulator::with(arguments.seed, Timestamp::now(), Controllers::all());
@@ -98,11 +98,29 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
         biased;
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
-        _ = hangup.recv() => Ok(()),
+        () = received(&mut hangup) => Ok(()),
         result = injecting => result,
     };
     server.stop().await;
     result
+}
+
+/// Whether the process was started to outlive its terminal, as by `nohup`.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 != 0)
+}
+
+/// Waits for a signal; for ever without one.
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
+    }
 }
 
 fn print(server: &Server, kubeconfig: &Path, faults: Option<&Faults>) -> anyhow::Result<()> {

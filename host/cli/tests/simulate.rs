@@ -22,8 +22,32 @@ fn first_lines(child: &mut Child) -> [String; 2] {
     [(); 2].map(|()| lines.next().unwrap().unwrap())
 }
 
+/// Whether this process, and so its children, ignore SIGHUP, as below `nohup`.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & 1 != 0
+}
+
 #[test]
 fn simulate_removes_its_kubeconfig_when_it_is_interrupted() {
+    ends_without_a_kubeconfig(Signal::INT);
+}
+
+#[test]
+fn simulate_removes_its_kubeconfig_when_its_terminal_closes() {
+    if is_hangup_ignored() {
+        let mut child = simulate(&[]).spawn().unwrap();
+        first_lines(&mut child);
+        kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    } else {
+        ends_without_a_kubeconfig(Signal::HUP);
+    }
+}
+
+fn ends_without_a_kubeconfig(signal: Signal) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("simulated");
     let mut child = simulate(&["--kubeconfig", path.to_str().unwrap()]).spawn().unwrap();
@@ -32,7 +56,7 @@ fn simulate_removes_its_kubeconfig_when_it_is_interrupted() {
     let config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     let server = config["clusters"][0]["cluster"]["server"].as_str().unwrap();
     assert!(first.contains(server) && server.starts_with("https://127.0.0.1:"), "{first}");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&child), signal).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();

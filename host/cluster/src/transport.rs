@@ -410,21 +410,6 @@ fn no_answer(error: &(dyn std::error::Error + Send + Sync + 'static)) -> NoAnswe
     NoAnswer { message, late: false, may_have_arrived, too_large: false }
 }
 
-impl Service<Request<Body>> for Transport {
-    type Response = Response<BoundedBody>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let transport = self.clone();
-        async move { transport.send(request).await.map_err(Into::into) }.boxed()
-    }
-}
-
 /// The body of a response: a whole one, or that of a watch with its time limit.
 pub(crate) enum BoundedBody {
     Whole(Full<Bytes>),

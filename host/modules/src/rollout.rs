@@ -105,8 +105,8 @@ pub struct Example {
 /// reconciles another kind, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abandoned {
-    /// How many exist.
-    pub primaries: u32,
+    /// How many exist; `None` if the host cannot read them now.
+    pub primaries: Option<u32>,
     /// Their kind, with its group.
     pub kind: String,
     /// The kind that the candidate reconciles; `None` if it reconciles none.
@@ -255,9 +255,9 @@ impl Abandoned {
             Some(kind) => format!("it reconciles {kind} and not {}", self.kind),
             None => format!("it reconciles no kind, and the active revision {}", self.kind),
         };
+        let left = self.primaries.map_or_else(|| "the primaries".to_owned(), primaries);
         format!(
-            "{instead}: nobody would reconcile {} of the active revision any more; a guest for another kind belongs in a Module of its own",
-            primaries(self.primaries)
+            "{instead}: nobody would reconcile {left} of the active revision any more; a guest for another kind belongs in a Module of its own"
         )
     }
 }
@@ -312,7 +312,7 @@ mod tests {
     fn candidate_that_leaves_primaries_without_a_controller_requires_approval() {
         let abandoned = |candidate_kind: Option<&str>| Preview {
             abandoned: Some(Abandoned {
-                primaries: 1,
+                primaries: Some(1),
                 kind: "Page of example.com".to_owned(),
                 candidate_kind: candidate_kind.map(str::to_owned),
             }),

@@ -3,8 +3,8 @@
 use innkeeper_simulator::{PodRule, PodScript};
 
 /// The image that `deploy` names, there and in registries.
-const IMAGES: [&str; 5] =
-    ["innkeeper", "innkeeper:*", "*/innkeeper", "*/innkeeper:*", "*/innkeeper@*"];
+const IMAGES: [&str; 6] =
+    ["innkeeper", "innkeeper:*", "innkeeper@*", "*/innkeeper", "*/innkeeper:*", "*/innkeeper@*"];
 
 /// Lets all Pods start, except those of Innkeeper: no host runs in them, and a Deployment that is
 /// ready would say that one does.
@@ -41,6 +41,7 @@ mod tests {
             ("quay.io/example/innkeeper-site:1", true),
             ("innkeeper", false),
             ("innkeeper:1", false),
+            ("innkeeper@sha256:0123", false),
             ("localhost:5000/innkeeper", false),
             ("quay.io/example/innkeeper:1", false),
             ("quay.io/example/innkeeper@sha256:0123", false),

@@ -92,10 +92,14 @@ impl Machine {
             return;
         }
         let loaded = loaded.clone();
-        let preview = match result {
+        let mut preview = match result {
             Ok(preview) => preview,
             Err(rejection) => return self.reject(digest, rejection, effects),
         };
+        // A user who returns to an earlier revision knows which kind it reconciles.
+        if self.revisions.history.contains(digest) {
+            preview.abandoned = None;
+        }
         match preview.held_by(&self.spec.rollout) {
             Some(rejection) if self.approvals.approved != Some(digest) => {
                 effects.push(Effect::notify(

@@ -104,7 +104,8 @@ impl Supervisor {
                 checked.map(|()| Preview::default())
             };
             if let Ok(preview) = &mut result {
-                preview.abandoned = preview::abandoned(active.as_deref(), open.as_deref());
+                preview.abandoned =
+                    preview::abandoned(&shared, active.as_deref(), open.as_deref()).await;
             }
             if let (Ok(preview), Some(candidate)) = (&mut result, &policy) {
                 let found = preview_policy(&shared, &caches, candidate, reviewing.as_ref()).await;

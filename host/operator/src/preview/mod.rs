@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::{CacheLookup, KindState};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
@@ -87,7 +88,8 @@ pub async fn preview(
 
 /// The primaries of the active revision that nobody would reconcile after a swap: the candidate
 /// reconciles another kind, or none. Another version of the same kind has the same objects.
-pub fn abandoned(
+pub async fn abandoned(
+    shared: &Shared,
     active: Option<&OpenRevision>,
     candidate: Option<&OpenRevision>,
 ) -> Option<Abandoned> {
@@ -98,16 +100,40 @@ pub fn abandoned(
     if of_candidate.as_ref() == Some(&of_active) {
         return None;
     }
-    let left = count(primaries(active).len());
     let text = |(group, kind): (String, String)| match group.as_str() {
         "" => kind,
         group => format!("{kind} of {group}"),
     };
-    (left > 0).then(|| Abandoned {
-        primaries: left,
+    let primaries = reconciled_primaries(shared, active).await;
+    (primaries != Some(0)).then(|| Abandoned {
+        primaries,
         kind: text(of_active),
         candidate_kind: of_candidate.map(text),
     })
+}
+
+/// How many primaries a revision reconciles; `None` if they cannot be read in time. A host that has
+/// just started has not read them yet. There are none of a kind that the API server does not serve.
+async fn reconciled_primaries(shared: &Shared, active: &OpenRevision) -> Option<u32> {
+    let began = shared.env.instant();
+    loop {
+        match active.view.snapshot().unreadable(&active.primary_kind) {
+            None => break,
+            Some(CacheReadError::NotServed) => return Some(0),
+            Some(CacheReadError::NotSynced(_))
+                if shared.env.instant().duration_since(began) <= READ_TIME =>
+            {
+                shared.env.sleep(POLL_PERIOD).await;
+            }
+            Some(_) => return None,
+        }
+    }
+    // One that is being deleted waits for the guest as long as the finalizer is on it.
+    let is_reconciled = |primary: &Object| {
+        active.selects(primary)
+            && (!primary.is_terminating() || active.finalizer.is_on_object(primary))
+    };
+    Some(count(active.primaries().iter().filter(|primary| is_reconciled(primary)).count()))
 }
 
 /// Counts the definitions that the candidate would install or change.

@@ -23,6 +23,11 @@ async fn stage_with_two_objects(rollout: Value) -> Stage {
     stage
 }
 
+/// The kind Namespace, as in a manifest.
+fn namespaces() -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces", "scope": "Cluster"})
+}
+
 /// What a preview counted: creates, changes, deletes and failures.
 fn figures(preview: &Value) -> [i64; 4] {
     ["creates", "changes", "deletes", "failures"]
@@ -120,10 +125,7 @@ fn candidate_for_another_kind_is_held_while_primaries_of_the_active_revision_exi
         let stage = stage_with_two_objects(json!({})).await;
 
         // When somebody puts a guest for another kind into its ConfigMap.
-        let namespaces = json!({"apiVersion": "v1", "kind": "Namespace", "plural": "namespaces",
-            "scope": "Cluster"});
-        let other = desiring(&[]).with("primary", namespaces);
-        stage.push(&other).await;
+        stage.push(&desiring(&[]).with("primary", namespaces())).await;
         let message = stage.until_module("Held", "True", "WouldAbandonPrimaries").await;
 
         // Then the active revision goes on, and the condition says what would happen.
@@ -132,6 +134,31 @@ fn candidate_for_another_kind_is_held_while_primaries_of_the_active_revision_exi
         stage.apply(&config_map("a", "drift")).await;
         stage.settle().await;
         assert_eq!(stage.writes(), ["apply configmaps/a"]);
+
+        // When the host starts again, then it is still held, though nothing was read before.
+        let active = stage.module().await["status"]["digest"].clone();
+        let stage = stage.stop().await.start().await;
+        stage.pass(120).await;
+        stage.until_module("Held", "True", "WouldAbandonPrimaries").await;
+        assert_eq!(stage.module().await["status"]["digest"], active);
+    });
+}
+
+#[test]
+fn user_returns_to_the_guest_of_another_kind_without_an_approval() {
+    block_on(async {
+        // Given a module with a primary, whose guest another one for Namespaces has replaced.
+        let stage = stage_with_two_objects(json!({"strategy": "Immediate"})).await;
+        let before = stage.module().await["status"]["digest"].clone();
+        stage.push(&desiring(&[]).with("primary", namespaces())).await;
+        stage.pass(10).await;
+        assert_ne!(stage.module().await["status"]["digest"], before);
+
+        // When a user returns to the earlier one, then it is active, whatever there is of the kind.
+        stage.merge_module(&json!({"spec": {"rollout": {"strategy": "Guarded"}}})).await;
+        stage.push(&desiring(&[config_map("a", "1"), config_map("b", "1")])).await;
+        stage.pass(10).await;
+        assert_eq!(stage.module().await["status"]["digest"], before);
     });
 }
 
