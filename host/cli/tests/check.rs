@@ -415,7 +415,7 @@ fn policy_and_reconciler_that_loop_are_named_with_the_field() {
     set.prints(&makers(), 1, &expect![[r#"
         FAIL  reconciler maker: the host stops a fight
               the reconciler maker and the policy modes fight; Maker web/one: NotConverging: 10 rounds did not converge: the guest desires something else after each write, or another client changes the objects; the host tries again later.
-                .data.n of ConfigMap web/made, changed 49 times
+                .data.n of ConfigMap web/made, changed 59 times
                   one value: '1'
                   another one: '2'
         1 check: 0 ok, 1 with problems, 0 without a result
