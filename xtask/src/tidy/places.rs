@@ -50,14 +50,12 @@ fn named(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Whether a code names a module of a crate, or a file or folder.
 fn is_place(code: &str) -> bool {
     let is_plain = |text: &str| text.bytes().all(|one| one.is_ascii_alphanumeric() || one == b'_');
-    match code.split_once("::") {
-        Some((first, rest)) => CRATES.contains(&first) && rest.split("::").all(is_plain),
-        // A pattern such as `docs/**` or a command is none.
-        None => {
-            let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.".contains(&byte);
-            FOLDERS.iter().any(|folder| code.starts_with(folder)) && code.bytes().all(is_path)
-        }
+    if let Some((first, rest)) = code.split_once("::") {
+        return CRATES.contains(&first) && rest.split("::").all(is_plain);
     }
+    // A pattern such as `docs/**` or a command is none.
+    let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.".contains(&byte);
+    FOLDERS.iter().any(|folder| code.starts_with(folder)) && code.bytes().all(is_path)
 }
 
 /// Whether a place exists: a file, a folder, a module, or an item of a module.
