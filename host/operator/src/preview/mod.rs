@@ -115,18 +115,11 @@ pub async fn abandoned(
 /// How many primaries a revision reconciles; `None` if they cannot be read in time. A host that has
 /// just started has not read them yet. There are none of a kind that the API server does not serve.
 async fn reconciled_primaries(shared: &Shared, active: &OpenRevision) -> Option<u32> {
-    let began = shared.env.instant();
-    loop {
-        match active.view.snapshot().unreadable(&active.primary_kind) {
-            None => break,
-            Some(CacheReadError::NotServed) => return Some(0),
-            Some(CacheReadError::NotSynced(_))
-                if shared.env.instant().duration_since(began) <= READ_TIME =>
-            {
-                shared.env.sleep(POLL_PERIOD).await;
-            }
-            Some(_) => return None,
-        }
+    let _ = shared.env.timeout(READ_TIME, active.view.settled()).await;
+    match active.view.snapshot().unreadable(&active.primary_kind) {
+        None => {}
+        Some(CacheReadError::NotServed) => return Some(0),
+        Some(_) => return None,
     }
     // One that is being deleted waits for the guest as long as the finalizer is on it.
     let is_reconciled = |primary: &Object| {

@@ -51,7 +51,7 @@ use self::observe::Observation;
 use self::permit::evaluate_with_permit;
 use self::primary_snapshot::{PrimarySnapshot, read_granted_secrets};
 use self::primary_state::PrimaryState;
-use self::reconcile_turn::{Interruption, ReconcileTurn};
+use self::reconcile_turn::ReconcileTurn;
 use self::round::{AfterRound, RoundEnd, RoundReport};
 use self::stats::ReconcileStats;
 use crate::modules::health::RunOutcome;
@@ -117,17 +117,7 @@ async fn reconcile_in_rounds(
             continue;
         }
         summary.count(&turn.changed, report.status_input.up_to_date);
-        let interruption = match next {
-            AfterRound::LaterTurn => Some(Interruption::WriteRate),
-            AfterRound::AnotherRound if turn.advances_update(&report) => Some(Interruption::Update),
-            AfterRound::AnotherRound | AfterRound::Report => None,
-        };
-        return match interruption {
-            Some(interruption) => {
-                turn.interrupt(&context, *report, interruption, state, summary).await
-            }
-            None => turn.finish(&context, *report, next, state, summary).await,
-        };
+        return turn.end(&context, *report, next, state, summary).await;
     }
 }
 

@@ -33,7 +33,7 @@ const INTERRUPTED_REPORT_PERIOD: Duration = Duration::from_secs(10);
 
 /// Why a turn ends before the reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interruption {
+enum Interruption {
     /// The write rate allows no more writes now.
     WriteRate,
     /// The update of a group needs more rounds than a turn has.
@@ -91,7 +91,7 @@ impl ReconcileTurn {
     /// Whether more objects of update groups are updated than at the end of any turn before. An
     /// update has at most as many such turns as objects; a guest that desires something else in
     /// each round has none.
-    pub fn advances_update(&mut self, report: &RoundReport) -> bool {
+    fn advances_update(&mut self, report: &RoundReport) -> bool {
         let updated = update_condition::updated(&report.status_input.updates);
         match &mut self.rounds.updated_max {
             Some((_, max)) if updated > *max => {
@@ -102,9 +102,31 @@ impl ReconcileTurn {
         }
     }
 
+    /// Ends a turn, and with it the reconcile, unless another turn goes on with it.
+    pub async fn end(
+        mut self,
+        context: &Context<'_>,
+        report: RoundReport,
+        next: AfterRound,
+        state: &mut PrimaryState,
+        summary: &mut ReconcileStats,
+    ) -> ReconcileResult {
+        let interruption = match next {
+            AfterRound::LaterTurn => Some(Interruption::WriteRate),
+            AfterRound::AnotherRound if self.advances_update(&report) => Some(Interruption::Update),
+            AfterRound::AnotherRound | AfterRound::Report => None,
+        };
+        match interruption {
+            Some(interruption) => {
+                self.interrupt(context, report, interruption, state, summary).await
+            }
+            None => self.finish(context, report, next, state, summary).await,
+        }
+    }
+
     /// Ends a turn before the reconcile ends: keeps its rounds for the next turn, and reports now
     /// and then.
-    pub async fn interrupt(
+    async fn interrupt(
         self,
         context: &Context<'_>,
         mut report: RoundReport,
@@ -140,7 +162,7 @@ impl ReconcileTurn {
     }
 
     /// Ends the last turn of a reconcile: reports, and says when the primary runs again.
-    pub async fn finish(
+    async fn finish(
         self,
         context: &Context<'_>,
         mut report: RoundReport,
