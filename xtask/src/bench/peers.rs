@@ -12,7 +12,8 @@ use crate::command::{cargo, line, root, run as run_command, target};
 use crate::guests;
 use crate::progress::Steps;
 
-/// The variable that names a checkout of Metacontroller, whose module path no proxy can serve.
+/// The variable that names a checkout of Metacontroller. Its module path is `metacontroller`, which
+/// the Go module proxy does not serve.
 const METACONTROLLER: &str = "METACONTROLLER_SOURCE";
 
 /// Measures all controllers, with the release build of the host at this path. With `--report`, only

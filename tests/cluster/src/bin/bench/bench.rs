@@ -10,17 +10,13 @@ use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Options, Stage, eventuall
 use serde_json::json;
 
 use crate::figures::{quantile, requests, say, usage};
-use crate::workload::Workload;
+use crate::workload::{Size, Workload};
 
 /// Measures the host on a control plane of its own.
 #[derive(Parser)]
 pub(crate) struct Arguments {
-    /// Custom resources.
-    #[arg(long, default_value_t = 1000)]
-    pub(crate) resources: usize,
-    /// Changes, and drifts, whose latency is measured one by one.
-    #[arg(long, default_value_t = 200)]
-    pub(crate) samples: usize,
+    #[command(flatten)]
+    pub(crate) size: Size,
     /// Swaps of the guest.
     #[arg(long, default_value_t = 20)]
     pub(crate) swaps: usize,
@@ -54,8 +50,7 @@ impl Bench {
         stage.quiet(Duration::from_secs(2)).await?;
         let usage = usage(host.pid())?;
         say(&format!("start: {:.2} CPU s; idle {:.1} MiB", usage.cpu_s, usage.rss_mib));
-        let (resources, samples) = (arguments.resources, arguments.samples);
-        let workload = Workload::new(stage.admin.clone(), &namespace, resources, samples);
+        let workload = Workload::new(stage.admin.clone(), &namespace, arguments.size);
         Ok(Self { arguments, stage, host: Some(host), namespace, workload })
     }
 
@@ -75,7 +70,7 @@ impl Bench {
         let requests = requests(&self.stage, HOST, mark)?;
         let conflicts = requests.conflicts;
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
-        let each = requests.count as f64 / self.arguments.resources as f64;
+        let each = requests.count as f64 / self.arguments.size.resources as f64;
         say(&format!(
             "{what}: {each:.3} requests a resource, {conflicts} answered 409; {:.2} CPU s; {:.1} MiB; {:.1} s in all",
             after.cpu_s - before.cpu_s,
@@ -105,7 +100,7 @@ impl Bench {
     }
 
     async fn synced(&self) -> Result<()> {
-        self.stage.all_synced(Kind::BENCH, &self.namespace, self.arguments.resources).await
+        self.stage.all_synced(Kind::BENCH, &self.namespace, self.arguments.size.resources).await
     }
 
     async fn quiet(&self) -> Result<()> {
@@ -151,7 +146,7 @@ impl Bench {
         let started = Instant::now();
         let host = self.stage.host().await?;
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
-        let wanted = self.arguments.resources as f64;
+        let wanted = self.arguments.size.resources as f64;
         eventually("all have been worked on", 10 * SOON, async || {
             let done = host.metric("controller_runtime_reconcile_total", &[]).await?.unwrap_or(0.0);
             Ok(if done >= wanted { Ok(()) } else { Err(format!("{done} of {wanted}")) })
@@ -208,7 +203,7 @@ impl Bench {
             quantile(&mut times, 0.5),
             quantile(&mut times, 0.99),
             times.len(),
-            self.arguments.resources
+            self.arguments.size.resources
         ));
         Ok(())
     }

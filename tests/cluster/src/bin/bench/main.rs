@@ -13,14 +13,12 @@ use anyhow::Result;
 use clap::Parser as _;
 
 use crate::bench::{Arguments, Bench};
-use crate::workload::Size;
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     if let Some(programs) = &arguments.peers {
-        let size = Size { resources: arguments.resources, samples: arguments.samples };
-        return peers::run(programs, &arguments.rounds, size).await;
+        return peers::run(programs, &arguments.rounds, arguments.size).await;
     }
     let mut bench = Bench::new(arguments).await?;
     if bench.arguments.neighbours {

@@ -17,11 +17,13 @@ use tokio::sync::mpsc;
 const LABEL: &str = "bench.example.com/version";
 
 /// How much a benchmark does.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Size {
     /// Custom resources.
+    #[arg(long, default_value_t = 1000)]
     pub(crate) resources: usize,
-    /// Changes, and drifts, one by one.
+    /// Changes, and drifts, whose latency is measured one by one.
+    #[arg(long, default_value_t = 200)]
     pub(crate) samples: usize,
 }
 
@@ -29,8 +31,7 @@ pub(crate) struct Size {
 pub(crate) struct Workload {
     admin: Admin,
     namespace: String,
-    resources: usize,
-    samples: usize,
+    size: Size,
     /// The replicas of the next change: never the same twice.
     next: AtomicUsize,
 }
@@ -44,15 +45,15 @@ pub(crate) struct DeploymentChange {
 }
 
 impl Workload {
-    /// Benches that do not exist yet, and how many changes are measured one by one.
-    pub(crate) fn new(admin: Admin, namespace: &str, resources: usize, samples: usize) -> Self {
+    /// Benches that do not exist yet.
+    pub(crate) fn new(admin: Admin, namespace: &str, size: Size) -> Self {
         let next = AtomicUsize::new(1000);
-        Self { admin, namespace: namespace.to_owned(), resources, samples, next }
+        Self { admin, namespace: namespace.to_owned(), size, next }
     }
 
     /// Applies all resources, eight at a time.
     pub(crate) async fn apply_all(&self, replicas: u32) -> Result<()> {
-        stream::iter(0..self.resources)
+        stream::iter(0..self.size.resources)
             .map(|index| async move {
                 let name = format!("b{index:05}");
                 self.admin.apply(&bench(&self.namespace, &name, replicas)).await
@@ -92,8 +93,8 @@ impl Workload {
     pub(crate) async fn change_one_by_one(&self) -> Result<Vec<Duration>> {
         let mut seen = self.deployments();
         let mut times = Vec::new();
-        for sample in 0..self.samples {
-            let name = format!("b{:05}", sample % self.resources);
+        for sample in 0..self.size.samples {
+            let name = format!("b{:05}", sample % self.size.resources);
             let replicas = self.next.fetch_add(1, Ordering::Relaxed);
             let patch = json!({"spec": {"replicas": replicas}});
             let started = Instant::now();
@@ -107,8 +108,8 @@ impl Workload {
     pub(crate) async fn drift_one_by_one(&self) -> Result<Vec<Duration>> {
         let mut seen = self.deployments();
         let mut times = Vec::new();
-        for sample in 0..self.samples {
-            let name = format!("b{:05}", sample % self.resources);
+        for sample in 0..self.size.samples {
+            let name = format!("b{:05}", sample % self.size.resources);
             let at = (Kind::DEPLOYMENT, self.namespace.as_str(), name.as_str());
             let wanted = self.admin.must_get(at.0, at.1, at.2).await?["spec"]["replicas"].clone();
             let patch = json!({"spec": {"replicas": 7}});

@@ -22,8 +22,8 @@ const END: &str = "<!-- Made by `cargo xtask bench --peers --report` up to here 
 /// A row of the table: its name, its decimals, and its value if a measurement has it.
 type Row = (&'static str, usize, fn(&Measurement) -> Option<f64>);
 
-/// Rows of measurements without the controller manager.
-const ALONE: [Row; 21] = [
+/// All rows. Measurements without the controller manager have each.
+const ROWS: [Row; 21] = [
     ("requests per resource, created", 2, |one| Some(one.created.requests_each())),
     ("requests per resource, changed", 2, |one| Some(one.changed.requests_each())),
     ("responses 409, created, % of resources", 1, |one| Some(one.created.conflicts_percent())),
@@ -47,20 +47,20 @@ const ALONE: [Row; 21] = [
     ("memory MiB after a restart", 1, |one| Some(one.restart.as_ref()?.memory.rss_mib)),
 ];
 
-/// Rows of measurements with the controller manager.
-const MANAGED: [Row; 9] = [
-    ("requests per resource, created", 2, |one| Some(one.created.requests_each())),
-    ("requests per resource, changed", 2, |one| Some(one.changed.requests_each())),
-    ("responses 409, created, % of resources", 1, |one| Some(one.created.conflicts_percent())),
-    ("responses 409, changed, % of resources", 1, |one| Some(one.changed.conflicts_percent())),
-    ("CPU s, created", 2, |one| Some(one.created.cpu_s)),
-    ("CPU s, changed", 2, |one| Some(one.changed.cpu_s)),
-    ("CPU s of the API server, created", 1, |one| Some(one.created.api_server_cpu_s)),
-    ("CPU s of the API server, changed", 1, |one| Some(one.changed.api_server_cpu_s)),
-    ("memory MiB, created", 1, |one| Some(one.created.memory.rss_mib)),
+/// The rows of [`ROWS`] that measurements with the controller manager have.
+const MANAGED: [&str; 9] = [
+    "requests per resource, created",
+    "requests per resource, changed",
+    "responses 409, created, % of resources",
+    "responses 409, changed, % of resources",
+    "CPU s, created",
+    "CPU s, changed",
+    "CPU s of the API server, created",
+    "CPU s of the API server, changed",
+    "memory MiB, created",
 ];
 
-/// The charts: file, title, unit, and the rows of [`ALONE`] in it by their names.
+/// The charts: file, title, unit, and the rows of [`ROWS`] in it by their names.
 const CHARTS: [(&str, &str, &str, &[&str]); 5] = [
     ("cpu", "CPU of the controller", "s", &["CPU s, created", "CPU s, changed"]),
     (
@@ -111,11 +111,11 @@ pub(crate) fn write(results: &Results) -> Result<()> {
 fn made(results: &Results) -> Result<String> {
     let mut text = caption(results);
     text.push_str("\nWithout the controller manager:\n\n");
-    text.push_str(&table(results, false, &ALONE));
+    text.push_str(&table(results, false, ROWS.iter()));
     text.push_str(
         "\nWith the controller manager, whose writes of statuses wake each controller:\n\n",
     );
-    text.push_str(&table(results, true, &MANAGED));
+    text.push_str(&table(results, true, MANAGED.iter().filter_map(|name| row(name))));
     text.push_str("\nRequests by verb per resource, without the controller manager:\n\n");
     text.push_str(&verbs(results));
     text.push('\n');
@@ -176,7 +176,16 @@ fn measurements(
     all.filter(move |one| one.peer == peer && one.controller_manager == controller_manager)
 }
 
-fn table(results: &Results, controller_manager: bool, rows: &[Row]) -> String {
+/// The row of this name.
+fn row(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|(one, ..)| *one == name)
+}
+
+fn table<'a>(
+    results: &Results,
+    controller_manager: bool,
+    rows: impl Iterator<Item = &'a Row>,
+) -> String {
     let peers = peers(results);
     let mut text = head("", &peers);
     for (name, decimals, value) in rows {
@@ -238,7 +247,7 @@ fn chart(results: &Results, title: &str, unit: &str, rows: &[&str]) -> String {
     let mut bars = Vec::new();
     for peer in peers(results) {
         for (series, row) in rows.iter().enumerate() {
-            let Some((_, decimals, value)) = ALONE.iter().find(|(name, ..)| name == row) else {
+            let Some((_, decimals, value)) = self::row(row) else {
                 continue;
             };
             let values = measurements(results, peer, false).filter_map(value);

@@ -56,9 +56,8 @@ impl Trial {
         if self.peer == Peer::Innkeeper {
             stage.ready("bench").await?;
         }
-        let Size { resources, samples } = size;
-        let workload = Workload::new(stage.admin.clone(), &namespace, resources, samples);
-        let running = Running { stage, namespace, resources, workload };
+        let workload = Workload::new(stage.admin.clone(), &namespace, size);
+        let running = Running { stage, namespace, resources: size.resources, workload };
         running.quiet(&controller).await?;
 
         let load = load_average()?;
