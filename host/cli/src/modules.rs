@@ -120,7 +120,7 @@ fn check_rejectable(module: &Module, digest: &str) -> anyhow::Result<()> {
     if active == Some(digest) {
         bail!(
             "cannot reject {}: it is the active revision of {name}; run `innkeeper modules rollback {name}`, which rejects it too, or push another component",
-            &digest[..12.min(digest.len())]
+            short(digest)
         );
     }
     Ok(())
