@@ -3,6 +3,10 @@
 //! The rules parse only the fields that they need from the object's text. One rule differs from
 //! kstatus: a Pod that cannot be scheduled stays in progress instead of failing after 15 seconds,
 //! since this crate has no clock, and a new node may still help.
+//!
+//! Guests show the message in a condition, so each other message costs a write of a status. While a
+//! workload only lacks replicas, its message counts the ready ones and nothing else: it stays the
+//! same from the change of the object until a Pod is ready.
 
 use std::borrow::Cow;
 
@@ -38,6 +42,11 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
         && object.generation != 0
         && observed != object.generation
     {
+        if (kind.group(), kind.kind.as_str()) == ("apps", "Deployment")
+            && let Some(wait) = short_of_replicas(&parse(object)?)
+        {
+            return Ok(wait);
+        }
         return Ok(waiting(format!(
             "generation {} is not observed yet, only {observed}",
             object.generation
@@ -211,10 +220,17 @@ struct ReplicasStatus {
 /// The deadline with which the controller sets no condition Progressing.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
-fn deployment(
-    (spec, status): &(ReplicasSpec, ReplicasStatus),
-    conditions: &[Condition<'_>],
-) -> Readiness {
+/// Whether a Deployment waits for ready replicas only: all that exist are updated.
+fn short_of_replicas((spec, status): &(ReplicasSpec, ReplicasStatus)) -> Option<Readiness> {
+    let should = spec.replicas.unwrap_or(1);
+    let are = status.replicas.unwrap_or(0).min(should);
+    let is_updated = status.updated_replicas.unwrap_or(0) >= are;
+    let ready = ("are ready", status.ready_replicas.unwrap_or(0), should);
+    is_updated.then(|| too_few(&[ready])).flatten()
+}
+
+fn deployment(parts: &(ReplicasSpec, ReplicasStatus), conditions: &[Condition<'_>]) -> Readiness {
+    let (spec, status) = parts;
     let progress = conditions.iter().find(|condition| condition.type_ == "Progressing");
     if let Some(condition) = progress
         && condition.reason() == "ProgressDeadlineExceeded"
@@ -224,7 +240,8 @@ fn deployment(
     let should = spec.replicas.unwrap_or(1);
     let are = status.replicas.unwrap_or(0);
     let updated = status.updated_replicas.unwrap_or(0);
-    let wait = too_few(&[("exist", are, should), ("are updated", updated, should)])
+    let wait = short_of_replicas(parts)
+        .or_else(|| too_few(&[("exist", are, should), ("are updated", updated, should)]))
         .or_else(|| too_many(are, should))
         .or_else(|| {
             too_few(&[
@@ -256,11 +273,8 @@ fn stateful_set((spec, status): &(ReplicasSpec, ReplicasStatus)) -> Readiness {
     }
     let should = spec.replicas.unwrap_or(1);
     let are = status.replicas.unwrap_or(0);
-    let wait = too_few(&[
-        ("exist", are, should),
-        ("are ready", status.ready_replicas.unwrap_or(0), should),
-    ])
-    .or_else(|| too_many(are, should));
+    let wait = too_few(&[("are ready", status.ready_replicas.unwrap_or(0), should)])
+        .or_else(|| too_many(are, should));
     if let Some(wait) = wait {
         return wait;
     }

@@ -97,9 +97,10 @@ fn deployment_is_ready_by_replicas_then_conditions() {
         "apps/v1",
         "Deployment",
         &[
-            (json!({"spec": {}}), "InProgress: 0 of 1 replicas exist"),
-            (at(1, 1, 1, 1, good()), "InProgress: 1 of 2 replicas exist"),
+            (json!({"spec": {}}), "InProgress: 0 of 1 replicas are ready"),
+            (at(1, 1, 1, 1, good()), "InProgress: 1 of 2 replicas are ready"),
             (at(2, 1, 2, 2, good()), "InProgress: 1 of 2 replicas are updated"),
+            (at(2, 1, 1, 1, good()), "InProgress: 1 of 2 replicas are updated"),
             (at(3, 2, 2, 2, good()), "InProgress: 1 surplus replica is still to end"),
             (at(2, 2, 1, 2, good()), "InProgress: 1 of 2 replicas are available"),
             (at(2, 2, 2, 1, good()), "InProgress: 1 of 2 replicas are ready"),
@@ -132,6 +133,38 @@ fn deployment_is_ready_by_replicas_then_conditions() {
 }
 
 #[test]
+fn message_of_a_deployment_that_lacks_replicas_stays_until_one_is_ready() {
+    let seen = |generation: i64, replicas: i64, updated: i64, ready: i64| {
+        json!({
+            "spec": {"replicas": 3},
+            "status": {"observedGeneration": generation, "replicas": replicas,
+                "updatedReplicas": updated, "availableReplicas": ready, "readyReplicas": ready},
+        })
+    };
+    // Created, observed, with Pods; then one more replica, which the controller observes late.
+    let lacks = "InProgress: 0 of 3 replicas are ready";
+    for parts in [
+        json!({"spec": {"replicas": 3}}),
+        json!({"spec": {"replicas": 3}, "status": {"observedGeneration": 2}}),
+        seen(2, 1, 1, 0),
+        seen(2, 3, 3, 0),
+    ] {
+        check("apps/v1", "Deployment", &[(parts, lacks)]);
+    }
+    check(
+        "apps/v1",
+        "Deployment",
+        &[
+            (seen(1, 2, 2, 2), "InProgress: 2 of 3 replicas are ready"),
+            (seen(2, 3, 3, 2), "InProgress: 2 of 3 replicas are ready"),
+            // Another template: the counts before are those of the old one.
+            (seen(1, 3, 3, 3), "InProgress: generation 2 is not observed yet, only 1"),
+            (seen(1, 3, 1, 2), "InProgress: generation 2 is not observed yet, only 1"),
+        ],
+    );
+}
+
+#[test]
 fn stateful_set_is_ready_by_replicas_and_revision() {
     let at = |spec: Value, current: i64, updated: i64, revision: &str| {
         json!({
@@ -148,7 +181,7 @@ fn stateful_set_is_ready_by_replicas_and_revision() {
         "StatefulSet",
         &[
             (json!({"spec": {"updateStrategy": {"type": "OnDelete"}}}), "Ready"),
-            (json!({"spec": {"replicas": 2}}), "InProgress: 0 of 2 replicas exist"),
+            (json!({"spec": {"replicas": 2}}), "InProgress: 0 of 2 replicas are ready"),
             (
                 json!({"spec": {"replicas": 2}, "status": {"replicas": 2, "readyReplicas": 1}}),
                 "InProgress: 1 of 2 replicas are ready",
