@@ -12,6 +12,7 @@ use crate::limits::Limits;
 use crate::runtime::Runtime;
 use crate::settings::{FUEL_PER_MS, Interruption, TICK};
 use crate::state::{State, TooLarge, TooManyReads};
+use crate::ticker::Ticker;
 use crate::wapc::exchange::ResponseTooLarge;
 
 /// Bytes that a guest may pass to one import beyond its memory: those of the record itself.
@@ -62,7 +63,9 @@ pub(crate) fn call<R>(
     };
     // Figures by fuel are the same on every machine, so they use no clock.
     let started = (interruption != Interruption::Fuel).then(Instant::now);
+    let ticking = runtime.ticker.as_ref().map(Ticker::tick);
     let result = run();
+    drop(ticking);
     let elapsed = started.map(|started| started.elapsed());
 
     let burned = match interruption {

@@ -248,7 +248,7 @@ impl EngineBuilder {
                 permits,
                 review_permits,
                 loaded: LoadedComponents::default(),
-                _ticker: ticker,
+                ticker,
             }),
         })
     }

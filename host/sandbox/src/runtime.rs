@@ -34,5 +34,6 @@ pub(crate) struct Runtime {
     pub(crate) review_permits: Permits,
     /// The components that guests hold.
     pub(crate) loaded: LoadedComponents,
-    pub(crate) _ticker: Option<Ticker>,
+    /// Interrupts guests under [`Interruption::Epoch`].
+    pub(crate) ticker: Option<Ticker>,
 }

@@ -1,42 +1,144 @@
 //! The thread that advances the epoch of guests: [`Ticker`].
 
 use std::io;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 use crate::settings::TICK;
 
-/// Advances an engine's epoch every [`TICK`], until its drop.
+/// The number of ticks without a call after which the thread sleeps: a second, so that calls that
+/// follow each other do not wake it each time.
+const IDLE_TICKS_MAX: u32 = 100;
+
+/// Advances an engine's epoch every [`TICK`] while guests are called, until its drop.
 #[derive(Debug)]
 pub(crate) struct Ticker {
-    /// The drop wakes the thread, which then ends. Nothing is sent on it.
-    alive: Option<Sender<()>>,
+    state: Arc<State>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// What the thread and the calls share.
+#[derive(Debug, Default)]
+struct State {
+    /// The number of calls that run.
+    calls: AtomicUsize,
+    /// Whether the thread sleeps until the next call.
+    is_asleep: AtomicBool,
+    is_dropped: AtomicBool,
+    /// The number of ticks so far.
+    #[cfg(test)]
+    ticks: AtomicUsize,
+}
+
+/// While this value lives, the epoch advances.
+#[derive(Debug)]
+pub(crate) struct Ticking<'a>(&'a State);
+
 impl Ticker {
+    /// Starts the thread, which sleeps until the first call.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
     pub(crate) fn start(engine: &wasmtime::Engine) -> io::Result<Self> {
-        let (alive, ended) = channel();
-        let engine = engine.weak();
+        let state = Arc::<State>::default();
+        let (engine, shared) = (engine.weak(), state.clone());
         let thread = thread::Builder::new().name("epoch".into()).spawn(move || {
-            while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                match engine.upgrade() {
-                    Some(engine) => engine.increment_epoch(),
-                    None => break,
+            let mut idle_ticks = IDLE_TICKS_MAX;
+            while !shared.is_dropped.load(Ordering::SeqCst) {
+                if idle_ticks >= IDLE_TICKS_MAX {
+                    shared.sleep_until_call();
                 }
+                thread::park_timeout(TICK);
+                let Some(engine) = engine.upgrade() else { break };
+                engine.increment_epoch();
+                #[cfg(test)]
+                shared.ticks.fetch_add(1, Ordering::SeqCst);
+                let is_idle = shared.calls.load(Ordering::SeqCst) == 0;
+                idle_ticks = if is_idle { idle_ticks.saturating_add(1) } else { 0 };
             }
         })?;
-        Ok(Self { alive: Some(alive), thread: Some(thread) })
+        Ok(Self { state, thread: Some(thread) })
+    }
+
+    /// Advances the epoch from now on, until the drop of what this returns.
+    pub(crate) fn tick(&self) -> Ticking<'_> {
+        self.state.calls.fetch_add(1, Ordering::SeqCst);
+        // The thread looks at the number of calls after it says that it sleeps, so that one of the
+        // two sees the other.
+        if self.state.is_asleep.load(Ordering::SeqCst) {
+            self.wake();
+        }
+        Ticking(&self.state)
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl State {
+    /// Sleeps until a call runs, or the ticker is dropped.
+    fn sleep_until_call(&self) {
+        self.is_asleep.store(true, Ordering::SeqCst);
+        while self.calls.load(Ordering::SeqCst) == 0 && !self.is_dropped.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        self.is_asleep.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Ticking<'_> {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        self.alive = None;
+        self.state.is_dropped.store(true, Ordering::SeqCst);
+        self.wake();
         // During a tick the thread has a strong reference to the engine: only after its end is the
         // engine's memory free.
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Waits until a condition holds, at most for ten seconds.
+    fn wait_until(what: &str, holds: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !holds() {
+            assert!(began.elapsed() < Duration::from_secs(10), "{what}");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn epoch_advances_during_calls_and_stands_still_between_them() {
+        let engine = wasmtime::Engine::default();
+        let ticker = Ticker::start(&engine).unwrap();
+        let ticks = || ticker.state.ticks.load(Ordering::SeqCst);
+        let is_asleep = || ticker.state.is_asleep.load(Ordering::SeqCst);
+        wait_until("the thread sleeps before the first call", is_asleep);
+        assert_eq!(ticks(), 0);
+        for _ in 0..2 {
+            let before = ticks();
+            let (first, second) = (ticker.tick(), ticker.tick());
+            drop(first);
+            wait_until("the epoch advances while a call runs", || ticks() > before + 1);
+            assert!(!is_asleep(), "a call still runs");
+            drop(second);
+            wait_until("the thread sleeps a second after the last call", is_asleep);
         }
     }
 }
