@@ -101,6 +101,10 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
         () = received(&mut hangup) => Ok(()),
         result = injecting => result,
     };
+    if let Some(faults) = &faults {
+        // With the terminal, the reader of standard output may be gone.
+        let _ = out::page(&faults.pending());
+    }
     server.stop().await;
     result
 }

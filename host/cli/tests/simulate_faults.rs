@@ -38,7 +38,8 @@ fn error(folder: &Path, plan: &str) -> String {
 fn client_is_killed_after_its_write_and_started_again() {
     // Given a client that creates a ConfigMap, and a plan that ends it before the answer.
     let folder = tempfile::tempdir().unwrap();
-    let plan = "faults: [{fault: {crash: {point: beforeAnswer}}}]";
+    let plan = "faults: [{fault: {crash: {point: beforeAnswer}}},
+        {requests: {resource: secrets}, fault: {hang: {}}}]";
     let script = r#"
         field() { sed -n "s/.*\"$1\": \"\(.*\)\".*/\1/p" "$KUBECONFIG" | head -n 1; }
         host=$(field server | sed 's/https/http/'); token=$(field token)
@@ -70,6 +71,10 @@ fn client_is_killed_after_its_write_and_started_again() {
     let mut output = String::new();
     child.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
     assert!(output.contains("the client crashes after it, before the answer"), "{output}");
+    // And the end names the fault that waited for a request in vain.
+    let (_, pending) = output.split_once("have not happened:\n").unwrap();
+    let expected = "  write of secrets number 1: the request is lost, and no answer comes\n";
+    assert_eq!(pending, expected);
     assert!(!kubeconfig.exists() && !folder.path().join("kc").exists());
 }
 

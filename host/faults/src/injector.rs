@@ -112,6 +112,13 @@ impl<S: Clone> FaultInjector<S> {
         unused.map(|(index, _)| index).collect()
     }
 
+    /// The faults of [`Self::unused`], as a person reads them.
+    pub(crate) fn unused_lines(&self) -> Vec<String> {
+        let unused = self.unused();
+        let state = self.lock();
+        unused.into_iter().map(|index| state.plan.faults[index].to_string()).collect()
+    }
+
     pub(crate) fn server(&self) -> S {
         self.server.clone()
     }

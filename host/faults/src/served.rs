@@ -94,6 +94,14 @@ where
         }
     }
 
+    /// A line for each fault or action of the plan that has not happened, in its order.
+    pub fn pending_lines(&self) -> Vec<String> {
+        match &self.backend {
+            FaultBackend::Faults { injector, .. } => injector.unused_lines(),
+            FaultBackend::Sieve(api) => api.pending_lines(),
+        }
+    }
+
     /// Answers a request that arrived at an API server, by its name. Faults affect the client under
     /// test only, except that a paused API server is paused for all its clients.
     ///

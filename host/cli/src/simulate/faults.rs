@@ -106,6 +106,19 @@ impl Faults {
         }
     }
 
+    /// Says which faults of the plan have not happened: its author expected them.
+    pub(crate) fn pending(&self) -> Page {
+        let mut page = Page::default();
+        let lines = self.served.pending_lines();
+        if lines.is_empty() {
+            page.line("All faults of the plan have happened.");
+        } else {
+            page.line("These faults of the plan have not happened:");
+        }
+        lines.iter().for_each(|line| page.line(format_args!("  {line}")));
+        page
+    }
+
     /// Injects faults, runs the client under test, and prints a line for each fault.
     ///
     /// # Errors

@@ -63,6 +63,11 @@ impl<S> SieveApi<S> {
         self.lock().client_started(server);
     }
 
+    /// The actions that have not happened, in order, as a person reads them.
+    pub(crate) fn pending_lines(&self) -> Vec<String> {
+        self.lock().pending_lines()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }

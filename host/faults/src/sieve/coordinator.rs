@@ -56,6 +56,12 @@ impl Coordinator {
         self.next >= self.actions.len()
     }
 
+    /// The actions that have not happened, in order.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &ActionKind> {
+        let happened = self.next + usize::from(matches!(self.phase, Phase::After(_)));
+        self.actions.iter().skip(happened).map(|action| &action.kind)
+    }
+
     /// Takes a change as somebody observes it. Gives the actions that happen now.
     pub(crate) fn observe(
         &mut self,
@@ -185,11 +191,15 @@ mod tests {
         assert_eq!(coordinator.observe(&other, &created, at(1)), [], "another observer");
         assert_eq!(coordinator.observe(&after, &created, at(2)), [], "it waits");
         assert_eq!(coordinator.advance(at(11)), []);
+        assert_eq!(coordinator.pending().count(), 2);
         let reconnect = ActionKind::ReconnectController { api_server: "second".to_owned() };
         assert_eq!(coordinator.advance(at(12)), [reconnect]);
         assert_eq!(coordinator.advance(at(31)), []);
+        let pending: Vec<_> = coordinator.pending().map(ToString::to_string).collect();
+        assert_eq!(pending, ["the API server second resumes for pod/a/p"]);
         let happened = coordinator.advance(at(32));
         assert!(matches!(happened.as_slice(), [ActionKind::ResumeApiServer { .. }]));
         assert!(coordinator.is_over());
+        assert_eq!(coordinator.pending().count(), 0);
     }
 }

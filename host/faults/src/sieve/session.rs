@@ -78,6 +78,11 @@ impl Session {
         server.clone_into(&mut self.server);
     }
 
+    /// The actions that have not happened, in order, as a person reads them.
+    pub(crate) fn pending_lines(&self) -> Vec<String> {
+        self.coordinator.pending().map(ToString::to_string).collect()
+    }
+
     /// Becomes ready when a pause begins or ends.
     pub(crate) fn changed(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
