@@ -178,19 +178,22 @@ impl Api {
             Err(ApiFailure::Refused { code: 404, .. }) => return Err(not_served()),
             other => other?,
         };
-        let mut all = list["resources"].as_array().into_iter().flatten();
-        let found = all.find(|one| {
-            one["kind"] == kind && one["name"].as_str().is_some_and(|name| !name.contains('/'))
-        });
-        let found = found.ok_or_else(not_served)?;
-        let resource = Resource {
-            api_version: api_version.to_owned(),
-            plural: found["name"].as_str().unwrap_or_default().to_owned(),
-            namespaced: found["namespaced"] == true,
-        };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(id, resource.clone());
-        Ok(resource)
+        for found in list["resources"].as_array().into_iter().flatten() {
+            let (kind, plural) = (found["kind"].as_str(), found["name"].as_str());
+            let (Some(kind), Some(plural)) = (kind, plural) else { continue };
+            // A subresource has the kind of what is sent to it.
+            if plural.contains('/') {
+                continue;
+            }
+            let resource = Resource {
+                api_version: api_version.to_owned(),
+                plural: plural.to_owned(),
+                namespaced: found["namespaced"] == true,
+            };
+            known.entry((api_version.to_owned(), kind.to_owned())).or_insert(resource);
+        }
+        known.get(&id).cloned().ok_or_else(not_served)
     }
 
     /// The path of an object, in `namespace` if the object names none.

@@ -10,7 +10,7 @@ use innkeeper_sandbox::{
     Limits, LoadError,
 };
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// The number of guests that run at the same time, and that of reviews: the operator requires at
 /// least two of each.
@@ -93,7 +93,7 @@ impl Guests {
         Ok(Self { engine: engine(cache)?, held: Arc::default(), _code: None })
     }
 
-    /// Compiles a component and holds its code, so that labs that load it later do nothing.
+    /// Compiles a component and holds its code, so that a later load in a lab compiles nothing.
     ///
     /// # Errors
     /// If it is no guest.
@@ -138,6 +138,8 @@ pub struct RunningOperator {
     task: Task<()>,
     _guests: Guests,
     folder: tempfile::TempDir,
+    /// That a file of the folder was written.
+    notice: Arc<Notify>,
 }
 
 impl RunningOperator {
@@ -147,13 +149,13 @@ impl RunningOperator {
     /// If the modules cannot be written to a folder, or the operator does not start.
     pub fn start(cluster: Cluster, guests: &Guests, modules: &Modules) -> Result<Self, LabError> {
         let env = cluster.env().clone();
-        let folder = tempfile::tempdir()?;
+        let (folder, notice) = (tempfile::tempdir()?, Arc::new(Notify::new()));
         let from = match modules {
             Modules::Given(modules) => {
                 for (index, module) in modules.iter().enumerate() {
                     write(folder.path(), index, module)?;
                 }
-                ModulesLocation::Directory(folder.path().to_owned())
+                ModulesLocation::DirectoryWithNotice(folder.path().to_owned(), notice.clone())
             }
             Modules::OfCluster => ModulesLocation::Cluster,
         };
@@ -166,7 +168,7 @@ impl RunningOperator {
             async move { operator.run(stopped).await }
         });
         let guests = guests.clone();
-        Ok(Self { env, operator, policies, stop, task, _guests: guests, folder })
+        Ok(Self { env, operator, policies, stop, task, _guests: guests, folder, notice })
     }
 
     /// The clock and timers of the operator.
@@ -189,7 +191,9 @@ impl RunningOperator {
     /// # Errors
     /// If its file cannot be written.
     pub(crate) fn replace_module(&self, place: usize, module: &Value) -> std::io::Result<()> {
-        write(self.folder.path(), place, module)
+        write(self.folder.path(), place, module)?;
+        self.notice.notify_one();
+        Ok(())
     }
 
     /// Stops the operator and waits for its end. Returns whether it ended without a panic.

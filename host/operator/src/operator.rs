@@ -1,7 +1,7 @@
 //! The operator: assembles its parts, runs, and stops.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use innkeeper_cluster::events::Events;
@@ -9,7 +9,7 @@ use innkeeper_cluster::{Caches, Cluster, KindState, Task};
 use innkeeper_contract::{Condition, Kind};
 use innkeeper_modules::Driver;
 use innkeeper_sandbox::{CacheFigures, Engine, Limits};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::host_facts::{HostFacts, HostNamespaces};
 use crate::metrics::Metrics;
@@ -34,8 +34,11 @@ pub const WORKERS_DEFAULT: usize = 8;
 pub enum ModulesLocation {
     /// Module objects of the API server.
     Cluster,
-    /// Manifests in a directory.
+    /// Manifests in a directory, scanned every 250 ms.
     Directory(PathBuf),
+    /// Manifests in a directory, scanned only when the one who writes them notifies: for tests,
+    /// whose virtual time would otherwise advance in steps of 250 ms.
+    DirectoryWithNotice(PathBuf, Arc<Notify>),
     /// Manifests in a directory, for a namespaced host.
     Mounted(PathBuf, HostNamespaces),
 }
@@ -107,7 +110,9 @@ impl Operator {
         let queue = Queue::new(queue_bounds(workers), Backoff::default());
         let host = match &from {
             ModulesLocation::Mounted(_, namespaces) => HostFacts::within(namespaces.clone()),
-            ModulesLocation::Cluster | ModulesLocation::Directory(_) => HostFacts::default(),
+            ModulesLocation::Cluster
+            | ModulesLocation::Directory(_)
+            | ModulesLocation::DirectoryWithNotice(..) => HostFacts::default(),
         };
         let shared = Arc::new(Shared::new(
             host,
@@ -143,15 +148,21 @@ impl Operator {
         let inbox = self.inbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let Some(inbox) = inbox else { return };
         let env = self.shared.env.clone();
-        let (place, kind) = match &self.from {
-            ModulesLocation::Cluster => (
-                ModuleSource::Cluster(Box::new(ClusterSource::new(self.shared.cluster.clone()))),
-                innkeeper_modules::SourceKind::Cluster,
-            ),
-            ModulesLocation::Directory(path) | ModulesLocation::Mounted(path, _) => (
-                ModuleSource::Directory(Box::new(DirectorySource::new(path, env.clone()))),
-                innkeeper_modules::SourceKind::Directory,
-            ),
+        let directory = |path: &Path| DirectorySource::new(path, env.clone());
+        let place = match &self.from {
+            ModulesLocation::Cluster => {
+                ModuleSource::Cluster(Box::new(ClusterSource::new(self.shared.cluster.clone())))
+            }
+            ModulesLocation::Directory(path) | ModulesLocation::Mounted(path, _) => {
+                ModuleSource::Directory(Box::new(directory(path)))
+            }
+            ModulesLocation::DirectoryWithNotice(path, notice) => {
+                ModuleSource::Directory(Box::new(directory(path).scanned_on(notice.clone())))
+            }
+        };
+        let kind = match &place {
+            ModuleSource::Cluster(_) => innkeeper_modules::SourceKind::Cluster,
+            ModuleSource::Directory(_) => innkeeper_modules::SourceKind::Directory,
         };
         let supervisor = Supervisor::new(
             self.shared.clone(),
@@ -209,7 +220,9 @@ impl Operator {
     fn handover(&self) -> Handover {
         match self.from {
             ModulesLocation::Cluster => Handover::Records,
-            ModulesLocation::Directory(_) | ModulesLocation::Mounted(..) => Handover::InProcess,
+            ModulesLocation::Directory(_)
+            | ModulesLocation::DirectoryWithNotice(..)
+            | ModulesLocation::Mounted(..) => Handover::InProcess,
         }
     }
 

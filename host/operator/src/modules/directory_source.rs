@@ -10,7 +10,7 @@ use innkeeper_cluster::{Env, Task};
 use innkeeper_modules::directory::{Change, ModuleDirectory};
 use innkeeper_modules::source::COMPONENT_BYTES_MAX;
 use innkeeper_modules::{Input, SourceRef};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::event::SupervisorEvent;
 
@@ -22,6 +22,7 @@ pub struct DirectorySource {
     folder: Arc<Mutex<ModuleDirectory>>,
     path: PathBuf,
     env: Env,
+    notice: Option<Arc<Notify>>,
     ticker: Option<Task<()>>,
     pub(super) sources: BTreeMap<String, SourceRef>,
 }
@@ -33,17 +34,28 @@ impl DirectorySource {
             folder: Arc::new(Mutex::new(ModuleDirectory::new(path, COMPONENT_BYTES_MAX))),
             path: path.to_owned(),
             env,
+            notice: None,
             ticker: None,
             sources: BTreeMap::new(),
         }
     }
 
-    /// Scans the folder now, and then periodically.
+    /// The same folder, scanned only after each notice of the one who writes it.
+    pub fn scanned_on(self, notice: Arc<Notify>) -> Self {
+        Self { notice: Some(notice), ..self }
+    }
+
+    /// Scans the folder now, and then periodically or on notice.
     pub fn begin(&mut self, outbox: &mpsc::UnboundedSender<SupervisorEvent>) {
         self.relist(outbox);
-        let (env, outbox) = (self.env.clone(), outbox.clone());
+        let (env, outbox, notice) = (self.env.clone(), outbox.clone(), self.notice.clone());
         self.ticker = Some(self.env.spawn("folder", async move {
-            loop {
+            // The second scan after a notice finds the file as the first one did, and loads it.
+            let scans = if notice.is_some() { 2 } else { 1 };
+            for scan in (0..scans).cycle() {
+                if let (Some(notice), 0) = (&notice, scan) {
+                    notice.notified().await;
+                }
                 env.sleep(POLL_PERIOD).await;
                 if outbox.send(SupervisorEvent::RelistModules).is_err() {
                     return;
