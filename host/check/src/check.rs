@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::case_generator::{Baseline, CaseGenerator, lifecycle};
+use crate::cluster_state::ClusterState;
 use crate::explore::{self, Corpus};
 use crate::law::{Case, Judgement, Law};
 use crate::oracle::Oracle;
@@ -62,6 +63,8 @@ pub struct CheckReport {
     /// The properties of the schema of the primary kind, and how many of them the objects of the
     /// check have with more than one value.
     pub properties: variants::Coverage,
+    /// The kinds of the guest that the simulated cluster does not serve: nothing is said of them.
+    pub not_served: BTreeSet<String>,
     /// How many scenarios were run.
     pub scenarios_run: u64,
     /// The virtual time of all of these.
@@ -107,7 +110,10 @@ pub fn check(
         results.push(check.check(*law, end, &mut progress)?);
     }
     let Oracle { scenarios_run, simulated, .. } = oracle;
-    Ok(CheckReport { laws: results, properties, scenarios_run, simulated, took: began.elapsed() })
+    let states = baselines.iter().filter_map(|baseline| baseline.outcome.states.last());
+    let not_served = states.flat_map(ClusterState::not_served).cloned().collect();
+    let took = began.elapsed();
+    Ok(CheckReport { laws: results, properties, not_served, scenarios_run, simulated, took })
 }
 
 /// Runs the lifecycle of each sample without faults.

@@ -24,6 +24,9 @@ pub struct ClusterState {
     applied: BTreeMap<String, Vec<Value>>,
     /// The fields that may differ.
     history: Vec<String>,
+    /// The kinds of the guest that the API server does not serve, such as
+    /// `route.openshift.io/v1 Route`.
+    not_served: BTreeSet<String>,
 }
 
 /// A difference of two states.
@@ -42,10 +45,14 @@ impl ClusterState {
     /// If the API server refuses to list a kind.
     pub async fn read(api: &Api, subject: &Subject) -> Result<Self, ApiFailure> {
         let mut found = Vec::new();
+        let mut not_served = BTreeSet::new();
         for (index, kind) in subject.kinds().into_iter().enumerate() {
             let resource = match api.resource(&kind.api_version, &kind.kind).await {
                 Ok(resource) => resource,
-                Err(ApiFailure::NotServed { .. }) => continue,
+                Err(ApiFailure::NotServed { .. }) => {
+                    not_served.insert(format!("{} {}", kind.api_version, kind.kind));
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             for mut object in api.list(&resource.path("", "")).await? {
@@ -61,7 +68,7 @@ impl ClusterState {
             let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
             replaced.push((uid, format!("<uid of {name}>")));
         }
-        let mut state = Self { history: subject.history.clone(), ..Self::default() };
+        let mut state = Self { history: subject.history.clone(), not_served, ..Self::default() };
         for (is_primary, mut object) in found {
             let mut name = name_of(&object);
             replace(&mut name, &replaced);
@@ -73,6 +80,11 @@ impl ClusterState {
             state.objects.insert(name, object);
         }
         Ok(state)
+    }
+
+    /// The kinds of the guest that the API server does not serve: nothing is compared of them.
+    pub fn not_served(&self) -> &BTreeSet<String> {
+        &self.not_served
     }
 
     /// What differs from another state, which has the objects as they should be.

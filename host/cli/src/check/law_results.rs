@@ -40,6 +40,13 @@ pub(super) fn print(
         coverage = format!("{coverage}; not {}", unchanged(&properties.unchanged));
     }
     page.line(coverage);
+    if !report.not_served.is_empty() {
+        let kinds: Vec<&str> = report.not_served.iter().map(String::as_str).collect();
+        page.line(format_args!(
+            "not compared, since the simulated cluster does not serve them: {}; a definition among the samples changes that",
+            kinds.join(", ")
+        ));
+    }
     let broken = report.laws.iter().filter(|law| law.broken.is_some()).count();
     let laws = counted_len(report.laws.len(), "law", "laws");
     let Speed { simulated, took, factor, per_second } = Speed::of(report);
@@ -85,7 +92,8 @@ fn report_json(report: &CheckReport, seed: u64, again: &str) -> Value {
         "simulatedSeconds": simulated, "seconds": took, "speedFactor": factor,
         "scenariosPerSecond": per_second,
         "properties": {"all": report.properties.properties,
-            "changed": report.properties.changed, "unchanged": report.properties.unchanged}})
+            "changed": report.properties.changed, "unchanged": report.properties.unchanged},
+        "notServed": report.not_served})
 }
 
 fn law_json(result: &LawResult, again: &str) -> Value {
