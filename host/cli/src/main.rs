@@ -134,8 +134,8 @@ enum Command {
     /// Needs no cluster.
     ///
     /// Of a guest that reconciles (`innkeeper check guest.wasm --samples DIR`), the command plays
-    /// whole lives of its primaries on a simulated cluster, with crashes, lost answers and late
-    /// caches, and prints a line for each law (docs/laws.md).
+    /// scenarios on a simulated cluster, from the creation of primaries to their deletion, with
+    /// crashes, lost answers and late caches, and prints a line for each law (docs/laws.md).
     ///
     /// Of a set of policies (`innkeeper check --policies DIR -f objects.yaml`), the command asks
     /// for each object the policies that may change it in all orders (of more than six: all
