@@ -8,8 +8,8 @@ use innkeeper_contract::{Event as Notice, EventType};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
 use innkeeper_modules::driver::Teardown;
 use innkeeper_modules::{
-    Action, CrdGrant, CrdInstallation, Event, FinishedInstallation, Input, InstalledCrds, LoadJob,
-    ParametersJob, Rejection, RetryPolicy, SourceError,
+    Action, CrdGrant, CrdInstallation, DirectEffect, Event, FinishedInstallation, Input,
+    InstalledCrds, LoadJob, ParametersJob, Rejection, RetryPolicy, SourceError,
 };
 
 use tokio::sync::{Semaphore, watch};
@@ -45,8 +45,6 @@ impl Supervisor {
                 let _ = self.outbox.send(event);
             }
             Action::InstallCrds(installation) => self.install_crds(name, installation),
-            Action::ReinstallLater => self.reinstall_later(name),
-            Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
             Action::Preview { digest, candidate } => self.preview(name, digest, &candidate),
             Action::Commit { digest, component } => self.save_snapshot(name, digest, component),
             Action::CommitRollback(digest) => {
@@ -57,14 +55,8 @@ impl Supervisor {
             Action::BeginRollbackWindow { digest, failures_max, time } => {
                 self.begin_rollback_window(name, digest, failures_max, time);
             }
-            Action::EndRollbackWindow => self.end_rollback_window(name),
             Action::Activate(revision) => self.activate_if_allowed(&revision),
             Action::Teardown(teardown) => self.tear_down(name, teardown),
-            // After the report of the same step, which gives the Module another resourceVersion.
-            Action::RemoveFinalizer => {
-                let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
-            }
-            Action::RetryLater => self.retry_later(name),
             Action::RetryOverlapping(names) => {
                 for name in names {
                     self.send(&name, Input::RetryOverlapping);
@@ -73,8 +65,23 @@ impl Supervisor {
             Action::Report(_) => {
                 self.write_status(name).await;
             }
-            Action::Notify(event) => self.publish_event(name, &event).await,
-            Action::RemoveModule => self.forget(name),
+            Action::Direct(effect) => self.carry_out_direct(name, effect).await,
+        }
+    }
+
+    /// Carries out an effect to which the driver added nothing.
+    async fn carry_out_direct(&mut self, name: &str, effect: DirectEffect) {
+        match effect {
+            DirectEffect::RestoreSnapshot(digest) => self.fetch_snapshot(name, digest),
+            DirectEffect::EndRollbackWindow => self.end_rollback_window(name),
+            DirectEffect::ReinstallLater => self.reinstall_later(name),
+            // After the report of the same step, which gives the Module another resourceVersion.
+            DirectEffect::RemoveFinalizer => {
+                let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
+            }
+            DirectEffect::RetryLater => self.retry_later(name),
+            DirectEffect::Notify(event) => self.publish_event(name, &event).await,
+            DirectEffect::RemoveModule => self.forget(name),
         }
     }
 
