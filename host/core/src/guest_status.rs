@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_refused() {
+    fn answer_with_too_many_conditions_events_or_bytes_is_refused() {
         let many = vec![condition("Ready", "Ok", ""); 65];
         assert_eq!(refused(&many), "65 conditions are more than the 64 that a guest may give");
         let event = Event { type_: EventType::Normal, reason: "A".into(), message: String::new() };

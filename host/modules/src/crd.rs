@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_in_a_file_is_not_part_of_it() {
+    fn definition_has_no_source_in_a_file() {
         let crd = crd();
         let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
         assert_eq!(spec["required"], json!(["source", "serviceAccountName"]));

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use innkeeper_sandbox::{Guest, Limits};
 
 use crate::crd_installation::CrdGrant;
-use crate::machine::DecidedDigests;
+use crate::machine::{DecidedDigests, DirectEffect};
 use crate::revision::{GuestHandle, Revision};
 use crate::source::Digest;
 use crate::validated_spec::{SourceKind, SpecContext};
@@ -181,7 +181,8 @@ impl<G: GuestHandle> Driver<G> {
         let effects = state.machine.check_grant(state.grant());
         state.carry_out(effects, &mut actions);
         state.drop_unneeded();
-        if actions.iter().any(|action| matches!(action, Action::RemoveModule)) {
+        if actions.iter().any(|action| matches!(action, Action::Direct(DirectEffect::RemoveModule)))
+        {
             self.states.remove(name);
         }
         actions

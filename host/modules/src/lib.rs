@@ -55,7 +55,7 @@ pub use definitions::CrdRequest;
 pub use directory::{Change, ModuleDirectory, read_component};
 pub use driver::{Action, Driver, Input, LoadJob, ParametersJob, Report};
 pub use installed_crds::{AdoptedCrd, InstalledCrds};
-pub use machine::{Event, Machine, Rejection, RetryPolicy};
+pub use machine::{DirectEffect, Event, Machine, Rejection, RetryPolicy};
 pub use manifest::check as check_manifest;
 pub use module::Module;
 pub use policy_preview::{PolicyPreview, ReviewChange};

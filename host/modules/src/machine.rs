@@ -56,7 +56,7 @@ use approvals::Approvals;
 use candidate::CandidateProgress;
 pub use candidate::{Candidate, HeldCandidate, LoadedCandidate, REJECTED};
 use decided_rollback::DecidedRollback;
-pub use effect::Effect;
+pub use effect::{DirectEffect, Effect};
 pub use event::{ComponentInfo, Event, Spec};
 pub use history::HISTORY_MAX;
 use history::History;
@@ -300,7 +300,7 @@ impl Machine {
                 }
                 self.runs = Some(result);
             }
-            Event::Deleted => return vec![Effect::RemoveModule],
+            Event::Deleted => return vec![DirectEffect::RemoveModule.into()],
         }
         if before != self.reported_state() {
             effects.push(Effect::Report);

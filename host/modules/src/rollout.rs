@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_inclusive() {
+    fn candidate_at_the_limits_is_not_held_and_one_above_is() {
         let rollout = Rollout {
             deletions_max: 2,
             failures_max: 1,

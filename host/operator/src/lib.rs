@@ -7,12 +7,14 @@
 //! - [`cluster_reads`]: the reads of a guest, in a reconcile and in a review.
 //! - [`modules`]: modules, from a source to an active revision, as `innkeeper-modules` decides it.
 //! - [`policies`]: guests that review admission requests, on each replica.
+//! - [`guest_calls`]: the calls of guests, each with a permit of the sandbox.
 //! - [`redact`]: masks the values of granted Secrets.
 //! - [`operator`]: starts and stops all of it. [`shared`]: the state that it shares.
 
 pub mod cluster_reads;
 pub mod evaluate;
 pub mod execution;
+pub mod guest_calls;
 pub mod guest_log;
 pub mod host_facts;
 pub mod metrics;

@@ -11,13 +11,15 @@ use innkeeper_modules::Driver;
 use innkeeper_sandbox::{CacheFigures, Engine, Limits};
 use tokio::sync::{Notify, mpsc, watch};
 
+use crate::guest_calls::GuestCalls;
 use crate::host_facts::{HostFacts, HostNamespaces};
 use crate::metrics::Metrics;
 use crate::modules::cluster_source::ClusterSource;
 use crate::modules::directory_source::DirectorySource;
 use crate::modules::event::SupervisorEvent;
 use crate::modules::source::ModuleSource;
-use crate::modules::supervisor::Supervisor;
+use crate::modules::supervisor::{Supervisor, SupervisorHost};
+use crate::modules::supervisor_report::SupervisorReport;
 use crate::policies::{AdmissionSettings, Handover, PolicyAudit, PolicyLeader, ReplicaPolicies};
 use crate::queue::backoff::Backoff;
 use crate::queue::workers;
@@ -81,6 +83,11 @@ pub struct ReportedModule {
 #[derive(Clone)]
 pub struct Operator {
     shared: Arc<Shared>,
+    /// What the supervisor shows.
+    supervisor: Arc<SupervisorReport>,
+    cluster: Cluster,
+    host: HostFacts,
+    policies: ReplicaPolicies,
     caches: Caches,
     engine: Engine,
     from: ModulesLocation,
@@ -115,20 +122,31 @@ impl Operator {
             | ModulesLocation::DirectoryWithNotice(..) => HostFacts::default(),
         };
         let shared = Arc::new(Shared::new(
-            host,
-            cluster,
-            engine.permits().clone(),
-            policies,
+            env.clone(),
+            GuestCalls::new(engine.permits().clone(), policies.execution()),
             Metrics::new()?,
             Events::new(env.clone(), instance),
             queue,
         ));
+        let supervisor = Arc::new(SupervisorReport::new(&env));
         let (outbox, inbox) = mpsc::unbounded_channel();
         let handler =
             CacheEventHandler { shared: Arc::downgrade(&shared), supervisor: outbox.clone() };
         let caches = Caches::new(env, Arc::new(handler));
         let inbox = Arc::new(std::sync::Mutex::new(Some(inbox)));
-        Ok(Self { shared, caches, engine, from, outbox, inbox, admission: None })
+        Ok(Self {
+            shared,
+            supervisor,
+            cluster,
+            host,
+            policies,
+            caches,
+            engine,
+            from,
+            outbox,
+            inbox,
+            admission: None,
+        })
     }
 
     /// The same operator, which also leads the policies of its replicas: it keeps their
@@ -151,7 +169,7 @@ impl Operator {
         let directory = |path: &Path| DirectorySource::new(path, env.clone());
         let place = match &self.from {
             ModulesLocation::Cluster => {
-                ModuleSource::Cluster(Box::new(ClusterSource::new(self.shared.cluster.clone())))
+                ModuleSource::Cluster(Box::new(ClusterSource::new(self.cluster.clone())))
             }
             ModulesLocation::Directory(path) | ModulesLocation::Mounted(path, _) => {
                 ModuleSource::Directory(Box::new(directory(path)))
@@ -165,19 +183,17 @@ impl Operator {
             ModuleSource::Directory(_) => innkeeper_modules::SourceKind::Directory,
         };
         let supervisor = Supervisor::new(
-            self.shared.clone(),
-            self.caches.clone(),
-            self.engine.clone(),
+            self.supervisor_host(),
             Driver::new(kind, Limits::default())
-                .in_namespace(self.shared.cluster.host().host_namespace())
-                .limited_to(self.shared.host.primary_namespaces()),
+                .in_namespace(self.cluster.host().host_namespace())
+                .limited_to(self.host.primary_namespaces()),
             (place, self.handover()),
             self.outbox.clone(),
             inbox,
         );
         let supervising = env.spawn("supervise", {
-            let (shared, stop) = (self.shared.clone(), stop.clone());
-            async move { shared.liveness.watch(supervisor.supervise(stop)).await }
+            let (report, stop) = (self.supervisor.clone(), stop.clone());
+            async move { Box::pin(report.liveness.watch(supervisor.supervise(stop))).await }
         });
         let leading = self.lead_policies(&stop);
         let auditing = self.audit_policies(&stop);
@@ -189,6 +205,18 @@ impl Operator {
         self.close();
     }
 
+    fn supervisor_host(&self) -> SupervisorHost {
+        SupervisorHost {
+            shared: self.shared.clone(),
+            report: self.supervisor.clone(),
+            cluster: self.cluster.clone(),
+            facts: self.host.clone(),
+            replica: self.policies.clone(),
+            caches: self.caches.clone(),
+            engine: self.engine.clone(),
+        }
+    }
+
     /// Starts to lead the policies, if the operator is to.
     fn lead_policies(&self, stop: &watch::Receiver<bool>) -> Option<Task<()>> {
         let settings = self.admission.clone()?;
@@ -197,7 +225,7 @@ impl Operator {
             let module = module.to_owned();
             let _ = outbox.send(SupervisorEvent::PolicyStateChanged { module, state });
         });
-        let host = self.shared.cluster.host();
+        let host = self.cluster.host();
         let leader = PolicyLeader::new(host, settings, publish);
         Some(self.shared.env.spawn("lead policies", leader.lead(stop.clone())))
     }
@@ -210,9 +238,9 @@ impl Operator {
             let module = module.to_owned();
             let _ = outbox.send(SupervisorEvent::PolicyAuditChanged { module, state });
         });
-        let host = self.shared.cluster.host();
-        let (policies, permits) = (self.shared.policies.clone(), self.shared.permits.clone());
-        let audit = PolicyAudit::new(host, policies, permits, publish);
+        let host = self.cluster.host();
+        let permits = self.engine.permits().clone();
+        let audit = PolicyAudit::new(host, self.policies.clone(), permits, publish);
         Some(self.shared.env.spawn("audit policies", audit.audit(stop.clone())))
     }
 
@@ -231,7 +259,7 @@ impl Operator {
     pub fn close(&self) {
         // Those of the process outlive the operator, and have views of its caches.
         if self.handover() == Handover::InProcess {
-            self.shared.policies.active().clear();
+            self.policies.active().clear();
         }
         for running in self.shared.modules() {
             self.shared.deactivate(running.name());
@@ -241,7 +269,7 @@ impl Operator {
     /// Whether the Modules are listed, and every active revision can read the kinds that it
     /// declares, or it is known why it cannot: the operator reconciles from then on.
     pub fn is_ready(&self) -> bool {
-        self.shared.modules_are_listed()
+        self.supervisor.is_listed()
             && self.shared.modules().iter().all(|running| {
                 !running.view.states().values().any(|state| matches!(state, KindState::Syncing))
             })
@@ -250,14 +278,14 @@ impl Operator {
     /// In which step the supervisor of modules hangs, as a text; `None` if it does not. A hanging
     /// supervisor loads, reports and stops no module, and only a restart of the process helps.
     pub fn stalled(&self) -> Option<String> {
-        self.shared.liveness.stalled()
+        self.supervisor.liveness.stalled()
     }
 
     /// The names of the modules with an active revision, or with a policy on this replica, in
     /// order.
     pub fn serving(&self) -> Vec<String> {
         let reconcile = self.shared.modules().into_iter().map(|running| running.name().clone());
-        let review = self.shared.policies.active().ids().into_keys();
+        let review = self.policies.active().ids().into_keys();
         let all: BTreeSet<Arc<str>> = reconcile.chain(review).collect();
         all.iter().map(ToString::to_string).collect()
     }
@@ -265,7 +293,7 @@ impl Operator {
     /// The modules with the conditions that the operator last reported, by name. A Module of a
     /// folder has no status: this is the only place of its conditions.
     pub fn modules(&self) -> Vec<ReportedModule> {
-        let reported = self.shared.module_conditions().clone();
+        let reported = self.supervisor.conditions();
         let modules = reported.into_iter().map(|(name, conditions)| {
             let primary = self.shared.module(&name).map(|active| Kind::clone(&active.primary_kind));
             ReportedModule { name, primary, conditions }
@@ -286,23 +314,8 @@ impl Operator {
 
     /// The metrics in Prometheus' text format.
     pub fn metrics(&self) -> String {
+        self.shared.measure();
         let metrics = &self.shared.metrics;
-        for (module, depth) in self.shared.queue().depths() {
-            metrics
-                .depth
-                .with_label_values(&[module, module])
-                .set(i64::try_from(depth).unwrap_or(i64::MAX));
-        }
-        metrics.recorded_read_bytes.reset();
-        for (module, bytes) in self.shared.index().bytes() {
-            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-            metrics.recorded_read_bytes.with_label_values(&[module]).set(bytes);
-        }
-        metrics.outdated_objects.reset();
-        for (module, objects) in self.shared.primary_states.outdated() {
-            let objects = i64::try_from(objects).unwrap_or(i64::MAX);
-            metrics.outdated_objects.with_label_values(&[&*module]).set(objects);
-        }
         metrics.cache_objects.reset();
         metrics.cache_bytes.reset();
         for size in self.caches.sizes() {
@@ -324,7 +337,7 @@ impl Operator {
                 metrics.code_cache.with_label_values(&[result]).inc_by(count);
             }
         }
-        metrics.text() + &self.shared.policies.metrics()
+        metrics.text() + &self.policies.metrics()
     }
 }
 

@@ -1,108 +1,73 @@
-//! The state that all parts of one operator share.
+//! The state that the reconciles of one operator share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use innkeeper_cluster::Env;
 use innkeeper_cluster::events::Events;
-use innkeeper_cluster::{Cluster, Env};
-use innkeeper_contract::{Condition, Kind};
-use innkeeper_sandbox::Permits;
+use innkeeper_contract::Kind;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::execution::Execution;
-use crate::host_facts::HostFacts;
+use crate::guest_calls::GuestCalls;
 use crate::metrics::Metrics;
 use crate::modules::crds::StatusSchema;
-use crate::modules::health::Health;
-use crate::modules::liveness::SupervisorLiveness;
+use crate::modules::health::{Health, RunOutcome};
 use crate::modules::open_revision::OpenRevision;
-use crate::policies::{AuditState, PolicyState, ReplicaPolicies};
 use crate::queue::trigger::Trigger;
 use crate::queue::{Queue, ReconcileRequest, ReconcileResult};
-use crate::reconcile::primary_state::PrimaryStates;
+use crate::reconcile::primary_state::{PrimaryState, PrimaryStates};
 use crate::watch::dependency_index::{DependencyIndex, RunStart};
 use crate::watch::own_writes::OwnWrites;
 use crate::watch::read_record::ReadRecord;
 
-/// The state that all parts of one operator share.
+/// The state that the reconciles of one operator share, with each other and with its supervisor.
 pub struct Shared {
     /// The clock, randomness, and tasks.
     pub env: Env,
-    /// Facts about the host.
-    pub host: HostFacts,
-    /// The connections to the API server.
-    pub cluster: Cluster,
-    /// The permits for calls of guests.
-    pub permits: Permits,
-    /// On which thread guests run.
-    pub execution: Execution,
-    /// The policies of this process, which outlive the operator.
-    pub policies: ReplicaPolicies,
+    /// Runs guests.
+    pub guest_calls: GuestCalls,
     /// Publishes Events.
     pub events: Events,
     /// The metrics.
     pub metrics: Metrics,
     /// Which primaries of each module fail.
     pub health: Health,
-    /// Whether the supervisor makes progress.
-    pub liveness: SupervisorLiveness,
-    /// What is known of each primary from its rounds before.
-    pub primary_states: PrimaryStates,
-    /// Held during a check of a definition's stored objects: one check at a time, of all modules.
-    pub object_checks: tokio::sync::Mutex<()>,
     /// Notified when there may be work.
     notify: Notify,
     started: Instant,
     queue: Mutex<Queue>,
     index: Mutex<DependencyIndex>,
     writes: Mutex<OwnWrites>,
+    primary_states: PrimaryStates,
     modules: RwLock<BTreeMap<Arc<str>, Arc<OpenRevision>>>,
-    modules_listed: AtomicBool,
     status_schemas: RwLock<BTreeMap<Kind, Arc<StatusSchema>>>,
-    module_conditions: Mutex<BTreeMap<String, Vec<Condition>>>,
-    policy_states: Mutex<BTreeMap<String, PolicyState>>,
-    policy_audits: Mutex<BTreeMap<String, AuditState>>,
 }
 
 impl Shared {
     /// The state of an operator that has just started.
     pub fn new(
-        host: HostFacts,
-        cluster: Cluster,
-        permits: Permits,
-        policies: ReplicaPolicies,
+        env: Env,
+        guest_calls: GuestCalls,
         metrics: Metrics,
         events: Events,
         queue: Queue,
     ) -> Self {
-        let env = cluster.env().clone();
         Self {
             started: env.instant(),
-            liveness: SupervisorLiveness::new(&env),
             env,
-            host,
-            cluster,
-            permits,
-            execution: policies.execution(),
-            policies,
+            guest_calls,
             metrics,
             events,
             health: Health::default(),
-            primary_states: PrimaryStates::default(),
-            object_checks: tokio::sync::Mutex::default(),
             notify: Notify::new(),
             queue: Mutex::new(queue),
             index: Mutex::default(),
             writes: Mutex::default(),
+            primary_states: PrimaryStates::default(),
             modules: RwLock::default(),
-            modules_listed: AtomicBool::new(false),
             status_schemas: RwLock::default(),
-            module_conditions: Mutex::default(),
-            policy_states: Mutex::default(),
-            policy_audits: Mutex::default(),
         }
     }
 
@@ -161,30 +126,59 @@ impl Shared {
         self.events.forget_reporter(name);
     }
 
-    /// The conditions that the supervisor last reported of each module, also of one that is not
+    /// Takes what the host remembers of a primary, for a reconcile; an empty state if there is
+    /// none.
+    pub fn take_primary_state(&self, request: &ReconcileRequest) -> PrimaryState {
+        self.primary_states.take(request)
+    }
+
+    /// Keeps what the host remembers of a primary for its next reconcile, if its module is still
     /// active.
-    pub fn module_conditions(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Condition>>> {
-        self.module_conditions.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn keep_primary_state(&self, request: &ReconcileRequest, state: PrimaryState) {
+        self.primary_states.put(request, state);
+        self.forget_if_stopped(request);
     }
 
-    /// What the leader knows of the policy of each module that has one.
-    pub fn policy_states(&self) -> MutexGuard<'_, BTreeMap<String, PolicyState>> {
-        self.policy_states.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A copy of what the host remembers of a primary; empty if there is nothing, or while it is
+    /// reconciled.
+    pub fn primary_state(&self, request: &ReconcileRequest) -> PrimaryState {
+        self.primary_states.peek(request)
     }
 
-    /// What the audit of the policy of each module has found.
-    pub fn policy_audits(&self) -> MutexGuard<'_, BTreeMap<String, AuditState>> {
-        self.policy_audits.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Forgets a primary that is gone; `uid` is the last that it had.
+    pub fn forget_primary(&self, request: &ReconcileRequest, uid: &str) {
+        self.index().forget(request);
+        if self.module(&request.module).is_some() {
+            self.health.record(request, RunOutcome::default());
+        }
+        self.events.forget(&request.module, uid);
+        self.forget_if_stopped(request);
     }
 
-    /// Notes that the modules have been listed.
-    pub fn mark_modules_listed(&self) {
-        self.modules_listed.store(true, Ordering::Release);
+    /// Forgets a reconcile during which its module stopped: [`Shared::deactivate`] forgot the
+    /// module before the end of the reconcile was recorded.
+    fn forget_if_stopped(&self, request: &ReconcileRequest) {
+        if self.module(&request.module).is_none() {
+            self.index().forget(request);
+            self.primary_states.take(request);
+        }
     }
 
-    /// Whether the modules have been listed.
-    pub fn modules_are_listed(&self) -> bool {
-        self.modules_listed.load(Ordering::Acquire)
+    /// Sets the gauges of the queue, of the recorded reads, and of the update groups.
+    pub fn measure(&self) {
+        let gauge = |value: usize| i64::try_from(value).unwrap_or(i64::MAX);
+        let metrics = &self.metrics;
+        for (module, depth) in self.queue().depths() {
+            metrics.depth.with_label_values(&[module, module]).set(gauge(depth));
+        }
+        metrics.recorded_read_bytes.reset();
+        for (module, bytes) in self.index().bytes() {
+            metrics.recorded_read_bytes.with_label_values(&[module]).set(gauge(bytes));
+        }
+        metrics.outdated_objects.reset();
+        for (module, objects) in self.primary_states.outdated() {
+            metrics.outdated_objects.with_label_values(&[&*module]).set(gauge(objects));
+        }
     }
 
     /// The schema of a kind's status in its CustomResourceDefinition.

@@ -46,12 +46,18 @@ pub struct Admin {
 type Kinds = BTreeMap<(String, String), (ApiResource, Scope)>;
 
 impl Admin {
-    /// With the admin's rights on `plane`.
+    /// A client with the rights of the admin of `plane`.
+    ///
+    /// # Errors
+    /// If the kubeconfig of the control plane cannot be used.
     pub async fn of(plane: &ControlPlane) -> Result<Self> {
         Self::connect(plane.kubeconfig()).await
     }
 
-    /// With the rights of the kubeconfig at `path`.
+    /// A client with the rights of the kubeconfig at `path`.
+    ///
+    /// # Errors
+    /// If the file is no kubeconfig of a cluster.
     pub async fn connect(path: &Path) -> Result<Self> {
         Ok(Self { client: client(path).await?, kinds: Arc::default() })
     }
@@ -63,11 +69,17 @@ impl Admin {
 
     /// Applies every document of `yaml`, by force, as the field manager `test`. Gives the
     /// objects as the server returned them.
+    ///
+    /// # Errors
+    /// If `yaml` has an object that the API server does not know or refuses.
     pub async fn apply(&self, yaml: &str) -> Result<Vec<Value>> {
         self.apply_as(MANAGER, true, yaml).await
     }
 
-    /// The same as another field manager, by force or not.
+    /// Applies every document of `yaml` as another field manager, by force or not.
+    ///
+    /// # Errors
+    /// If `yaml` has an object that the API server does not know or refuses, as for a conflict.
     pub async fn apply_as(&self, manager: &str, force: bool, yaml: &str) -> Result<Vec<Value>> {
         let mut applied = Vec::new();
         for object in documents(yaml)? {
@@ -85,6 +97,9 @@ impl Admin {
 
     /// Applies every document of `yaml` that names no namespace in `namespace`, as `kubectl apply
     /// --namespace` does, and lets the server refuse a member that it does not know.
+    ///
+    /// # Errors
+    /// If `yaml` has an object that the API server does not know or refuses.
     pub async fn apply_in(&self, namespace: &str, yaml: &str) -> Result<Vec<Value>> {
         let mut applied = Vec::new();
         for mut object in documents(yaml)? {
@@ -103,6 +118,9 @@ impl Admin {
     }
 
     /// Creates the one document of `yaml` by POST.
+    ///
+    /// # Errors
+    /// If `yaml` has no document, or the API server refuses the object.
     pub async fn create(&self, yaml: &str) -> Result<Value> {
         let mut objects = documents(yaml)?;
         let Some(object) = objects.pop() else { bail!("no document to create in: {yaml}") };
@@ -116,6 +134,9 @@ impl Admin {
     }
 
     /// The object, or `None` if it is not there.
+    ///
+    /// # Errors
+    /// If discovery has no such kind, or the API server refuses the request.
     pub async fn get(&self, kind: Kind, namespace: &str, name: &str) -> Result<Option<Value>> {
         let api = self.api(kind, namespace).await?;
         let object = answered(|| api.get_opt(name))
@@ -134,6 +155,9 @@ impl Admin {
     }
 
     /// All objects of the kind, in `namespace` or (if that is empty) everywhere.
+    ///
+    /// # Errors
+    /// If discovery has no such kind, or the API server refuses the request.
     pub async fn list(&self, kind: Kind, namespace: &str) -> Result<Vec<Value>> {
         let api = self.api(kind, namespace).await?;
         let params = ListParams::default();
@@ -143,8 +167,11 @@ impl Admin {
         list.items.into_iter().map(|object| Ok(serde_json::to_value(object)?)).collect()
     }
 
-    /// A JSON merge patch, as the field manager `manager`: leaves an Update entry, as
-    /// `kubectl edit` does.
+    /// Sends a JSON merge patch as the field manager `manager`: leaves an Update entry, as `kubectl
+    /// edit` does.
+    ///
+    /// # Errors
+    /// If there is no such object, or the API server refuses the patch.
     pub async fn merge(
         &self,
         kind: Kind,
@@ -163,12 +190,18 @@ impl Admin {
         Ok(serde_json::to_value(answer)?)
     }
 
-    /// The same as a person with `kubectl edit`.
+    /// Sends a JSON merge patch as a user with `kubectl edit` does.
+    ///
+    /// # Errors
+    /// If there is no such object, or the API server refuses the patch.
     pub async fn edit(&self, at: (Kind, &str, &str), patch: &Value) -> Result<Value> {
         self.merge(at.0, at.1, at.2, "kubectl-edit", patch).await
     }
 
-    /// The same on the status.
+    /// Sends a JSON merge patch of the status.
+    ///
+    /// # Errors
+    /// If there is no such object, or the API server refuses the patch.
     pub async fn merge_status(
         &self,
         kind: Kind,
@@ -186,6 +219,9 @@ impl Admin {
 
     /// Deletes the object in the background, and does not wait. Not an error if it is not
     /// there.
+    ///
+    /// # Errors
+    /// If discovery has no such kind, or the API server refuses the request.
     pub async fn delete(&self, kind: Kind, namespace: &str, name: &str) -> Result<()> {
         let api = self.api(kind, namespace).await?;
         match api.delete(name, &DeleteParams::background()).await {
@@ -219,6 +255,9 @@ impl Admin {
     }
 
     /// Waits until the object is not there.
+    ///
+    /// # Errors
+    /// If the object is still there after `bound`.
     pub async fn until_gone(
         &self,
         bound: Duration,
@@ -234,6 +273,9 @@ impl Admin {
     }
 
     /// Makes a namespace with a name that the server completes from `prefix`.
+    ///
+    /// # Errors
+    /// If the API server refuses the namespace.
     pub async fn namespace(&self, prefix: &str) -> Result<String> {
         let api = self.api(Kind::NAMESPACE, "").await?;
         let object = json!({
@@ -245,6 +287,9 @@ impl Admin {
     }
 
     /// Applies the CRDs, then the base of `deploy/`, and waits until the CRDs are served.
+    ///
+    /// # Errors
+    /// If the API server refuses an object, or does not serve a definition in time.
     pub async fn install(&self) -> Result<()> {
         for folder in ["crds", "base"] {
             for yaml in manifests(&crate::host::root().join("deploy").join(folder))? {
@@ -260,6 +305,9 @@ impl Admin {
 
     /// Waits until the CRD is established, and what it defines is found by discovery too: the
     /// server says the first a moment before the second.
+    ///
+    /// # Errors
+    /// If the API server does not serve the kind in time.
     pub async fn until_established(&self, crd: &Value) -> Result<()> {
         let name = crd["metadata"]["name"].as_str().unwrap_or_default();
         let what = format!("CRD {name} is Established");
@@ -290,6 +338,9 @@ impl Admin {
     }
 
     /// Writes a kubeconfig at `path` whose user is the `ServiceAccount`, by a token for six hours.
+    ///
+    /// # Errors
+    /// If the account does not exist, or the file cannot be written.
     pub async fn account_kubeconfig(
         &self,
         server: Kubeconfig,
@@ -302,6 +353,9 @@ impl Admin {
 
     /// A token of the `ServiceAccount` for six hours, for these audiences; for the API server if
     /// there are none.
+    ///
+    /// # Errors
+    /// If the account does not exist, or the API server refuses the request.
     pub async fn token(
         &self,
         (namespace, name): (&str, &str),

@@ -44,7 +44,10 @@ pub struct Database {
 }
 
 impl Database {
-    /// The one of the sample, on a stage of its own, with the extension that looks for damage.
+    /// The database of the sample, on a stage of its own, with the extension that looks for damage.
+    ///
+    /// # Errors
+    /// If the stage does not start, or the database does not answer in time.
     pub async fn new() -> Result<Self> {
         let stage = NodeStage::new().await?;
         let applied = stage.run(APPLY).await?;
@@ -52,7 +55,11 @@ impl Database {
         Self::of(stage, client, applied).await
     }
 
-    /// The one that [`APPLY`], which has printed this, has made on a stage, with a client there.
+    /// The database that [`APPLY`], which has printed `applied`, has made on a stage, with a client
+    /// there.
+    ///
+    /// # Errors
+    /// If its pod does not get ready, or the server does not answer in time.
     pub async fn of(stage: NodeStage, client: PodClient, applied: String) -> Result<Self> {
         stage.until_pods_ready(NAMESPACE, LABEL, 1).await?;
         let (address, port) = (stage.node().address(), stage.node_port(NAMESPACE, NAME).await?);
@@ -70,6 +77,9 @@ impl Database {
 
     /// What the server answers, a line each row. Asks again if it got no connection in time:
     /// nothing was done then, and a machine may be busy.
+    ///
+    /// # Errors
+    /// If psql does not connect in time, or the server refuses the statement.
     pub async fn sql(&self, sql: &str) -> Result<Vec<String>> {
         let ask = ["psql", "-X", "-q", "-A", "-t", "-c", sql, &self.url];
         let answer = eventually("psql is connected", SOON, async || {
@@ -85,6 +95,9 @@ impl Database {
 
     /// Waits until the server answers with these rows of the table `hoge`: the Service follows a
     /// pod in a moment.
+    ///
+    /// # Errors
+    /// If the server answers with other rows, or with none in time.
     pub async fn until_has(&self, rows: &[&str]) -> Result<()> {
         eventually(&format!("the rows are {rows:?}"), SOON, async || {
             Ok(match self.sql("SELECT name FROM hoge ORDER BY name").await {
@@ -96,7 +109,10 @@ impl Database {
         .await
     }
 
-    /// That neither a table nor an index is damaged.
+    /// Checks that neither a table nor an index is damaged.
+    ///
+    /// # Errors
+    /// What is damaged, or why it cannot be checked.
     pub async fn is_undamaged(&self) -> Result<()> {
         let indexes = self.sql(INDEXES).await?;
         ensure!(indexes == ["t"], "no index was looked at: {indexes:?}");
@@ -106,6 +122,9 @@ impl Database {
     }
 
     /// Lets only the test make backups, of which `keep` are kept.
+    ///
+    /// # Errors
+    /// If the API server refuses the change, or a backup still runs after the time.
     pub async fn seldom(&self, keep: u32) -> Result<()> {
         let schedule = "0 0 1 1 *";
         let backup = json!({"spec": {"backup": {"schedule": schedule, "keep": keep}}});
@@ -124,12 +143,18 @@ impl Database {
     }
 
     /// Sends a signal to the server in a pod.
+    ///
+    /// # Errors
+    /// If the pod has no running server.
     pub async fn signal(&self, pod: &str, signal: &str) -> Result<()> {
         let kill = format!("kill -{signal} $(head -n 1 /data/pgdata/postmaster.pid)");
         self.exec(pod, "postgres", &kill).await.map(drop)
     }
 
     /// What a script prints in a container of a pod.
+    ///
+    /// # Errors
+    /// If the container does not run, or the script fails.
     pub async fn exec(&self, pod: &str, container: &str, script: &str) -> Result<String> {
         let exec =
             ["exec", pod, "--namespace", NAMESPACE, "-c", container, "--", "sh", "-c", script];
@@ -137,6 +162,9 @@ impl Database {
     }
 
     /// Waits until the log of `prepare` has this, as `flags` of kubectl choose it; gives the pod.
+    ///
+    /// # Errors
+    /// If the log does not have it in time.
     pub async fn until_prepare_says(&self, what: &str, flags: &[&str]) -> Result<String> {
         eventually(&format!("prepare says {what:?}"), LONG, async || {
             let Some(name) = self.any_pod().await? else {
@@ -154,18 +182,27 @@ impl Database {
     }
 
     /// The name of its pod, ready or not, if there is one that is not going.
+    ///
+    /// # Errors
+    /// If the API server does not answer, or refuses the request.
     pub async fn any_pod(&self) -> Result<Option<String>> {
         let pods = kubelet::pods(&self.stage.admin, NAMESPACE, LABEL).await?;
         Ok(pods.first().map(|pod| name_of(pod).to_owned()))
     }
 
     /// Begins a backup now.
+    ///
+    /// # Errors
+    /// If the Job of this name exists, or kubectl fails otherwise.
     pub async fn begin_backup(&self, name: &str) -> Result<()> {
         let from = ["create", "job", name, "--from=cronjob/foodb-backup", "--namespace", NAMESPACE];
         self.stage.kubectl_prints(&from).await.map(drop)
     }
 
     /// Waits until a backup has ended; whether it has succeeded.
+    ///
+    /// # Errors
+    /// If the backup still runs after the time.
     pub async fn ended_backup(&self, name: &str) -> Result<bool> {
         let at = (Kind::JOB, NAMESPACE, name);
         let is_over = |job: &Value| {
@@ -175,19 +212,28 @@ impl Database {
         Ok(job["status"]["succeeded"] == 1)
     }
 
-    /// A backup, now; whether it has succeeded.
+    /// Makes a backup now; gives whether it has succeeded.
+    ///
+    /// # Errors
+    /// If it cannot begin, or still runs after the time.
     pub async fn back_up(&self, name: &str) -> Result<bool> {
         self.begin_backup(name).await?;
         self.ended_backup(name).await
     }
 
-    /// Its pod, which is ready.
+    /// Waits until its pod is ready, and gives it.
+    ///
+    /// # Errors
+    /// If the pod is not ready in time.
     pub async fn pod(&self) -> Result<Value> {
         let mut pods = self.stage.until_pods_ready(NAMESPACE, LABEL, 1).await?;
         Ok(pods.swap_remove(0))
     }
 
     /// Deletes the pod, and waits until another is ready.
+    ///
+    /// # Errors
+    /// If the old pod does not go, or the new one is not ready in time.
     pub async fn replace_pod(&self) -> Result<Value> {
         let old = self.pod().await?;
         let at = (Kind::POD, NAMESPACE, name_of(&old));
@@ -199,6 +245,9 @@ impl Database {
     }
 
     /// Deletes a pod by force: nobody waits for the end of what runs in it.
+    ///
+    /// # Errors
+    /// If there is no such pod, or kubectl fails otherwise.
     pub async fn delete_by_force(&self, pod: &str) -> Result<()> {
         let by_force = ["--namespace", NAMESPACE, "--force", "--grace-period=0"];
         let delete = [&["delete", "pod", pod], &by_force[..]].concat();
@@ -206,6 +255,9 @@ impl Database {
     }
 
     /// Loses the volume of the data, and the pod with it. The operator makes another claim.
+    ///
+    /// # Errors
+    /// If there is no claim, or the operator makes no other one in time.
     pub async fn lose_volume(&self) -> Result<()> {
         let admin = &self.stage.admin;
         let old = admin.must_get(Kind::CLAIM, NAMESPACE, DATA).await?;
@@ -220,6 +272,9 @@ impl Database {
     }
 
     /// Waits until the claim that holds the data is bound, and is not going.
+    ///
+    /// # Errors
+    /// If the claim is not bound in time.
     pub async fn until_volume(&self) -> Result<()> {
         let is_bound = |claim: &Value| {
             claim["status"]["phase"] == "Bound" && claim["metadata"]["deletionTimestamp"].is_null()
@@ -230,12 +285,18 @@ impl Database {
 
     /// What a script prints in a pod of this name that has the backups and the programs of
     /// PostgreSQL.
+    ///
+    /// # Errors
+    /// If the script fails, or still runs after the time.
     pub async fn in_backups(&self, name: &str, script: &str) -> Result<String> {
         self.in_claim("foodb-backups", name, script).await
     }
 
     /// What a script prints in a pod of this name that has a claim at `/backups` and the programs
     /// of PostgreSQL.
+    ///
+    /// # Errors
+    /// If the script fails, or still runs after the time.
     pub async fn in_claim(&self, claim: &str, name: &str, script: &str) -> Result<String> {
         let claim = json!({"name": "backups", "persistentVolumeClaim": {"claimName": claim}});
         let yaml = json!({"apiVersion": "v1", "kind": "Pod",
@@ -254,7 +315,10 @@ impl Database {
         Ok(log)
     }
 
-    /// What lies with the backups now, as a pod of this name sees it.
+    /// The files with the backups, as a pod of this name sees them.
+    ///
+    /// # Errors
+    /// If the pod cannot list them.
     pub async fn backups(&self, name: &str) -> Result<Backups> {
         let listed = self.in_backups(name, "cd /backups; ls").await?;
         let mut backups = Backups { complete: Vec::new(), pieces: Vec::new() };
@@ -294,6 +358,9 @@ pub struct Seen {
 
 impl Writer {
     /// Begins to write into a table that is there. It opens a connection for each number.
+    ///
+    /// # Errors
+    /// If the API server refuses the pod, or it does not run in time.
     pub async fn start(database: &Database) -> Result<Self> {
         let psql = format!("psql -X -q -A -t -v ON_ERROR_STOP=1 '{}'", database.url);
         let script = format!(
@@ -310,13 +377,19 @@ impl Writer {
         Ok(Self)
     }
 
-    /// What was seen so far.
+    /// What the writer has seen so far.
+    ///
+    /// # Errors
+    /// If kubectl cannot read its log.
     pub async fn seen(&self, database: &Database) -> Result<Seen> {
         let logs = ["logs", WRITER, "--namespace", NAMESPACE];
         Ok(seen(&database.stage.kubectl_prints(&logs).await?))
     }
 
     /// Waits until more was acknowledged than before.
+    ///
+    /// # Errors
+    /// If no further row is acknowledged in time.
     pub async fn goes_on(&self, database: &Database) -> Result<()> {
         let mut before = None;
         eventually("more is written", LONG, async || {
@@ -336,7 +409,10 @@ impl Writer {
         .await
     }
 
-    /// Ends it; gives all that it has seen.
+    /// Ends the writer; gives all that it has seen.
+    ///
+    /// # Errors
+    /// If it does not end in time, or its log cannot be read.
     pub async fn end(self, database: &Database) -> Result<Seen> {
         let (admin, at) = (&database.stage.admin, (Kind::POD, NAMESPACE, WRITER));
         // The container may end, and with it this command, before the command has ended by itself.
@@ -365,7 +441,11 @@ fn seen(text: &str) -> Seen {
 }
 
 impl Seen {
-    /// That the client saw neither the database without its table, nor fewer rows than once before.
+    /// Checks that the client saw neither the database without its table, nor fewer rows than once
+    /// before.
+    ///
+    /// # Errors
+    /// What the client saw instead.
     pub fn never_less(&self) -> Result<()> {
         self.never_less_than(0)?;
         let falls = self.counts.windows(2).find(|pair| pair[1] < pair[0]);
@@ -373,8 +453,11 @@ impl Seen {
         Ok(())
     }
 
-    /// That the client did not see the database without its table, nor fewer rows than `least`
-    /// after it had seen as many.
+    /// Checks that the client did not see the database without its table, nor fewer rows than
+    /// `least` after it had seen as many.
+    ///
+    /// # Errors
+    /// What the client saw instead.
     pub fn never_less_than(&self, least: u64) -> Result<()> {
         let empty: Vec<_> =
             self.refusals.iter().filter(|line| line.contains("does not exist")).collect();

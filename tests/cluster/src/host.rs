@@ -129,12 +129,18 @@ impl Host {
         result.with_context(|| self.tail())
     }
 
-    /// GET from the host's own address: HTTP status and body.
+    /// Sends a GET to the host's own address; gives the HTTP status and the body.
+    ///
+    /// # Errors
+    /// If the host does not answer in time.
     pub async fn http(&self, path: &str) -> Result<(u16, String)> {
         self.http_with(path, None).await
     }
 
-    /// The same with a bearer token.
+    /// Sends a GET with a bearer token, if there is one.
+    ///
+    /// # Errors
+    /// If the host does not answer in time.
     pub async fn http_with(&self, path: &str, token: Option<&str>) -> Result<(u16, String)> {
         let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
         let mut request = http::Request::get(format!("http://{}{path}", self.address));
@@ -153,6 +159,9 @@ impl Host {
 
     /// The value of a metric at /metrics: the sum over all its label sets that contain each of
     /// `labels` (as in `module="podroute"`). `None` if there is no such line.
+    ///
+    /// # Errors
+    /// If the host does not answer in time.
     pub async fn metric(&self, name: &str, labels: &[&str]) -> Result<Option<f64>> {
         let (_, text) = self.http("/metrics").await?;
         Ok(metric(&text, name, labels))
@@ -168,7 +177,10 @@ impl Host {
         self.pid
     }
 
-    /// How many child processes it has now: its compilers.
+    /// The number of its child processes now: its compilers.
+    ///
+    /// # Errors
+    /// If the host has ended.
     pub fn children(&self) -> Result<usize> {
         let tasks = std::path::PathBuf::from(format!("/proc/{}/task", self.pid));
         let mut count = 0;
@@ -186,6 +198,9 @@ impl Host {
     }
 
     /// Waits until a line of the log contains `text`, and gives the first such line.
+    ///
+    /// # Errors
+    /// If there is no such line within `bound`.
     pub async fn logged(&self, text: &str, bound: Duration) -> Result<String> {
         eventually(&format!("the host logs {text:?}"), bound, async || {
             let line = self.log().into_iter().find(|line| line.contains(text));
@@ -219,6 +234,9 @@ impl Host {
     }
 
     /// Waits until it works, as one of several that share a Lease.
+    ///
+    /// # Errors
+    /// If it does not hold the Lease within `bound`.
     pub async fn leads(&self, bound: Duration) -> Result<()> {
         eventually("the host leads", bound, async || {
             let leads = self.metric("innkeeper_leader_election_master_status", &[]).await?;
@@ -227,7 +245,10 @@ impl Host {
         .await
     }
 
-    /// SIGKILL, and waits for the end.
+    /// Sends SIGKILL, and waits for the end.
+    ///
+    /// # Errors
+    /// If the process cannot be killed.
     pub async fn kill(mut self) -> Result<()> {
         self.child.kill().await.context("killing the host")?;
         self.drain().await;
@@ -235,6 +256,9 @@ impl Host {
     }
 
     /// Waits for the end, by itself or by [`Self::killer`]. Gives the status and the log.
+    ///
+    /// # Errors
+    /// If the host still runs after `bound`.
     pub async fn ended(mut self, bound: Duration) -> Result<(ExitStatus, Vec<String>)> {
         match timeout(bound, self.child.wait()).await {
             Ok(status) => {
@@ -246,7 +270,10 @@ impl Host {
         }
     }
 
-    /// SIGTERM, and waits for the end. Gives the status and the log.
+    /// Sends SIGTERM, and waits for the end. Gives the status and the log.
+    ///
+    /// # Errors
+    /// If the host still runs after `bound`.
     pub async fn stop(self, bound: Duration) -> Result<(ExitStatus, Vec<String>)> {
         self.terminate();
         self.ended(bound).await
@@ -294,7 +321,10 @@ pub(crate) fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
     (!samples.is_empty()).then(|| samples.iter().sum())
 }
 
-/// The program: `INNKEEPER_BIN`, else the one above this test's own folder.
+/// The path of the program: `INNKEEPER_BIN`, else the one above this test's own folder.
+///
+/// # Errors
+/// If there is no file at the path.
 pub fn program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("INNKEEPER_BIN").filter(|value| !value.is_empty()) {
         let path = PathBuf::from(path);

@@ -14,6 +14,9 @@ use crate::{Admin, Kind, eventually};
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// The pods of a namespace that carry a label and are not going.
+///
+/// # Errors
+/// If the API server does not answer, or refuses the request.
 pub async fn pods(admin: &Admin, namespace: &str, label: (&str, &str)) -> Result<Vec<Value>> {
     let all = admin.list(Kind::POD, namespace).await?;
     let carries = |pod: &Value| {
@@ -24,6 +27,9 @@ pub async fn pods(admin: &Admin, namespace: &str, label: (&str, &str)) -> Result
 }
 
 /// Waits until there are `count` pods with a label, and says that all run and are ready.
+///
+/// # Errors
+/// If there is another number of pods after the time, or the API server refuses a status.
 pub async fn runs_all(
     admin: &Admin,
     namespace: &str,
@@ -42,13 +48,19 @@ pub async fn runs_all(
     Ok(())
 }
 
-/// The pod runs, as its spec is now, and is ready.
+/// Reports that the pod runs, as its spec is now, and is ready.
+///
+/// # Errors
+/// If there is no such pod in time, or the API server refuses the status.
 pub async fn runs(admin: &Admin, namespace: &str, name: &str) -> Result<Value> {
     says(admin, namespace, name, "Running", true).await
 }
 
-/// Those pods of a namespace that carry a label now run and are ready, except for the ones that are
-/// gone before that: a rollout takes pods away at any moment.
+/// Reports that the pods of a namespace that carry a label now run and are ready, except for those
+/// that are gone before that: a rollout deletes pods at any moment.
+///
+/// # Errors
+/// If the API server refuses the status of a pod that is still there.
 pub async fn runs_those_there(admin: &Admin, namespace: &str, label: (&str, &str)) -> Result<()> {
     for pod in pods(admin, namespace, label).await? {
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();
@@ -61,12 +73,18 @@ pub async fn runs_those_there(admin: &Admin, namespace: &str, label: (&str, &str
     Ok(())
 }
 
-/// The pod runs and is not ready.
+/// Reports that the pod runs and is not ready.
+///
+/// # Errors
+/// If there is no such pod in time, or the API server refuses the status.
 pub async fn is_unready(admin: &Admin, namespace: &str, name: &str) -> Result<Value> {
     says(admin, namespace, name, "Running", false).await
 }
 
-/// The pod has ended, well (`Succeeded`) or not (`Failed`).
+/// Reports that the pod has ended, well (`Succeeded`) or not (`Failed`).
+///
+/// # Errors
+/// If there is no such pod in time, or the API server refuses the status.
 pub async fn ends(admin: &Admin, namespace: &str, name: &str, phase: &str) -> Result<Value> {
     says(admin, namespace, name, phase, false).await
 }

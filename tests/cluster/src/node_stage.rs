@@ -98,12 +98,18 @@ impl NodeStage {
     }
 
     /// Starts a second node, and waits until it is ready.
+    ///
+    /// # Errors
+    /// If a program of the node does not start.
     pub fn add_node(&mut self) -> Result<&Node> {
         let node = tokio::task::block_in_place(|| self.node.second())?;
         Ok(self.second.insert(node))
     }
 
-    /// The second node goes away at once, as by a loss of power, and its disk with it.
+    /// Ends the second node at once, as by a loss of power, and its disk with it.
+    ///
+    /// # Errors
+    /// If there is no second node, or a process of it does not end.
     pub fn lose_node(&mut self) -> Result<()> {
         let node = self.second.take().context("there is no second node")?;
         tokio::task::block_in_place(|| node.lose())
@@ -115,11 +121,18 @@ impl NodeStage {
     }
 
     /// A pod that sleeps, with busybox, from which a test asks others. Waits until it runs.
+    ///
+    /// # Errors
+    /// If the pod is not ready in time.
     pub async fn client(&self, namespace: &str) -> Result<PodClient> {
         self.client_of(namespace, "busybox").await
     }
 
-    /// The same of an image that has `sleep`.
+    /// Runs a pod with an image that has `sleep`, from which a test asks others. Waits until it
+    /// runs.
+    ///
+    /// # Errors
+    /// If the pod is not ready in time.
     pub async fn client_of(&self, namespace: &str, image: &str) -> Result<PodClient> {
         let pod = json!({"apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": "client", "namespace": namespace},
@@ -131,6 +144,9 @@ impl NodeStage {
     }
 
     /// Waits until a pod is ready.
+    ///
+    /// # Errors
+    /// If the pod is not ready in time.
     pub async fn until_ready(&self, namespace: &str, pod: &str) -> Result<Value> {
         let at = (Kind::POD, namespace, pod);
         let what = format!("pod {pod} is ready");
@@ -138,6 +154,9 @@ impl NodeStage {
     }
 
     /// Waits until there are `count` pods with a label, none going, and all are ready.
+    ///
+    /// # Errors
+    /// If there is another number of ready pods after the time.
     pub async fn until_pods_ready(
         &self,
         namespace: &str,
@@ -160,6 +179,9 @@ impl NodeStage {
     }
 
     /// The pod that holds the Lease, once there is one.
+    ///
+    /// # Errors
+    /// If no pod holds the Lease in time.
     pub async fn leader(&self) -> Result<String> {
         let is_held = |lease: &Value| lease["spec"]["holderIdentity"].is_string();
         let lease = self.admin.until("somebody leads", SOON, LEASE, is_held).await?;
@@ -167,6 +189,9 @@ impl NodeStage {
     }
 
     /// Waits until another pod than `leader` holds the Lease; gives the Lease.
+    ///
+    /// # Errors
+    /// If no other pod holds the Lease in time.
     pub async fn until_another_leads(&self, leader: &str) -> Result<Value> {
         let is_another = |lease: &Value| {
             lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| holder != leader)
@@ -175,11 +200,17 @@ impl NodeStage {
     }
 
     /// Waits until so many hosts are ready.
+    ///
+    /// # Errors
+    /// If there is another number of ready hosts after the time.
     pub async fn until_hosts(&self, count: usize) -> Result<Vec<Value>> {
         self.until_pods_ready("innkeeper-system", HOSTS, count).await
     }
 
-    /// Has so many hosts, and waits until it is so.
+    /// Scales the host to `count` pods, and waits until they are ready.
+    ///
+    /// # Errors
+    /// If kubectl fails, or there is another number of ready hosts after the time.
     pub async fn scale_hosts(&self, count: usize) -> Result<()> {
         let replicas = format!("--replicas={count}");
         let deployment = ["deployment", "innkeeper", "--namespace", "innkeeper-system"];
@@ -197,6 +228,9 @@ impl NodeStage {
 
     /// A metric of the hosts, all together, as `client` reads it from their pods. `labels` choose
     /// among its label sets.
+    ///
+    /// # Errors
+    /// If the client gets no answer of a host.
     pub async fn metric(&self, client: &PodClient, name: &str, labels: &[&str]) -> Result<f64> {
         let mut sum = 0.0;
         for pod in crate::kubelet::pods(&self.admin, "innkeeper-system", HOSTS).await? {
@@ -208,6 +242,9 @@ impl NodeStage {
     }
 
     /// The port of the node at which a Service of type NodePort is reached.
+    ///
+    /// # Errors
+    /// If there is no such Service, or it has no NodePort.
     pub async fn node_port(&self, namespace: &str, service: &str) -> Result<u16> {
         let service = self.admin.must_get(Kind::SERVICE, namespace, service).await?;
         let port = service["spec"]["ports"][0]["nodePort"].as_u64();
@@ -216,6 +253,9 @@ impl NodeStage {
     }
 
     /// What kubectl prints for these arguments, with all rights.
+    ///
+    /// # Errors
+    /// If kubectl fails: with what it printed.
     pub async fn kubectl_prints(&self, arguments: &[&str]) -> Result<String> {
         let mut kubectl = self.kubectl()?;
         kubectl.args(arguments);
@@ -228,12 +268,18 @@ impl NodeStage {
         self.user.shell(&self.plane, line)
     }
 
-    /// What such a command line prints.
+    /// Runs a command line as the user does; gives what it prints.
+    ///
+    /// # Errors
+    /// If the command fails: with what it printed.
     pub async fn run(&self, line: &str) -> Result<String> {
         prints(self.shell(line)).await
     }
 
     /// A script that such command lines can use as a program.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn add_program(&self, name: &str, script: &str) -> Result<()> {
         self.user.add_program(name, script)
     }

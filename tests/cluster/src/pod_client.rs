@@ -33,13 +33,19 @@ impl PodClient {
         prints(self.command(command)).await
     }
 
-    /// A page, by the name that cluster DNS knows.
+    /// Gets a page, by the name that cluster DNS knows.
+    ///
+    /// # Errors
+    /// If the pod gets no page in time.
     pub async fn page(&self, url: &str) -> Result<String> {
         // Not wget's own bound: Debian's static busybox crashes on it.
         self.run(&["timeout", "20", "wget", "-q", "-O", "-", url]).await
     }
 
     /// Waits until a page has this text.
+    ///
+    /// # Errors
+    /// If the page has another text after the time.
     pub async fn until_page(&self, url: &str, text: &str) -> Result<()> {
         eventually(&format!("{url} says {text:?}"), SOON, async || {
             Ok(match self.page(url).await {
@@ -52,6 +58,9 @@ impl PodClient {
     }
 
     /// Runs a script in the pod at the same time as the test, and collects what it prints.
+    ///
+    /// # Errors
+    /// If kubectl cannot be run.
     pub fn follow(&self, script: &str) -> Result<Lines> {
         let mut process = Command::from(self.command(&["sh", "-c", script]))
             .stdout(Stdio::piped())
@@ -100,6 +109,9 @@ impl Lines {
     }
 
     /// Waits until the lines so far are as `wanted`, which says what is missing.
+    ///
+    /// # Errors
+    /// What `wanted` says is missing after `bound`.
     pub async fn until(
         &self,
         what: &str,
@@ -110,6 +122,9 @@ impl Lines {
     }
 
     /// Waits until the script has ended by itself; gives all that it printed.
+    ///
+    /// # Errors
+    /// If the script still runs after `bound`.
     pub async fn end(mut self, bound: Duration) -> Result<Vec<String>> {
         timeout(bound, &mut self.reader).await.context("the script does not end")??;
         Ok(self.so_far())

@@ -30,6 +30,9 @@ impl Router {
 
     /// Follows the Routes as they are now; gives their hosts, in order. nginx is started again if
     /// they have changed.
+    ///
+    /// # Errors
+    /// If a Route or its Service cannot be read, or nginx does not start.
     pub async fn follow(&mut self, stage: &NodeStage) -> Result<Vec<String>> {
         let (admin, ns) = (&stage.admin, &*self.namespace);
         let mut hosts = Vec::new();

@@ -40,6 +40,9 @@ impl<'a> Screens<'a> {
 
     /// Runs a command as a user types it, in a folder that has `deploy`; shows it and what it
     /// prints, also if it fails. Gives what it printed.
+    ///
+    /// # Errors
+    /// If the command does not end in time, or prints no UTF-8.
     pub async fn show(&mut self, line: &str) -> Result<String> {
         let shell = self.stage.shell(&format!("exec 2>&1\n{line}"));
         let mut shell = tokio::process::Command::from(shell);

@@ -41,23 +41,35 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage of its own: what runs on it is seen by no other test.
+    /// A stage with a control plane of its own: no other test sees what runs on it.
+    ///
+    /// # Errors
+    /// If the control plane does not start, or Innkeeper cannot be installed on it.
     pub async fn new() -> Result<Self> {
         Self::with(Options { controller_manager: true, ..Options::default() }).await
     }
 
-    /// The same on a control plane with these options.
+    /// A stage with a control plane of these options.
+    ///
+    /// # Errors
+    /// If the control plane does not start, or Innkeeper cannot be installed on it.
     pub async fn with(options: Options) -> Result<Self> {
         Self::on(tokio::task::spawn_blocking(move || ControlPlane::start(&options)).await??).await
     }
 
-    /// The same on a control plane that runs.
+    /// A stage on a control plane that runs.
+    ///
+    /// # Errors
+    /// If Innkeeper cannot be installed on it.
     pub async fn on(plane: ControlPlane) -> Result<Self> {
         Admin::of(&plane).await?.install().await?;
         Self::installed(plane).await
     }
 
-    /// On a control plane where Innkeeper is installed already.
+    /// A stage on a control plane where Innkeeper is installed already.
+    ///
+    /// # Errors
+    /// If the host's ServiceAccount gets no token.
     pub async fn installed(plane: ControlPlane) -> Result<Self> {
         let admin = Admin::of(&plane).await?;
         let folder = tempfile::Builder::new().prefix("innkeeper-stage-").tempdir()?;
@@ -77,11 +89,17 @@ impl Stage {
 
     /// Starts the host as its ServiceAccount, and waits until it is ready. It shares compiled code
     /// with the hosts of other tests.
+    ///
+    /// # Errors
+    /// If the host does not get ready: with the end of its log.
     pub async fn host(&self) -> Result<Host> {
         ready(&self.host_options(&self.kubeconfig).await?).await
     }
 
     /// The options of a host that shares compiled code with the hosts of other tests.
+    ///
+    /// # Errors
+    /// If the Secret with the host's keys cannot be read or written.
     pub async fn host_options(&self, kubeconfig: &Path) -> Result<HostOptions> {
         let mut options = HostOptions::new(kubeconfig);
         if self.has_common_key().await? {
@@ -94,7 +112,10 @@ impl Stage {
         Ok(options)
     }
 
-    /// The same of one that compiles all that it runs.
+    /// Starts a host that compiles all that it runs, and waits until it is ready.
+    ///
+    /// # Errors
+    /// If the host does not get ready: with the end of its log.
     pub async fn compiling_host(&self) -> Result<Host> {
         ready(&HostOptions::new(&self.kubeconfig)).await
     }
@@ -115,6 +136,9 @@ impl Stage {
 
     /// Makes a module of a component, with the rights that `innkeeper rbac` prints for it.
     /// `spec` adds to the Module's spec.
+    ///
+    /// # Errors
+    /// If the component is not built, or the API server refuses an object.
     pub async fn module(&self, name: &str, component: &str, spec: &Value) -> Result<()> {
         let path = component_path(component)?;
         let rights = output(&["rbac", &path.to_string_lossy(), "--module", name]).await?;
@@ -123,6 +147,9 @@ impl Stage {
     }
 
     /// Makes a module of a component, whose account has no rights.
+    ///
+    /// # Errors
+    /// If the component is not built, or the API server refuses an object.
     pub async fn module_without_rights(
         &self,
         name: &str,
@@ -137,7 +164,11 @@ impl Stage {
         self.push_as_author(name, component).await
     }
 
-    /// The same of a component that is given as bytes, plain or gzip.
+    /// Makes a module of a component that is given as bytes, plain or gzip. Its account has no
+    /// rights.
+    ///
+    /// # Errors
+    /// If the API server refuses an object.
     pub async fn module_of_bytes(&self, name: &str, bytes: &[u8], spec: &Value) -> Result<()> {
         self.push_bytes(name, bytes).await?;
         self.declare(name, spec).await
@@ -161,6 +192,9 @@ impl Stage {
     }
 
     /// Pushes a component with `innkeeper push`, in parts if it needs them.
+    ///
+    /// # Errors
+    /// If the component is not built, or `innkeeper push` fails.
     pub async fn push_as_author(&self, module: &str, component: &str) -> Result<()> {
         let path = component_path(component)?;
         let arguments = ["push", &path.to_string_lossy(), "--module", module];
@@ -169,11 +203,17 @@ impl Stage {
     }
 
     /// Puts a component into the module's ConfigMap, in place.
+    ///
+    /// # Errors
+    /// If the component is not built, or the API server refuses the ConfigMap.
     pub async fn push(&self, module: &str, component: &str) -> Result<()> {
         self.push_bytes(module, &read(component)?).await
     }
 
     /// Puts bytes into the module's ConfigMap, in place.
+    ///
+    /// # Errors
+    /// If the API server refuses the ConfigMap.
     pub async fn push_bytes(&self, module: &str, bytes: &[u8]) -> Result<()> {
         let text = base64::engine::general_purpose::STANDARD.encode(bytes);
         let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -182,7 +222,10 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until what the module's source holds serves.
+    /// Waits until the component of the module's source is active.
+    ///
+    /// # Errors
+    /// What the Module reports after the time.
     pub async fn ready(&self, module: &str) -> Result<Value> {
         self.ready_within(module, SOON).await
     }
@@ -200,6 +243,9 @@ impl Stage {
     }
 
     /// Waits until a module's condition has this status and reason.
+    ///
+    /// # Errors
+    /// What the Module reports after the time.
     pub async fn module_says(
         &self,
         module: &str,
@@ -219,6 +265,9 @@ impl Stage {
 
     /// Waits until so many objects of a kind are in a namespace, and the host has applied for
     /// all of them what their specs want now.
+    ///
+    /// # Errors
+    /// How many are synced after the time, and what another one reports.
     pub async fn all_synced(&self, kind: Kind, namespace: &str, count: usize) -> Result<()> {
         eventually("all are synced", MANY, async || {
             let all = self.admin.list(kind, namespace).await?;
@@ -235,11 +284,17 @@ impl Stage {
     }
 
     /// Waits until the host has applied for an object what its spec wants now.
+    ///
+    /// # Errors
+    /// What the object reports after the time.
     pub async fn synced(&self, at: (Kind, &str, &str)) -> Result<Value> {
         self.admin.until(&format!("{} {} is synced", at.0, at.2), SOON, at, is_synced).await
     }
 
     /// Waits until the host has not written for a time, as the audit log tells.
+    ///
+    /// # Errors
+    /// If the host still writes after the time, or the audit log cannot be read.
     pub async fn quiet(&self, time: Duration) -> Result<()> {
         let audit = self.plane.audit()?;
         let filter = AuditFilter::new().writes().not_resource("leases").user(HOST);
@@ -254,6 +309,9 @@ impl Stage {
     }
 
     /// Waits until an object's condition has this status and reason; gives its message.
+    ///
+    /// # Errors
+    /// What the object reports after the time.
     pub async fn says(
         &self,
         at: (Kind, &str, &str),
@@ -307,7 +365,10 @@ fn find<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
     conditions.iter().find(|condition| condition["type"] == type_)
 }
 
-/// Where a component lies.
+/// The path of a built component.
+///
+/// # Errors
+/// If it is not built.
 pub fn component_path(name: &str) -> Result<PathBuf> {
     let path = root().join("guests/target/components").join(format!("{name}.wasm"));
     if !path.exists() {
@@ -343,12 +404,18 @@ pub(crate) async fn prints(command: std::process::Command) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// What `innkeeper` prints for these arguments.
+/// Runs `innkeeper` with these arguments; gives what it prints.
+///
+/// # Errors
+/// If the program fails: with what it printed.
 pub async fn output(arguments: &[&str]) -> Result<String> {
     output_with(Path::new(""), arguments).await
 }
 
-/// The same against the API server of a kubeconfig.
+/// Runs `innkeeper` against the API server of a kubeconfig; gives what it prints.
+///
+/// # Errors
+/// If the program fails: with what it printed.
 pub async fn output_with(kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
     let program = program()?;
     let output = Command::new(&program)

@@ -60,7 +60,10 @@ impl UserFolder {
         self.folder.path()
     }
 
-    /// A script that command lines can use as a program.
+    /// Adds a script that command lines can use as a program.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn add_program(&self, name: &str, script: &str) -> Result<()> {
         let path = self.path().join("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;

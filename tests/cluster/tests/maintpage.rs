@@ -3,14 +3,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by it")]
 
+#[path = "maintpage/sample_page.rs"]
+mod sample_page;
+#[path = "maintpage/toggle.rs"]
+mod toggle;
+
 use std::time::Duration;
 
 use anyhow::Result;
-use innkeeper_cluster_tests::stage::{MODULES, SOON, says};
+use innkeeper_cluster_tests::stage::{MODULES, SOON};
 use innkeeper_cluster_tests::{Admin, AuditFilter, Host, Kind, Stage, eventually, kubelet};
 use serde_json::{Value, json};
 
-const MAINTPAGE: Kind = Kind::new("maintpage.example.com/v1alpha1", "MaintPage");
+use self::sample_page::SamplePage;
+use self::toggle::{MAINTPAGE, toggled, until_published, until_routed};
+
 const SAMPLE: &str = include_str!("../../../deploy/samples/maintpage.yaml");
 const CRD: &str = include_str!("../../../guests/maintpage/crd.json");
 
@@ -53,37 +60,9 @@ async fn synced(stage: &Stage, namespace: &str, name: &str) -> Result<Value> {
     stage.synced((MAINTPAGE, namespace, name)).await
 }
 
-fn toggled(on: bool) -> Value {
-    json!({"spec": {"maintpageconfig": {"maintpagetoggle": on}}})
-}
-
 fn is_owned_by(object: &Value, maintpage: &str) -> bool {
     let owner = &object["metadata"]["ownerReferences"][0];
     owner["kind"] == "MaintPage" && owner["name"] == maintpage && owner["controller"] == true
-}
-
-/// Waits until the Service selects the pods with this label `app`.
-async fn until_routed(admin: &Admin, namespace: &str, service: &str, app: &str) -> Result<Value> {
-    let what = format!("Service {service} routes to {app}");
-    let wanted = json!({ "app": app });
-    let at = (Kind::SERVICE, namespace, service);
-    admin.until(&what, SOON, at, |one| one["spec"]["selector"] == wanted).await
-}
-
-/// Waits until `status.maintpublishstatus` is this, for this reason.
-async fn until_published(
-    stage: &Stage,
-    namespace: &str,
-    name: &str,
-    (status, reason): (&str, &str),
-) -> Result<Value> {
-    let what = format!("{name} says {status}, {reason}");
-    let at = (MAINTPAGE, namespace, name);
-    let condition = if status == "Published" { "True" } else { "False" };
-    let is_so = |one: &Value| {
-        one["status"]["maintpublishstatus"] == status && says(one, "Published", condition, reason)
-    };
-    stage.admin.until(&what, SOON, at, is_so).await
 }
 
 /// The children of a `MaintPage` are exactly those that its manifest says.
@@ -123,6 +102,7 @@ async fn assert_children(admin: &Admin, ns: &str, maintpage: &Value) -> Result<(
 #[tokio::test(flavor = "multi_thread")]
 async fn original_manifests_work_unchanged_and_the_toggle_moves_the_service_and_back() -> Result<()>
 {
+    // Given the manifests of the sample and of a user of the original.
     let (stage, _host, namespace) = stage().await?;
     let (admin, ns) = (&stage.admin, &*namespace);
     for manifest in [SAMPLE, OLD] {
@@ -135,59 +115,17 @@ async fn original_manifests_work_unchanged_and_the_toggle_moves_the_service_and_
         assert_children(admin, ns, &synced).await?;
     }
 
-    // Both sides answer.
-    let (name, page, app) = ("example-maintpage", "example-maintpage-maintpage-pod", "production");
-    let at = (MAINTPAGE, ns, name);
-    kubelet::runs_all(admin, ns, ("app", app), 1).await?;
-    kubelet::runs(admin, ns, page).await?;
-    stage.says(at, ("Ready", "True", "AllReady")).await?;
+    // When a user toggles the first, then its Service moves as soon as the page answers.
+    let sample = SamplePage { stage: &stage, ns };
+    sample.both_sides_answer().await?;
+    let condition = sample.switch_waits_for_a_page_that_does_not_answer().await?;
+    sample.command_of_the_condition_switches_at_once(&condition).await?;
+    sample.service_moves_once_the_page_answers().await?;
+    sample.service_moves_back().await?;
 
-    // A page that does not answer is waited for.
-    kubelet::is_unready(admin, ns, page).await?;
-    stage.says(at, ("Ready", "False", "InProgress")).await?;
-    admin.edit(at, &toggled(true)).await?;
-    until_published(&stage, ns, name, ("Not Published", "WaitsForPage")).await?;
-    let waits = stage.says(at, ("Ready", "False", "SwitchWaits")).await?;
-    assert!(
-        waits.contains(&format!("Pod {page} is not ready: it runs but is not ready")),
-        "{waits}"
-    );
-    until_routed(admin, ns, app, app).await?;
-
-    // Until a user says that it need not answer, with the command of the condition.
-    let command = format!("kubectl -n {ns} patch maintpage {name} --type merge -p '");
-    let (_, patch) = waits.split_once(&command).unwrap();
-    let patch: Value = serde_json::from_str(patch.split_once('\'').unwrap().0)?;
-    admin.edit(at, &patch).await?;
-    until_routed(admin, ns, app, name).await?;
-    stage.says(at, ("Ready", "False", "InProgress")).await?;
-    let when_ready =
-        json!({"spec": {"maintpageconfig": {"switch": null, "maintpagetoggle": false}}});
-    admin.edit(at, &when_ready).await?;
-    until_routed(admin, ns, app, app).await?;
-    admin.edit(at, &toggled(true)).await?;
-    stage.says(at, ("Ready", "False", "SwitchWaits")).await?;
-
-    // It answers: the Service moves.
-    kubelet::runs(admin, ns, page).await?;
-    until_routed(admin, ns, app, name).await?;
-    until_published(&stage, ns, name, ("Published", "Toggled")).await?;
-    stage.says(at, ("Ready", "True", "AllReady")).await?;
-
-    // And back.
-    admin.edit(at, &toggled(false)).await?;
-    until_routed(admin, ns, app, app).await?;
-    until_published(&stage, ns, name, ("Not Published", "NotToggled")).await?;
-
-    // The other MaintPage of the namespace was not touched by any of it.
+    // And nothing of it touches the other MaintPage.
     until_routed(admin, ns, "httpd", "httpd").await?;
-
-    // All goes with the MaintPage, also the Pod, which the original left behind.
-    admin.delete(MAINTPAGE, ns, name).await?;
-    for (kind, child) in [(Kind::POD, page), (Kind::DEPLOYMENT, app), (Kind::SERVICE, app)] {
-        admin.until_gone(SOON, (kind, ns, child)).await?;
-    }
-    Ok(())
+    sample.objects_go_with_the_maintpage().await
 }
 
 /// What the module has asked of one resource since a mark, but for its watches.
@@ -401,47 +339,39 @@ fn originals() -> [Value; 3] {
     ]
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn originals_objects_are_adopted_without_an_interruption() -> Result<()> {
-    let (stage, _host, namespace) = stage().await?;
-    let (admin, ns) = (&stage.admin, &*namespace);
+/// Creates what the original made in a namespace, and has its Pods run. Gives the objects, in the
+/// order of [`KINDS`].
+async fn create_originals(admin: &Admin, ns: &str) -> Result<Vec<Value>> {
     // Without it no pod can be made, as it is in a namespace that has just come.
     let account = (Kind::SERVICE_ACCOUNT, ns, "default");
     admin.until("the namespace has its account", SOON, account, |_| true).await?;
-    let mut before = Vec::new();
+    let mut created = Vec::new();
     for mut original in originals() {
         original["metadata"]["namespace"] = ns.into();
-        before.push(admin.create(&original.to_string()).await?);
+        created.push(admin.create(&original.to_string()).await?);
     }
     kubelet::runs_all(admin, ns, ("app", "httpd"), 1).await?;
     kubelet::runs(admin, ns, "example-maintpage-pod").await?;
-    admin.apply_in(ns, &OLD.replace("toggle: false", "toggle: true")).await?;
-    let at = (MAINTPAGE, ns, "example");
-    stage.says(at, ("Synced", "False", "Conflict")).await?;
-    let hint = stage.says(at, ("Ready", "False", "PageNotAdopted")).await?;
-    let command = format!("kubectl -n {ns} annotate maintpage example innkeeper.dev/adopt=true");
-    assert!(hint.contains(&command), "{hint}");
-    for (kind, one) in KINDS.into_iter().zip(&before) {
-        let name = one["metadata"]["name"].as_str().unwrap();
-        let now = admin.must_get(kind, ns, name).await?;
-        assert!(now["metadata"]["ownerReferences"].is_null(), "left alone without a word");
-    }
+    Ok(created)
+}
 
-    let adopt = json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}});
-    admin.edit(at, &adopt).await?;
-    synced(&stage, ns, "example").await?;
-    for (kind, one) in KINDS.into_iter().zip(&before) {
+/// The objects as they are now.
+async fn present(admin: &Admin, ns: &str, objects: &[Value]) -> Result<Vec<Value>> {
+    let mut present = Vec::new();
+    for (kind, one) in KINDS.into_iter().zip(objects) {
         let name = one["metadata"]["name"].as_str().unwrap();
-        let now = admin.must_get(kind, ns, name).await?;
-        assert_eq!(now["metadata"]["uid"], one["metadata"]["uid"], "{kind}: the same object");
-        assert!(is_owned_by(&now, "example"), "{now:#}");
+        present.push(admin.must_get(kind, ns, name).await?);
     }
-    // All the time the page was published.
-    until_routed(admin, ns, "httpd", "example").await?;
-    until_published(&stage, ns, "example", ("Published", "Toggled")).await?;
+    Ok(present)
+}
 
-    // The application has its new pod, with a probe, and the Service moves to it. Only then is the
-    // page created again: a Pod cannot be given a probe.
+/// The application gets its new pod, with a probe, and the Service moves to it. Only then the guest
+/// creates the page again: a Pod cannot be given a probe.
+async fn page_is_created_again_with_a_probe_after_the_switch(
+    stage: &Stage,
+    ns: &str,
+) -> Result<()> {
+    let (admin, at) = (&stage.admin, (MAINTPAGE, ns, "example"));
     let at_pod = (Kind::POD, ns, "example-maintpage-pod");
     let page = admin.must_get(Kind::POD, ns, at_pod.2).await?;
     assert!(page["spec"]["containers"][0]["readinessProbe"].is_null());
@@ -463,4 +393,36 @@ async fn originals_objects_are_adopted_without_an_interruption() -> Result<()> {
     kubelet::runs(admin, ns, at_pod.2).await?;
     stage.says(at, ("Ready", "True", "AllReady")).await?;
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn originals_objects_are_adopted_without_an_interruption() -> Result<()> {
+    // Given the objects of the original, which has published the page.
+    let (stage, _host, namespace) = stage().await?;
+    let (admin, ns, at) = (&stage.admin, &*namespace, (MAINTPAGE, &*namespace, "example"));
+    let before = create_originals(admin, ns).await?;
+
+    // When its MaintPage comes, then the guest leaves them alone and says how to adopt them.
+    admin.apply_in(ns, &OLD.replace("toggle: false", "toggle: true")).await?;
+    stage.says(at, ("Synced", "False", "Conflict")).await?;
+    let hint = stage.says(at, ("Ready", "False", "PageNotAdopted")).await?;
+    let command = format!("kubectl -n {ns} annotate maintpage example innkeeper.dev/adopt=true");
+    assert!(hint.contains(&command), "{hint}");
+    for now in present(admin, ns, &before).await? {
+        assert!(now["metadata"]["ownerReferences"].is_null(), "left alone without a word");
+    }
+
+    // When the user follows, then they stay the same, and the page stays published.
+    let adopt = json!({"metadata": {"annotations": {"innkeeper.dev/adopt": "true"}}});
+    admin.edit(at, &adopt).await?;
+    synced(&stage, ns, "example").await?;
+    for (now, one) in present(admin, ns, &before).await?.iter().zip(&before) {
+        assert_eq!(now["metadata"]["uid"], one["metadata"]["uid"], "the same object: {now:#}");
+        assert!(is_owned_by(now, "example"), "{now:#}");
+    }
+    until_routed(admin, ns, "httpd", "example").await?;
+    until_published(&stage, ns, "example", ("Published", "Toggled")).await?;
+
+    // And the guest switches back as it does for its own objects.
+    page_is_created_again_with_a_probe_after_the_switch(&stage, ns).await
 }

@@ -315,30 +315,22 @@ fn manifests_of_a_namespaced_host_are_all_in_its_namespace() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn host_with_roles_only_reconciles_its_namespaces_and_asks_for_nothing_else() -> Result<()> {
-    let cluster = Cluster::start().await?;
-    let admin = &cluster.admin;
-    has_no_cluster_role(admin, OWN, "innkeeper").await?;
-    let mut volume = Volume::new()?;
-    let component = |name| anyhow::Ok(fs::read(component_path(name)?)?);
-    let stack_files = [("stack.yaml", module("stack")), ("stack.wasm", component("stack")?)];
-    let mut files = BTreeMap::from(stack_files);
-    volume.mount(&files)?;
-    let folder = tempfile::tempdir()?;
-    let host = cluster.host(&volume, folder.path()).await?;
-    host.leads(SOON).await?;
-    assert!(admin.get(Kind::LEASE, OWN, "innkeeper").await?.is_some());
-    for team in ["team-a", "team-b"] {
-        stack_is_created_repaired_and_deleted(admin, team, "elsewhere").await?;
-    }
+/// The component of a guest.
+fn component(name: &str) -> Result<Vec<u8>> {
+    Ok(fs::read(component_path(name)?)?)
+}
 
-    // An Event about the Pod says what became of a module.
+/// An Event about the Pod says what became of a module that a user adds to the folder.
+async fn event_about_the_pod_names_the_module(
+    admin: &Admin,
+    volume: &mut Volume,
+    files: &mut BTreeMap<&str, Vec<u8>>,
+) -> Result<()> {
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": "labels", "namespace": OWN}});
     admin.apply(&account.to_string()).await?;
     files.extend([("labels.yaml", module("labels")), ("labels.wasm", component("labels")?)]);
-    volume.mount(&files)?;
+    volume.mount(files)?;
     let events = Kind::new("events.k8s.io/v1", "Event");
     eventually("an Event about the Pod names the module", SOON, async || {
         let notes = admin.list(events, OWN).await?;
@@ -349,25 +341,64 @@ async fn host_with_roles_only_reconciles_its_namespaces_and_asks_for_nothing_els
         };
         Ok(if notes.iter().any(is_reported) { Ok(()) } else { Err(format!("{notes:#?}")) })
     })
-    .await?;
+    .await
+}
 
-    // The condition of a guest with a cluster-scoped kind names the kind and the remedy.
+/// The condition of a guest with a cluster-scoped kind names the kind and the remedy.
+async fn cluster_scoped_kind_is_refused_with_the_remedy(
+    host: &Host,
+    volume: &mut Volume,
+    files: &mut BTreeMap<&str, Vec<u8>>,
+) -> Result<()> {
     let mut labels: Value = serde_json::from_slice(&module("labels"))?;
     labels["spec"]["parameters"] = json!({"labels": {"team": "a"}});
     files.insert("labels.yaml", labels.to_string().into_bytes());
-    volume.mount(&files)?;
+    volume.mount(files)?;
     host.logged("Namespace is cluster-scoped, so it takes a ClusterRole", SOON).await?;
+    Ok(())
+}
 
-    // A Module that is taken out of the folder takes its finalizer along.
+/// A Module that a user takes out of the folder takes its finalizer along.
+async fn finalizer_is_removed_with_the_module(
+    admin: &Admin,
+    volume: &mut Volume,
+    files: &mut BTreeMap<&str, Vec<u8>>,
+) -> Result<()> {
     admin.apply(&stack("team-a", "last")).await?;
     let at = (STACK, "team-a", "last");
     let is_synced = |one: &Value| says(one, "Synced", "True", "Applied") && has_finalizer(one);
     admin.until("the stack is synced", SOON, at, is_synced).await?;
     files.remove("stack.yaml");
-    volume.mount(&files)?;
+    volume.mount(files)?;
     admin.until("the finalizer is gone", SOON, at, |one| !has_finalizer(one)).await?;
+    Ok(())
+}
 
-    // What may be in a status is published, although nobody may read the definition.
+#[tokio::test(flavor = "multi_thread")]
+async fn host_with_roles_only_reconciles_its_namespaces_and_asks_for_nothing_else() -> Result<()> {
+    // Given a host with Roles in three namespaces, and the module of a folder.
+    let cluster = Cluster::start().await?;
+    let admin = &cluster.admin;
+    has_no_cluster_role(admin, OWN, "innkeeper").await?;
+    let mut volume = Volume::new()?;
+    let mut files =
+        BTreeMap::from([("stack.yaml", module("stack")), ("stack.wasm", component("stack")?)]);
+    volume.mount(&files)?;
+    let folder = tempfile::tempdir()?;
+    let host = cluster.host(&volume, folder.path()).await?;
+    host.leads(SOON).await?;
+    assert!(admin.get(Kind::LEASE, OWN, "innkeeper").await?.is_some());
+
+    // When users work in these namespaces, then it does everything there.
+    for team in ["team-a", "team-b"] {
+        stack_is_created_repaired_and_deleted(admin, team, "elsewhere").await?;
+    }
+    event_about_the_pod_names_the_module(admin, &mut volume, &mut files).await?;
+    cluster_scoped_kind_is_refused_with_the_remedy(&host, &mut volume, &mut files).await?;
+    finalizer_is_removed_with_the_module(admin, &mut volume, &mut files).await?;
+
+    // And it asks for nothing else: what may be in a status is published, although it may not read
+    // the definition.
     let log = host.log();
     assert!(!log.iter().any(|line| line.contains("statuses are sent whole")), "{log:#?}");
     let sent = cluster.sent(0)?;
@@ -387,7 +418,7 @@ async fn host_with_roles_only_takes_no_module_of_another_namespace() -> Result<(
     reaching["spec"]["namespaces"] = json!(["elsewhere"]);
     volume.mount(&BTreeMap::from([
         ("stack.yaml", reaching.to_string().into_bytes()),
-        ("stack.wasm", fs::read(component_path("stack")?)?),
+        ("stack.wasm", component("stack")?),
     ]))?;
     let folder = tempfile::tempdir()?;
     let host = cluster.host(&volume, folder.path()).await?;

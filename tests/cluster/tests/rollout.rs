@@ -72,11 +72,14 @@ async fn annotate(stage: &Stage, annotation: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn candidate_that_would_delete_is_held_until_it_is_rejected_or_approved() -> Result<()> {
-    let (stage, _host, namespace) = stage(&json!({})).await?;
+/// Runs `innkeeper modules` with these arguments.
+async fn modules(stage: &Stage, arguments: &[&str]) -> Result<String> {
+    output_with(stage.plane.kubeconfig(), &[&["modules"], arguments].concat()).await
+}
 
-    // It would take one ConfigMap of each primary away: held, and nothing is written.
+/// The candidate would delete one ConfigMap of each primary: the status shows this, and nothing is
+/// written.
+async fn deletions_are_previewed_and_held(stage: &Stage, namespace: &str) -> Result<()> {
     stage.push("settings", "settings-fewer").await?;
     let message = stage.module_says("settings", "Held", "True", "WouldDelete").await?;
     assert!(message.contains(&format!("{PRIMARIES} objects")), "{message}");
@@ -87,58 +90,85 @@ async fn candidate_that_would_delete_is_held_until_it_is_rejected_or_approved() 
     assert_eq!(candidate["examples"][0]["action"], "Delete");
     assert_eq!(candidate["examples"].as_array().unwrap().len(), 10);
     assert_eq!(module["status"]["digest"], digest("settings")?.as_str(), "the old one serves");
-    assert_eq!(saying(&stage, &namespace, "hello").await?, 2 * PRIMARIES);
+    assert_eq!(saying(stage, namespace, "hello").await?, 2 * PRIMARIES);
+    Ok(())
+}
 
-    // An approval of another version is none.
-    annotate(&stage, "innkeeper.dev/approve", &digest("settings")?).await?;
-    // The old one goes on serving meanwhile.
-    stage.admin.apply(&settings(&namespace, "new")).await?;
-    until_saying(&stage, &namespace, "hello", 2 * PRIMARIES + 2).await?;
+/// An approval that names another version is none; the active revision reconciles meanwhile.
+async fn approval_of_another_version_allows_nothing(stage: &Stage, namespace: &str) -> Result<()> {
+    annotate(stage, "innkeeper.dev/approve", &digest("settings")?).await?;
+    stage.admin.apply(&settings(namespace, "new")).await?;
+    until_saying(stage, namespace, "hello", 2 * PRIMARIES + 2).await?;
     stage.module_says("settings", "Held", "True", "WouldDelete").await?;
+    Ok(())
+}
 
-    // Rejected by kubectl alone, and not tried again.
-    annotate(&stage, "innkeeper.dev/reject", &digest("settings-fewer")?).await?;
+/// Rejects the candidate by kubectl alone: the host does not try it again.
+async fn rejected_candidate_is_not_tried_again(stage: &Stage) -> Result<()> {
+    annotate(stage, "innkeeper.dev/reject", &digest("settings-fewer")?).await?;
     stage.module_says("settings", "Ready", "False", "Rejected").await?;
     stage.push("settings", "settings").await?;
-    until_serving(&stage, "settings").await?;
+    until_serving(stage, "settings").await?;
     stage.push("settings", "settings-fewer").await?;
     stage.module_says("settings", "Ready", "False", "Rejected").await?;
+    Ok(())
+}
 
-    // By the command: what it would do is shown, and approved it serves.
-    let kubeconfig = stage.plane.kubeconfig().to_owned();
-    let modules = async |arguments: &[&str]| {
-        output_with(&kubeconfig, &[&["modules"], arguments].concat()).await
-    };
-    let listed = modules(&["list"]).await?;
+/// Approves the rejected candidate by the command, which shows it.
+async fn approved_candidate_becomes_active(stage: &Stage, namespace: &str) -> Result<()> {
+    let listed = modules(stage, &["list"]).await?;
     assert!(listed.contains("settings") && listed.contains("Rejected"), "{listed}");
-    modules(&["approve", "settings", &digest("settings-fewer")?[..12]]).await?;
-    until_serving(&stage, "settings-fewer").await?;
-    until_saying(&stage, &namespace, "hello", PRIMARIES + 1).await?;
+    modules(stage, &["approve", "settings", &digest("settings-fewer")?[..12]]).await?;
+    until_serving(stage, "settings-fewer").await?;
+    until_saying(stage, namespace, "hello", PRIMARIES + 1).await
+}
 
-    // A change without deletions serves by itself.
+async fn candidate_without_deletions_becomes_active_by_itself(
+    stage: &Stage,
+    namespace: &str,
+) -> Result<()> {
     stage.push("settings", "settings-shouting").await?;
     stage.module_says("settings", "Held", "False", "NoApprovalNeeded").await?;
-    until_serving(&stage, "settings-shouting").await?;
-    until_saying(&stage, &namespace, "HELLO", 2 * (PRIMARIES + 1)).await?;
+    until_serving(stage, "settings-shouting").await?;
+    until_saying(stage, namespace, "HELLO", 2 * (PRIMARIES + 1)).await
+}
 
-    // And back, by the command: its deletions are previewed and held as well.
-    let message = modules(&["describe", "settings"]).await?;
+/// Goes back by the command: the deletions of the way back are held as well. Once more, the module
+/// does not go forward to the rejected revision, but back to the one before.
+async fn rollback_by_command_is_held_as_well(stage: &Stage, namespace: &str) -> Result<()> {
+    let message = modules(stage, &["describe", "settings"]).await?;
     assert!(message.contains("settings-copy-"), "{message}");
-    modules(&["rollback", "settings"]).await?;
+    modules(stage, &["rollback", "settings"]).await?;
     stage.module_says("settings", "Held", "True", "WouldDelete").await?;
-    assert_eq!(saying(&stage, &namespace, "HELLO").await?, 2 * (PRIMARIES + 1));
-    let error = modules(&["rollback", "settings"]).await.unwrap_err().to_string();
+    assert_eq!(saying(stage, namespace, "HELLO").await?, 2 * (PRIMARIES + 1));
+    let error = modules(stage, &["rollback", "settings"]).await.unwrap_err().to_string();
     assert!(error.contains("innkeeper modules reject settings"), "{error}");
-    modules(&["approve", "settings"]).await?;
-    until_serving(&stage, "settings-fewer").await?;
-    until_saying(&stage, &namespace, "hello", PRIMARIES + 1).await?;
-    // Once more: it does not go forward to the rejected revision, but to the one before.
-    modules(&["rollback", "settings"]).await?;
-    until_serving(&stage, "settings").await?;
-    until_saying(&stage, &namespace, "hello", 2 * (PRIMARIES + 1)).await?;
-    let error = modules(&["rollback", "settings"]).await.unwrap_err().to_string();
+    modules(stage, &["approve", "settings"]).await?;
+    until_serving(stage, "settings-fewer").await?;
+    until_saying(stage, namespace, "hello", PRIMARIES + 1).await?;
+
+    modules(stage, &["rollback", "settings"]).await?;
+    until_serving(stage, "settings").await?;
+    until_saying(stage, namespace, "hello", 2 * (PRIMARIES + 1)).await?;
+    let error = modules(stage, &["rollback", "settings"]).await.unwrap_err().to_string();
     assert!(error.contains("needs an approval first"), "{error}");
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn candidate_that_would_delete_is_held_until_it_is_rejected_or_approved() -> Result<()> {
+    // Given a module that serves.
+    let (stage, _host, namespace) = stage(&json!({})).await?;
+
+    // When a candidate would delete, then only an approval of it makes it active.
+    deletions_are_previewed_and_held(&stage, &namespace).await?;
+    approval_of_another_version_allows_nothing(&stage, &namespace).await?;
+    rejected_candidate_is_not_tried_again(&stage).await?;
+    approved_candidate_becomes_active(&stage, &namespace).await?;
+
+    // And so on the way back.
+    candidate_without_deletions_becomes_active_by_itself(&stage, &namespace).await?;
+    rollback_by_command_is_held_as_well(&stage, &namespace).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

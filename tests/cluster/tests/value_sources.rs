@@ -6,7 +6,7 @@ use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use innkeeper_cluster_tests::stage::{SOON, message, says};
-use innkeeper_cluster_tests::{AuditFilter, Kind, Stage};
+use innkeeper_cluster_tests::{AuditFilter, Host, Kind, Stage};
 use innkeeper_tiny_guests::Tiny;
 use serde_json::{Value, json};
 
@@ -47,58 +47,66 @@ fn source(value: &str) -> String {
     .to_string()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn registry_credentials_are_copied_and_follow_and_no_error_quotes_them() -> Result<()> {
-    let stage = Stage::new().await?;
-    stage.admin.apply(&definition().to_string()).await?;
-    stage.admin.until_established(&definition()).await?;
-    let central = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "central"}});
-    stage.admin.apply(&central.to_string()).await?;
-    stage.admin.apply(&source(FIRST)).await?;
-    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-        "metadata": {"name": "everything-pull"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"kind": "ServiceAccount", "name": "pull", "namespace": "innkeeper-modules"}]});
-    stage.admin.apply(&binding.to_string()).await?;
-    let spec = json!({"valueSources": [{"kind": "Secret", "namespace": "central", "name": "registry",
-        "keys": ["config"], "toNamespaces": ["*"]}]});
-    stage.module_of_bytes("pull", &guest(), &spec).await?;
-    let host = stage.host().await?;
-    stage.ready("pull").await?;
-    let home = stage.admin.namespace("pull").await?;
-    let primary = json!({"apiVersion": PULL.api_version, "kind": PULL.kind,
-        "metadata": {"name": "a", "namespace": home}, "spec": {}});
-    stage.admin.apply(&primary.to_string()).await?;
+/// A stage on which the module `pull` copies the Secret for one primary.
+struct Pulls {
+    stage: Stage,
+    host: Host,
+    home: String,
+}
 
-    let at = (Kind::SECRET, home.as_str(), "pull");
-    let holds = |value: &str| {
-        let encoded = STANDARD.encode(value);
-        move |one: &Value| one["data"][".dockerconfigjson"] == encoded.as_str()
-    };
-    stage.admin.until("the copy has the value", SOON, at, holds(FIRST)).await?;
-    stage.synced((PULL, &home, "a")).await?;
+impl Pulls {
+    /// Starts a host with the module, and applies the source and the primary.
+    async fn start() -> Result<Self> {
+        let stage = Stage::new().await?;
+        stage.admin.apply(&definition().to_string()).await?;
+        stage.admin.until_established(&definition()).await?;
+        let central =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "central"}});
+        stage.admin.apply(&central.to_string()).await?;
+        stage.admin.apply(&source(FIRST)).await?;
+        let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": "everything-pull"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"kind": "ServiceAccount", "name": "pull", "namespace": "innkeeper-modules"}]});
+        stage.admin.apply(&binding.to_string()).await?;
+        let spec = json!({"valueSources": [{"kind": "Secret", "namespace": "central", "name": "registry",
+            "keys": ["config"], "toNamespaces": ["*"]}]});
+        stage.module_of_bytes("pull", &guest(), &spec).await?;
+        let host = stage.host().await?;
+        stage.ready("pull").await?;
+        let home = stage.admin.namespace("pull").await?;
+        let primary = json!({"apiVersion": PULL.api_version, "kind": PULL.kind,
+            "metadata": {"name": "a", "namespace": home}, "spec": {}});
+        stage.admin.apply(&primary.to_string()).await?;
+        Ok(Self { stage, host, home })
+    }
 
-    // A change costs one read of the source and one write.
-    let mark = stage.plane.audit()?.mark()?;
-    stage.admin.apply(&source(SECOND)).await?;
-    stage.admin.until("the copy has the new value", SOON, at, holds(SECOND)).await?;
-    stage.synced((PULL, &home, "a")).await?;
-    let account = "system:serviceaccount:innkeeper-modules:pull".to_owned();
-    let events = stage.plane.audit()?.since(mark, &AuditFilter::new())?;
-    let of_secrets = events
-        .iter()
-        .filter(|one| one.impersonated.as_ref() == Some(&account) && one.uri.contains("/secrets/"));
-    let verbs: Vec<&str> = of_secrets.map(|one| one.verb.as_str()).collect();
-    assert_eq!(verbs, ["get", "patch"]);
+    /// Waits until the copy has a value and the primary is synced.
+    async fn copy_has(&self, value: &str) -> Result<()> {
+        let at = (Kind::SECRET, &*self.home, "pull");
+        self.stage.admin.until("the copy has the value", SOON, at, |one| holds(one, value)).await?;
+        self.stage.synced((PULL, &self.home, "a")).await?;
+        Ok(())
+    }
 
-    // The API server says at which character the value is no JSON; nobody sees that.
-    stage.admin.apply(&source(WRONG)).await?;
-    let is_refused = |one: &Value| says(one, "Synced", "False", "Invalid");
-    let refused =
-        stage.admin.until("the copy is refused", SOON, (PULL, &home, "a"), is_refused).await?;
-    let text = message(&refused, "Synced");
-    assert!(text.contains("the API server's message is hidden"), "{text}");
-    let shown = format!("{refused}\n{}", host.log().join("\n"));
+    /// The verbs of the module's requests for Secrets since a mark, but for lists and watches.
+    fn verbs_of_secrets(&self, mark: u64) -> Result<Vec<String>> {
+        let account = "system:serviceaccount:innkeeper-modules:pull".to_owned();
+        let events = self.stage.plane.audit()?.since(mark, &AuditFilter::new())?;
+        let of_secrets = events.into_iter().filter(|one| {
+            one.impersonated.as_ref() == Some(&account) && one.uri.contains("/secrets/")
+        });
+        Ok(of_secrets.map(|one| one.verb).collect())
+    }
+}
+
+/// Whether the copy has a value.
+fn holds(copy: &Value, value: &str) -> bool {
+    copy["data"][".dockerconfigjson"] == STANDARD.encode(value).as_str()
+}
+
+/// Fails if a text quotes a value, a part of one, or the API server's message about it.
+fn assert_quotes_no_value(shown: &str) {
     for part in ["invalid character", WRONG, "first:treasure", "second:treasure", &FIRST[10..40]] {
         assert!(!shown.contains(part), "{part} was shown");
     }
@@ -106,7 +114,30 @@ async fn registry_credentials_are_copied_and_follow_and_no_error_quotes_them() -
         let encoded = STANDARD.encode(value);
         assert!(!shown.contains(&encoded[..encoded.len() - 4]), "the value was shown in base64");
     }
-    let kept = stage.admin.must_get(Kind::SECRET, &home, "pull").await?;
-    assert!(holds(SECOND)(&kept), "the copy stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn registry_credentials_are_copied_and_follow_and_no_error_quotes_them() -> Result<()> {
+    // Given a primary with a copy of the credentials.
+    let pulls = Pulls::start().await?;
+    let admin = &pulls.stage.admin;
+    pulls.copy_has(FIRST).await?;
+
+    // When the source changes, then the copy follows by one read of the source and one write.
+    let mark = pulls.stage.plane.audit()?.mark()?;
+    admin.apply(&source(SECOND)).await?;
+    pulls.copy_has(SECOND).await?;
+    assert_eq!(pulls.verbs_of_secrets(mark)?, ["get", "patch"]);
+
+    // When the API server says at which character the value is no JSON, then nobody sees that.
+    admin.apply(&source(WRONG)).await?;
+    let at = (PULL, &*pulls.home, "a");
+    let is_refused = |one: &Value| says(one, "Synced", "False", "Invalid");
+    let refused = admin.until("the copy is refused", SOON, at, is_refused).await?;
+    let text = message(&refused, "Synced");
+    assert!(text.contains("the API server's message is hidden"), "{text}");
+    assert_quotes_no_value(&format!("{refused}\n{}", pulls.host.log().join("\n")));
+    let kept = admin.must_get(Kind::SECRET, &pulls.home, "pull").await?;
+    assert!(holds(&kept, SECOND), "the copy stays");
     Ok(())
 }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn all_run_and_those_that_fail_are_named() {
+    fn programs_all_run_and_the_error_names_those_that_fail() {
         let folder = tempfile::tempdir().unwrap();
         let script = |name: &str, text: &str| {
             let path = folder.path().join(name);

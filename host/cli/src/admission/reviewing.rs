@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statistics_are_metrics() {
+    fn statistics_of_the_server_are_written_as_metrics() {
         let refused = [("too_large", 2), ("unknown_policy", 1)].into();
         let mut text = String::new();
         write_statistics(&mut text, &ServerStatistics { connections: 3, requests: 1, refused });

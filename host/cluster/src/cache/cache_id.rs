@@ -27,6 +27,11 @@ impl CacheId {
     pub(super) fn covers(&self, namespace: &str) -> bool {
         self.namespace.as_deref().is_none_or(|own| own == namespace)
     }
+
+    /// Whether the cache holds the objects of a kind in a namespace.
+    pub(super) fn holds(&self, kind: &Kind, namespace: &str) -> bool {
+        *self.kind == *kind && self.covers(namespace)
+    }
 }
 
 impl fmt::Display for CacheId {

@@ -48,7 +48,7 @@ fn refused(there: &There, reason: &str, message: &str) {
 }
 
 #[test]
-fn what_fits_into_one_config_map_is_in_one() {
+fn component_that_fits_into_one_config_map_is_written_as_one() {
     for bytes in [10, CONFIG_MAP_BYTES_MAX - 8] {
         let component = component(bytes);
         let there = written(&component);
@@ -62,7 +62,7 @@ fn what_fits_into_one_config_map_is_in_one() {
 }
 
 #[test]
-fn what_does_not_is_split_written_with_the_first_part_last_and_joined_again() {
+fn larger_component_is_split_with_its_first_chunk_written_last_and_joined_when_read() {
     let component = component((2 << 20) + 12_345);
     let bodies = config_maps("web-1", &component, &metadata());
     let names: Vec<_> =
@@ -95,7 +95,7 @@ fn the_largest_component_can_be_split() {
 }
 
 #[test]
-fn a_part_that_is_not_there_or_is_wrong_is_named() {
+fn read_names_the_chunk_that_is_missing_or_has_no_bytes() {
     let component = component(2 << 20);
     let mut there = written(&component);
     let part = there.remove("web-1-chunk-2").unwrap();

@@ -32,7 +32,6 @@ impl<G: GuestHandle> ModuleState<G> {
                 actions.extend(source.map(Action::Fetch));
             }
             Effect::Load(digest) => self.load(digest, actions),
-            Effect::RestoreSnapshot(digest) => actions.push(Action::FetchSnapshot(digest)),
             Effect::Preview(digest) => {
                 if let Some((guest, spec)) = self.candidate_with_spec() {
                     let candidate = Arc::new(self.revision(guest, spec.clone()));
@@ -77,26 +76,21 @@ impl<G: GuestHandle> ModuleState<G> {
                     time: rollout.rollback_window,
                 }));
             }
-            Effect::EndRollbackWindow => actions.push(Action::EndRollbackWindow),
             Effect::InstallCrds(digest) => actions.extend(self.install_crds(digest)),
             Effect::AdoptCrds(digest) => actions.extend(self.adopt_crds(digest)),
             Effect::ReinstallCrds { digest, names } => {
                 actions.extend(self.reinstall_crds(digest, &names));
             }
-            Effect::ReinstallLater => actions.push(Action::ReinstallLater),
             Effect::Swap(digest) => self.swap(digest, actions),
             Effect::ApplySettings { parameters } => self.apply_settings(parameters, actions),
             Effect::CheckParameters => actions.extend(self.check_parameters()),
             Effect::Teardown => actions.push(Action::Teardown(self.teardown())),
-            Effect::RemoveFinalizer => actions.push(Action::RemoveFinalizer),
-            Effect::RetryLater => actions.push(Action::RetryLater),
             Effect::Report => {
                 // The last report has everything.
                 actions.retain(|action| !matches!(action, Action::Report(_)));
                 actions.push(Action::Report(self.report()));
             }
-            Effect::Notify(notice) => actions.push(Action::Notify(notice)),
-            Effect::RemoveModule => actions.push(Action::RemoveModule),
+            Effect::Direct(effect) => actions.push(Action::Direct(effect)),
         }
     }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_contract::{Condition, Event as Notice, Kind, Manifest};
+use innkeeper_contract::{Condition, Kind, Manifest};
 use innkeeper_sandbox::schema::SchemaError;
 use innkeeper_sandbox::{Engine, Guest, Limits, LoadError};
 use serde_json::{Map, Value};
 
 use crate::crd_installation::{CrdInstallation, FinishedInstallation};
-use crate::machine::{Event, Rejection, RetryPolicy, reason};
+use crate::machine::{DirectEffect, Event, Rejection, RetryPolicy, reason};
 use crate::module::Module;
 use crate::parameters::{self, ParametersError};
 use crate::revision::{GuestHandle, Revision};
@@ -78,7 +78,7 @@ pub enum Input<G = Guest> {
         /// Whether the status names the kinds.
         result: Result<(), Rejection>,
     },
-    /// An [`Action::FetchSnapshot`] ended.
+    /// An [`DirectEffect::RestoreSnapshot`] ended.
     Snapshot {
         /// As in the action.
         digest: Digest,
@@ -126,8 +126,6 @@ pub enum Action<G = Guest> {
         /// The parameters that name them; part of the answer.
         parameters: Value,
     },
-    /// Fetch the snapshot of this component; answer with [`Input::Snapshot`].
-    FetchSnapshot(Digest),
     /// Run this on the present primaries without writes, and compare it with the active revision;
     /// answer with [`Input::Previewed`]. Replaces a preview that is under way for this module.
     Preview {
@@ -161,32 +159,22 @@ pub enum Action<G = Guest> {
         /// How long.
         time: Duration,
     },
-    /// Stop to count failures.
-    EndRollbackWindow,
     /// Install these as the module's ServiceAccount, wait until they are established, and answer
     /// with [`Input::CrdsInstalled`].
     InstallCrds(CrdInstallation),
-    /// Hand in [`Event::ReinstallCrds`] after a backoff that grows from deletion to deletion.
-    ReinstallLater,
     /// This is the active revision now: watch what it declares, and run every primary. Also after a
     /// change of the spec.
     Activate(Arc<Revision<G>>),
     /// The Module is being deleted: remove its finalizer from its primaries, within bounded time;
     /// the guest finishes those first that are being deleted. Answer with [`Event::TornDown`].
     Teardown(Teardown),
-    /// Remove the host's finalizer from the Module.
-    RemoveFinalizer,
-    /// Hand in [`Event::Retry`] after a backoff.
-    RetryLater,
     /// The module reconciles fewer primaries now, or others. Hand [`Input::RetryOverlapping`] in
     /// for these modules, which were refused for it.
     RetryOverlapping(Vec<String>),
     /// Write the Module's status.
     Report(Report),
-    /// Write an Event about the Module.
-    Notify(Notice),
-    /// The Module does not exist any more: stop everything of the module.
-    RemoveModule,
+    /// What the machine asks for needs nothing that the driver knows.
+    Direct(DirectEffect),
 }
 
 /// What is known of a module whose Module is being deleted.

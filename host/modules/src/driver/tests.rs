@@ -103,7 +103,6 @@ fn show(action: &Action<Fake>) -> String {
             revision.spec.parameters,
             revision.guest.limits.memory_bytes
         ),
-        Action::FetchSnapshot(digest) => format!("fetch snapshot of {digest:?}"),
         Action::Preview { candidate, .. } => {
             format!("preview {} #{}", candidate.guest.manifest.name, candidate.version)
         }
@@ -124,16 +123,23 @@ fn show(action: &Action<Fake>) -> String {
             teardown.finalizer,
             if teardown.is_active { "active" } else { "not active" }
         ),
-        Action::RemoveFinalizer => "remove finalizer".into(),
-        Action::EndRollbackWindow => "end rollback window".into(),
-        Action::RetryLater => "retry later".into(),
         Action::Report(report) => {
             let ready = report.conditions.iter().find(|c| c.type_ == "Ready").unwrap();
             format!("report {} {}", report.generation, ready.reason)
         }
-        Action::Notify(notice) => format!("notify {}", notice.reason),
-        Action::ReinstallLater => "reinstall later".into(),
-        Action::RemoveModule => "stop".into(),
+        Action::Direct(effect) => show_direct(effect),
+    }
+}
+
+fn show_direct(effect: &DirectEffect) -> String {
+    match effect {
+        DirectEffect::RestoreSnapshot(digest) => format!("fetch snapshot of {digest:?}"),
+        DirectEffect::EndRollbackWindow => "end rollback window".into(),
+        DirectEffect::ReinstallLater => "reinstall later".into(),
+        DirectEffect::RemoveFinalizer => "remove finalizer".into(),
+        DirectEffect::RetryLater => "retry later".into(),
+        DirectEffect::Notify(notice) => format!("notify {}", notice.reason),
+        DirectEffect::RemoveModule => "stop".into(),
     }
 }
 

@@ -3,7 +3,7 @@
 use innkeeper_contract::EventType;
 
 use super::rejection::Rejection;
-use super::{ActiveRevision, Candidate, Effect, LoadedCandidate, Machine, reason};
+use super::{ActiveRevision, Candidate, DirectEffect, Effect, LoadedCandidate, Machine, reason};
 use crate::source::Digest;
 
 impl Machine {
@@ -49,7 +49,7 @@ impl Machine {
                     effects.push(Effect::warning(&rejection));
                     self.progress.retried = Some((digest, rejection));
                 }
-                effects.push(Effect::RetryLater);
+                effects.push(DirectEffect::RetryLater.into());
             }
         }
     }

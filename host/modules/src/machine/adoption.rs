@@ -7,7 +7,7 @@ use innkeeper_contract::EventType;
 
 use super::reinstallation::notify_reinstalled;
 use super::rejection::{Rejection, RetryPolicy};
-use super::{Candidate, Effect, HeldCandidate, Machine, reason};
+use super::{Candidate, DirectEffect, Effect, HeldCandidate, Machine, reason};
 use crate::crd_refusal::{CrdRefusal, HeldCrds};
 use crate::installed_crds::{AdoptedCrd, InstalledCrds};
 use crate::rollout::Preview;
@@ -101,7 +101,7 @@ impl Machine {
         let Some(adoption) = &mut self.adoption else { return };
         adoption.is_crd_changed = true;
         if !adoption.is_installing && adoption.held().is_some() {
-            effects.push(Effect::RetryLater);
+            effects.push(DirectEffect::RetryLater.into());
         }
     }
 
@@ -149,7 +149,7 @@ impl Machine {
                 effects.push(Effect::warning(rejection));
             }
             if rejection.retry == RetryPolicy::Later || adoption.is_crd_changed {
-                effects.push(Effect::RetryLater);
+                effects.push(DirectEffect::RetryLater.into());
             }
         }
         // A user may have approved it before it was known to be held.

@@ -12,8 +12,6 @@ pub enum Effect {
     Fetch,
     /// Compile and check a component; the answer is `Event::Loaded`.
     Load(Digest),
-    /// Fetch the snapshot of a component; the answer is `Event::SnapshotRestored`.
-    RestoreSnapshot(Digest),
     /// Run the loaded component without writes; the answer is `Event::Previewed`.
     Preview(Digest),
     /// Save a snapshot of the component, and write into the Module's status that it is the active
@@ -30,8 +28,6 @@ pub enum Effect {
     /// `Event::FailureThresholdExceeded` at once if they are too many, and
     /// `Event::RollbackWindowOver` after the time of the spec's rollout.
     BeginRollbackWindow(Digest),
-    /// The previous revision is not needed any more.
-    EndRollbackWindow,
     /// Install the CustomResourceDefinitions of the loaded component; the answer is
     /// `Event::Crds`.
     InstallCrds(Digest),
@@ -46,8 +42,6 @@ pub enum Effect {
         /// The names of the definitions.
         names: Vec<String>,
     },
-    /// Send `Event::ReinstallCrds` after a backoff.
-    ReinstallLater,
     /// The loaded component is the active revision, with the present settings: run every primary.
     Swap(Digest),
     /// The active revision gets the present settings.
@@ -62,22 +56,42 @@ pub enum Effect {
     /// Remove the module's finalizer from its primaries; the guest finishes those first that are
     /// being deleted. The answer is `Event::TornDown`.
     Teardown,
-    /// Remove the host's finalizer from the Module.
-    RemoveFinalizer,
-    /// Send `Event::Retry` after a backoff.
-    RetryLater,
     /// Status or conditions changed: write them.
     Report,
+    /// An effect to which the driver adds nothing.
+    Direct(DirectEffect),
+}
+
+/// An effect that the driver hands to the host as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DirectEffect {
+    /// Fetch the snapshot of this component; the answer is `Input::Snapshot`, and so
+    /// `Event::SnapshotRestored`.
+    RestoreSnapshot(Digest),
+    /// Stop to count failures: the previous revision is not needed any more.
+    EndRollbackWindow,
+    /// Hand in `Event::ReinstallCrds` after a backoff that grows from deletion to deletion.
+    ReinstallLater,
+    /// Remove the host's finalizer from the Module.
+    RemoveFinalizer,
+    /// Hand in `Event::Retry` after a backoff.
+    RetryLater,
     /// Write this Event about the Module.
     Notify(Notice),
-    /// Nothing of this module runs any more.
+    /// The Module does not exist any more: stop everything of the module.
     RemoveModule,
+}
+
+impl From<DirectEffect> for Effect {
+    fn from(effect: DirectEffect) -> Self {
+        Self::Direct(effect)
+    }
 }
 
 impl Effect {
     /// Writes an Event about the Module.
     pub(super) fn notify(type_: EventType, reason: &str, message: String) -> Self {
-        Self::Notify(Notice { type_, reason: reason.to_owned(), message })
+        Self::Direct(DirectEffect::Notify(Notice { type_, reason: reason.to_owned(), message }))
     }
 
     /// Writes a warning about the Module.

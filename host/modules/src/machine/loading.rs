@@ -4,7 +4,9 @@ use innkeeper_contract::EventType;
 
 use super::event::ComponentInfo;
 use super::rejection::{Rejection, RetryPolicy};
-use super::{Candidate, Effect, HeldCandidate, LoadedCandidate, Machine, Source, reason};
+use super::{
+    Candidate, DirectEffect, Effect, HeldCandidate, LoadedCandidate, Machine, Source, reason,
+};
 use crate::rollout::{Preview, Strategy};
 use crate::source::Digest;
 
@@ -177,7 +179,7 @@ impl Machine {
             ));
         }
         if rejection.retry == RetryPolicy::Later {
-            effects.push(Effect::RetryLater);
+            effects.push(DirectEffect::RetryLater.into());
         } else {
             self.keep_active_after_dropped_rollback(digest);
         }

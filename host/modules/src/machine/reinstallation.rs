@@ -6,7 +6,7 @@ use innkeeper_contract::EventType;
 
 use super::missing_crds::listed;
 use super::rejection::{Rejection, RetryPolicy};
-use super::{Effect, Machine, reason};
+use super::{DirectEffect, Effect, Machine, reason};
 use crate::source::Digest;
 
 impl Machine {
@@ -37,7 +37,7 @@ impl Machine {
         );
         effects.push(Effect::notify(EventType::Warning, reason::CRD_DELETED, message));
         if !self.spec.is_paused {
-            effects.push(Effect::ReinstallLater);
+            effects.push(DirectEffect::ReinstallLater.into());
         }
     }
 
@@ -85,7 +85,7 @@ impl Machine {
             Ok(()) => {
                 missing.rejection = None;
                 if is_deleted_again {
-                    effects.push(Effect::ReinstallLater);
+                    effects.push(DirectEffect::ReinstallLater.into());
                 } else {
                     self.missing_crds = None;
                 }
@@ -95,7 +95,7 @@ impl Machine {
                     effects.push(Effect::warning(&rejection));
                 }
                 if rejection.retry == RetryPolicy::Later || is_deleted_again {
-                    effects.push(Effect::ReinstallLater);
+                    effects.push(DirectEffect::ReinstallLater.into());
                 }
                 missing.rejection = Some(rejection);
             }

@@ -7,7 +7,7 @@ use innkeeper_contract::EventType;
 
 use super::decided_rollback::DecidedRollback;
 use super::rejection::{Rejection, RetryPolicy};
-use super::{Effect, Machine, reason};
+use super::{DirectEffect, Effect, Machine, reason};
 use crate::source::Digest;
 
 impl Machine {
@@ -48,7 +48,7 @@ impl Machine {
                     effects.push(Effect::warning(&rejection));
                     rollback.unwritten = Some(rejection);
                 }
-                effects.push(Effect::RetryLater);
+                effects.push(DirectEffect::RetryLater.into());
             }
         }
     }
@@ -73,7 +73,7 @@ impl Machine {
         let Some(before) = self.revisions.rollback_target.take() else { return };
         let Some(bad) = self.revisions.active.replace(before.clone()) else { return };
         effects.push(Effect::Rollback(before.digest));
-        effects.push(Effect::EndRollbackWindow);
+        effects.push(DirectEffect::EndRollbackWindow.into());
         effects.push(Effect::notify(
             EventType::Warning,
             reason::ROLLED_BACK,
@@ -110,7 +110,7 @@ impl Machine {
     pub(super) fn end_rollback_window(&mut self, effects: &mut Vec<Effect>) {
         self.rollback = None;
         if self.revisions.rollback_target.take().is_some() {
-            effects.push(Effect::EndRollbackWindow);
+            effects.push(DirectEffect::EndRollbackWindow.into());
         }
     }
 }

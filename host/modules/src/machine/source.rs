@@ -3,7 +3,7 @@
 use innkeeper_contract::EventType;
 
 use super::rejection::{Rejection, RetryPolicy};
-use super::{Candidate, Effect, Machine, Source, reason};
+use super::{Candidate, DirectEffect, Effect, Machine, Source, reason};
 use crate::source::Digest;
 
 impl Machine {
@@ -100,7 +100,7 @@ impl Machine {
             && present != Some(restored)
         {
             self.candidate = Candidate::RestoringSnapshot(restored);
-            effects.push(Effect::RestoreSnapshot(restored));
+            effects.push(DirectEffect::RestoreSnapshot(restored).into());
             return;
         }
         let Some(digest) = present else { return };

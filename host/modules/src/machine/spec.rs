@@ -2,7 +2,7 @@
 
 use super::rejection::{Rejection, RetryPolicy};
 use super::spec_state::PendingCheck;
-use super::{Candidate, Effect, Machine, Source, Spec};
+use super::{Candidate, DirectEffect, Effect, Machine, Source, Spec};
 
 impl Machine {
     pub(super) fn on_spec(
@@ -102,7 +102,7 @@ impl Machine {
                     effects.push(Effect::warning(rejection));
                 }
                 if rejection.retry == RetryPolicy::Later {
-                    effects.push(Effect::RetryLater);
+                    effects.push(DirectEffect::RetryLater.into());
                 }
             }
         }

@@ -8,7 +8,7 @@
 use innkeeper_contract::EventType;
 
 use super::rejection::Rejection;
-use super::{Candidate, Effect, Event, LoadedCandidate, Machine};
+use super::{Candidate, DirectEffect, Effect, Event, LoadedCandidate, Machine};
 
 impl Machine {
     pub(super) fn on_deleting(&mut self, effects: &mut Vec<Effect>) {
@@ -21,7 +21,7 @@ impl Machine {
                 if self.candidate.is_loading() && self.candidate.digest() == Some(digest) => {}
             Some(digest) => {
                 self.candidate = Candidate::RestoringSnapshot(digest);
-                effects.push(Effect::RestoreSnapshot(digest));
+                effects.push(DirectEffect::RestoreSnapshot(digest).into());
             }
             None => self.begin_teardown(effects),
         }
@@ -54,7 +54,7 @@ impl Machine {
             }
             Event::TornDown(result) => self.on_torn_down(result, effects),
             Event::Health(result) => self.runs = Some(result),
-            Event::Deleted => effects.push(Effect::RemoveModule),
+            Event::Deleted => effects.push(DirectEffect::RemoveModule.into()),
             _ => {}
         }
     }
@@ -71,14 +71,14 @@ impl Machine {
             Ok(message) => {
                 self.teardown = Some(Ok(()));
                 effects.push(Effect::notify(EventType::Normal, "FinalizersRemoved", message));
-                effects.push(Effect::RemoveFinalizer);
+                effects.push(DirectEffect::RemoveFinalizer.into());
             }
             Err(rejection) => {
                 if self.teardown != Some(Err(rejection.clone())) {
                     effects.push(Effect::warning(&rejection));
                 }
                 self.teardown = Some(Err(rejection));
-                effects.push(Effect::RetryLater);
+                effects.push(DirectEffect::RetryLater.into());
             }
         }
     }

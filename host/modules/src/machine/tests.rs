@@ -173,7 +173,8 @@ fn candidate(candidate: &Candidate) -> String {
 
 fn effect(effect: &Effect) -> String {
     match effect {
-        Effect::Notify(notice) => format!("Notify({})", notice.reason),
+        Effect::Direct(DirectEffect::Notify(notice)) => format!("Notify({})", notice.reason),
+        Effect::Direct(direct) => format!("{direct:?}"),
         Effect::ApplySettings { parameters: true } => "ApplySettings".to_owned(),
         Effect::ApplySettings { parameters: false } => "ApplySettings(old parameters)".to_owned(),
         other => format!("{other:?}"),

@@ -20,7 +20,7 @@ fn refused(spec: &Value, place: SourceKind, expected: &Expect) {
 }
 
 #[test]
-fn a_whole_spec_is_understood() {
+fn spec_with_every_field_is_read() {
     let settings = settings("podroute", &json!({
         "source": {"configMap": {"name": "podroute-1", "key": "x.wasm"}},
         "serviceAccountName": "podroute",
@@ -86,7 +86,7 @@ fn a_whole_spec_is_understood() {
 }
 
 #[test]
-fn what_is_left_out_is_the_default() {
+fn field_that_a_spec_leaves_out_has_its_default() {
     let settings =
         settings("m", &json!({"source": {"file": "g.wasm"}}), SourceKind::Directory).unwrap();
     assert_eq!(settings.limits, Limits::default());
@@ -143,7 +143,7 @@ fn a_namespace_of_innkeeper_itself_is_refused() {
 }
 
 #[test]
-fn a_source_fits_its_place() {
+fn source_that_the_place_of_the_module_does_not_allow_is_refused() {
     for (spec, place) in [
         (json!({"source": {}}), SourceKind::Directory),
         (json!({"source": {"file": ""}}), SourceKind::Directory),
@@ -162,7 +162,7 @@ fn a_source_fits_its_place() {
 }
 
 #[test]
-fn names_are_labels() {
+fn module_whose_name_is_no_label_is_refused() {
     for name in ["", "UPPER", "a.b", "-a", "a-", &"a".repeat(64)] {
         let error =
             settings(name, &json!({"source": {"file": "g"}}), SourceKind::Directory).unwrap_err();
@@ -174,7 +174,7 @@ fn names_are_labels() {
 }
 
 #[test]
-fn the_shape_is_checked_with_the_field() {
+fn unknown_field_and_wrong_type_are_refused_with_the_path_of_the_field() {
     refused(
         &json!({"source": {"configMap": {"nam": "m"}}}),
         SourceKind::Cluster,
@@ -201,7 +201,7 @@ fn the_shape_is_checked_with_the_field() {
 }
 
 #[test]
-fn durations_and_quantities() {
+fn duration_and_quantity_are_read_or_refused() {
     let duration = |text| parse_duration(text).map(|duration| duration.as_millis());
     assert_eq!(duration("30s"), Some(30_000));
     assert_eq!(duration("1h30m"), Some(5_400_000));

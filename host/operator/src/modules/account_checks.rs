@@ -23,16 +23,16 @@ impl Supervisor {
         let Some(account) = account else { return self.cache_reader(None) };
         let key = (module.to_owned(), account.to_owned());
         let revocation = self.accounts.revocations.entry(key).or_default();
-        let account = Account::new(self.shared.host.account_namespace(), account);
-        module_client::client(&self.shared.cluster, Some(&account), revocation)
+        let account = Account::new(self.host.account_namespace(), account);
+        module_client::client(&self.cluster, Some(&account), revocation)
     }
 
     /// The client that fills the caches of the modules of a ServiceAccount: see
     /// [`module_client::cache_reader`].
     pub(super) fn cache_reader(&self, account: Option<&str>) -> ApiClient {
-        let namespace = self.shared.host.account_namespace();
+        let namespace = self.host.account_namespace();
         let account = account.map(|name| Account::new(namespace, name));
-        module_client::cache_reader(&self.shared.cluster, account.as_ref())
+        module_client::cache_reader(&self.cluster, account.as_ref())
     }
 
     /// Checks that a module may act as an account now.

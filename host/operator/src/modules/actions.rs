@@ -8,8 +8,8 @@ use innkeeper_contract::{Event as Notice, EventType};
 use innkeeper_modules::account_annotation::NOT_ALLOWED;
 use innkeeper_modules::driver::Teardown;
 use innkeeper_modules::{
-    Action, CrdGrant, CrdInstallation, Event, FinishedInstallation, Input, InstalledCrds, LoadJob,
-    ParametersJob, Rejection, RetryPolicy, SourceError,
+    Action, CrdGrant, CrdInstallation, DirectEffect, Event, FinishedInstallation, Input,
+    InstalledCrds, LoadJob, ParametersJob, Rejection, RetryPolicy, SourceError,
 };
 
 use tokio::sync::{Semaphore, watch};
@@ -19,7 +19,6 @@ use super::event::{HOST_MODULE, MODULE, POD, SupervisorEvent};
 use super::retry_wait::RetryWait;
 use super::supervisor::{Installations, Supervisor};
 use super::{declared, kind_resolution};
-use crate::execution::Execution;
 use crate::modules::teardown;
 
 /// The first wait before something that failed for a reason elsewhere is tried again.
@@ -45,8 +44,6 @@ impl Supervisor {
                 let _ = self.outbox.send(event);
             }
             Action::InstallCrds(installation) => self.install_crds(name, installation),
-            Action::ReinstallLater => self.reinstall_later(name),
-            Action::FetchSnapshot(digest) => self.fetch_snapshot(name, digest),
             Action::Preview { digest, candidate } => self.preview(name, digest, &candidate),
             Action::Commit { digest, component } => self.save_snapshot(name, digest, component),
             Action::CommitRollback(digest) => {
@@ -57,14 +54,8 @@ impl Supervisor {
             Action::BeginRollbackWindow { digest, failures_max, time } => {
                 self.begin_rollback_window(name, digest, failures_max, time);
             }
-            Action::EndRollbackWindow => self.end_rollback_window(name),
             Action::Activate(revision) => self.activate_if_allowed(&revision),
             Action::Teardown(teardown) => self.tear_down(name, teardown),
-            // After the report of the same step, which gives the Module another resourceVersion.
-            Action::RemoveFinalizer => {
-                let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
-            }
-            Action::RetryLater => self.retry_later(name),
             Action::RetryOverlapping(names) => {
                 for name in names {
                     self.send(&name, Input::RetryOverlapping);
@@ -73,8 +64,23 @@ impl Supervisor {
             Action::Report(_) => {
                 self.write_status(name).await;
             }
-            Action::Notify(event) => self.publish_event(name, &event).await,
-            Action::RemoveModule => self.forget(name),
+            Action::Direct(effect) => self.carry_out_direct(name, effect).await,
+        }
+    }
+
+    /// Carries out an effect to which the driver added nothing.
+    async fn carry_out_direct(&mut self, name: &str, effect: DirectEffect) {
+        match effect {
+            DirectEffect::RestoreSnapshot(digest) => self.fetch_snapshot(name, digest),
+            DirectEffect::EndRollbackWindow => self.end_rollback_window(name),
+            DirectEffect::ReinstallLater => self.reinstall_later(name),
+            // After the report of the same step, which gives the Module another resourceVersion.
+            DirectEffect::RemoveFinalizer => {
+                let _ = self.outbox.send(SupervisorEvent::RemoveFinalizer(name.to_owned()));
+            }
+            DirectEffect::RetryLater => self.retry_later(name),
+            DirectEffect::Notify(event) => self.publish_event(name, &event).await,
+            DirectEffect::RemoveModule => self.forget(name),
         }
     }
 
@@ -115,9 +121,9 @@ impl Supervisor {
         }
         tracing::info!(module = name, component = ?job.component, "revision loading");
         let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
-        let execution = self.shared.execution;
+        let execution = self.replica.execution();
         let loads = self.limits.loads.clone();
-        let host = self.shared.cluster.host();
+        let host = self.cluster.host();
         // A revision that was active stays decided: its kinds are compared one by one as they are
         // read.
         let is_decided = self.driver.active_digest(name) == Some(job.component.digest);
@@ -125,10 +131,7 @@ impl Supervisor {
         self.spawn("load", async move {
             // First come, first served: modules take turns.
             let permit = loads.acquire_owned().await;
-            let input = match execution {
-                Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
-                Execution::Inline => job.run(&engine),
-            };
+            let input = execution.run(|| job.run(&engine));
             drop(permit);
             let input = match input {
                 Input::Loaded { digest, result: Ok(guest) } if !is_decided => {
@@ -151,15 +154,12 @@ impl Supervisor {
     /// Checks parameters in a task of its own: the schema is a guest's, and may take long.
     fn check_parameters(&mut self, name: &str, job: ParametersJob) {
         let (engine, outbox, module) = (self.engine.clone(), self.outbox.clone(), name.to_owned());
-        let (execution, checks) = (self.shared.execution, self.limits.parameter_checks.clone());
+        let (execution, checks) = (self.replica.execution(), self.limits.parameter_checks.clone());
         let key = (name.to_owned(), job.digest);
-        let host = self.shared.cluster.host();
+        let host = self.cluster.host();
         let task = self.shared.env.spawn("check parameters", async move {
             let permit = checks.acquire_owned().await;
-            let input = match execution {
-                Execution::Threads => tokio::task::block_in_place(|| job.run(&engine)),
-                Execution::Inline => job.run(&engine),
-            };
+            let input = execution.run(|| job.run(&engine));
             drop(permit);
             let input = match input {
                 Input::ParametersChecked { digest, parameters, result: Ok(_) } => {
@@ -184,7 +184,8 @@ impl Supervisor {
         let account = installation.service_account.as_deref();
         let access = self.account_result(name, account);
         let client = self.client(name, account);
-        let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
+        let (host, object_checks) = (self.cluster.host(), self.limits.object_checks.clone());
+        let (outbox, module) = (self.outbox.clone(), name.to_owned());
         // One after the other: the candidate and the active revision may bring the same definition.
         let installations = self.limits.installations.entry(name.to_owned());
         let installations = installations.or_insert_with(|| Installations {
@@ -196,13 +197,13 @@ impl Supervisor {
         self.spawn("install", async move {
             let _permit = install_lock.acquire_owned().await;
             let installer = Installer {
-                host: &shared.cluster.host(),
+                host: &host,
                 client: &client,
                 module: &module,
                 namespaces: &installation.namespaces,
                 adopts: installation.adopts,
                 grant: &grant,
-                object_checks: &shared.object_checks,
+                object_checks: &object_checks,
             };
             let mut written = InstalledCrds::default();
             let result = match access {
@@ -236,7 +237,7 @@ impl Supervisor {
     /// Removes the host's finalizer from a Module; the Module of a folder is gone already.
     pub(super) fn remove_finalizer(&mut self, name: &str) {
         let (cluster, outbox, module) =
-            (self.shared.cluster.clone(), self.outbox.clone(), name.to_owned());
+            (self.cluster.clone(), self.outbox.clone(), name.to_owned());
         let live = self.source.module_object(name);
         self.spawn("remove finalizer", async move {
             let input = match live {
@@ -257,7 +258,7 @@ impl Supervisor {
             self.shared.metrics.reloads.with_label_values(&[name, "refused"]).inc();
         }
         let mut event = event.clone();
-        let (kind, key, uid) = match (self.source.module_object(name), self.shared.host.pod()) {
+        let (kind, key, uid) = match (self.source.module_object(name), self.host.pod()) {
             (Some(module), _) => (&*MODULE, module.key.clone(), module.uid.to_string()),
             // Without a Module it is about the host's Pod, and names the module.
             (None, Some((key, uid))) => {
@@ -267,7 +268,7 @@ impl Supervisor {
             (None, None) => return,
         };
         let regarding = Regarding { kind, key: &key, uid: &uid };
-        let client = self.shared.cluster.host();
+        let client = self.cluster.host();
         let written =
             self.shared.events.publish(&client, HOST_MODULE, &regarding, "Load", &event).await;
         if let Err(error) = written {
@@ -292,7 +293,7 @@ impl Supervisor {
         }
         self.mismatched.remove(name);
         self.history.remove(name);
-        self.shared.module_conditions().remove(name);
+        self.report.forget(name);
         self.accounts.forget(name);
         self.withdraw_deleted(name);
         self.shared.deactivate(name);

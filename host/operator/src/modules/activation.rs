@@ -13,8 +13,8 @@ use super::event::SupervisorEvent;
 use super::open_revision::{self, OpenRevision};
 use super::supervisor::Supervisor;
 use crate::modules::teardown;
-use crate::preview;
 use crate::preview::policy::preview_policy;
+use crate::preview::{self, DefinitionChecks};
 
 /// The time between two searches for objects of kinds that no revision declares any more.
 const LEFTOVERS_PERIOD: Duration = Duration::from_secs(1);
@@ -93,14 +93,15 @@ impl Supervisor {
         let (open, guest) = (self.open(candidate).map(Arc::new), candidate.guest.clone());
         let policy = self.open_candidate(candidate);
         let reviewing = policy.as_ref().and_then(|_| self.reviewing_policy(name));
-        let caches = self.caches.clone();
+        let (host, object_checks) = (self.cluster.host(), self.limits.object_checks.clone());
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         let task = self.shared.env.spawn("preview", async move {
             let active = shared.module(&module);
             let mut result = if let Some(candidate) = &open {
-                preview::preview(&shared, candidate, active.as_ref()).await
+                let checks = DefinitionChecks { host: &host, object_checks: &object_checks };
+                preview::preview(&shared, checks, candidate, active.as_ref()).await
             } else {
-                let checked = declared::check(&shared.cluster.host(), &guest).await;
+                let checked = declared::check(&host, &guest).await;
                 checked.map(|()| Preview::default())
             };
             if let Ok(preview) = &mut result {
@@ -108,7 +109,7 @@ impl Supervisor {
                     preview::abandoned(&shared, active.as_deref(), open.as_deref()).await;
             }
             if let (Ok(preview), Some(candidate)) = (&mut result, &policy) {
-                let found = preview_policy(&shared, &caches, candidate, reviewing.as_ref()).await;
+                let found = preview_policy(&shared, candidate, reviewing.as_ref()).await;
                 match found {
                     Ok(found) => preview.policy = Some(found),
                     Err(error) => result = Err(unknown_kinds(&error)),

@@ -92,7 +92,7 @@ impl Supervisor {
 
     /// Asks the API server: the cache may not have seen yet that the host has just created it.
     fn confirm_deleted(&mut self, module: &str, names: Vec<String>) {
-        let (client, outbox) = (self.shared.cluster.host(), self.outbox.clone());
+        let (client, outbox) = (self.cluster.host(), self.outbox.clone());
         let module = module.to_owned();
         self.spawn("confirm deletion", async move {
             let mut deleted = Vec::new();

@@ -15,7 +15,7 @@ impl Supervisor {
     /// Fetches the snapshot of the revision that was active before the host started.
     pub(super) fn fetch_snapshot(&mut self, name: &str, digest: Digest) {
         let (cluster, outbox, module) =
-            (self.shared.cluster.clone(), self.outbox.clone(), name.to_owned());
+            (self.cluster.clone(), self.outbox.clone(), name.to_owned());
         self.spawn("fetch snapshot", async move {
             let result = component_snapshots::fetch(&cluster, &module, digest).await;
             let _ = outbox.send(SupervisorEvent::input(module, Input::Snapshot { digest, result }));
@@ -30,7 +30,7 @@ impl Supervisor {
         component: Option<Component>,
     ) {
         let (cluster, outbox, module) =
-            (self.shared.cluster.clone(), self.outbox.clone(), name.to_owned());
+            (self.cluster.clone(), self.outbox.clone(), name.to_owned());
         let live = self.source.module_object(name);
         self.spawn("save snapshot", async move {
             let result = match (live, component) {
@@ -50,7 +50,7 @@ impl Supervisor {
             return;
         }
         let Some(live) = self.source.module_object(name) else { return };
-        let cluster = self.shared.cluster.clone();
+        let cluster = self.cluster.clone();
         self.spawn("save snapshot", async move {
             if let Err(rejection) = component_snapshots::save(&cluster, &live, &component).await {
                 tracing::warn!(module = live.key.name(), "{}", rejection.message);
@@ -111,7 +111,7 @@ impl Supervisor {
         if self.driver.has_finalizer(name)
             && let Some(live) = self.source.module_object(name)
         {
-            teardown::add_finalizer(&self.shared.cluster.host(), &live).await?;
+            teardown::add_finalizer(&self.cluster.host(), &live).await?;
         }
         self.keep_decision(name, decision).await.map_err(|why| {
             let message =
@@ -141,7 +141,7 @@ impl Supervisor {
         let mut kept: Vec<String> = digests.map(|digest| snapshot_name(name, digest)).collect();
         // A user may have made a snapshot the source, to return to it.
         kept.extend(self.source.source_name(name));
-        let (cluster, module) = (self.shared.cluster.clone(), name.to_owned());
+        let (cluster, module) = (self.cluster.clone(), name.to_owned());
         let snapshots = self.source.snapshots(name);
         self.spawn("sweep", async move {
             component_snapshots::sweep(&cluster, &module, &snapshots, &kept).await;

@@ -23,7 +23,7 @@ impl Supervisor {
         spec_changed: bool,
     ) {
         if let Some((_, group)) = name.split_once('.') {
-            self.shared.cluster.kinds_changed(group);
+            self.cluster.kinds_changed(group);
             self.caches.kind_may_be_served(group);
             self.retry_mismatched(group).await;
         }
@@ -68,10 +68,10 @@ impl Supervisor {
         else {
             return;
         };
-        let (client, kind) = (self.shared.cluster.host(), active.primary_kind.clone());
+        let (client, kind) = (self.cluster.host(), active.primary_kind.clone());
         let (outbox, name) = (self.outbox.clone(), name.to_owned());
         let number = self.schema_reads.begin();
-        let reads_definitions = self.shared.host.reads_definitions();
+        let reads_definitions = self.host.reads_definitions();
         self.spawn("definition", async move {
             let definition = if reads_definitions {
                 read_definition(&client, &kind, &name).await
@@ -97,7 +97,7 @@ impl Supervisor {
     /// Reads the schema of the status again after a change of the kinds that a module can read, if
     /// the host does not watch definitions.
     pub(super) fn read_published_schema(&mut self, module: &str) {
-        if !self.shared.host.reads_definitions()
+        if !self.host.reads_definitions()
             && let Some(active) = self.shared.module(module)
         {
             self.read_status_schema(&active.primary_kind.resource());

@@ -4,9 +4,9 @@
 //! - Where modules come from: [`source`], which is the API server ([`cluster_source`], with
 //!   components in `config_maps`) or a folder (`directory_source`).
 //! - The task that owns them: [`supervisor`] with its inbox of [`event`]s, watched by [`liveness`].
-//!   It carries out `actions`, the `activation` of revisions, `decisions` with their
-//!   [`component_snapshots`], the `rollback_window`, `account_checks`, changes of
-//!   `definitions` and the `crd_reinstallation`.
+//!   Its [`supervisor_report`] is what other tasks see of it. It carries out `actions`, the
+//!   `activation` of revisions, `decisions` with their [`component_snapshots`], the
+//!   `rollback_window`, `account_checks`, changes of `definitions` and the `crd_reinstallation`.
 //! - What becomes of policies: `policy_handover` hands the decided ones over, `policy_opening`
 //!   opens those that the leader itself reviews with, `settings_preview` previews other settings
 //!   (`waiting_settings`), and `policy_rollback` counts failed reviews after a swap.
@@ -50,5 +50,6 @@ pub mod source;
 mod status;
 mod status_writer;
 pub mod supervisor;
+pub mod supervisor_report;
 pub mod teardown;
 mod waiting_settings;

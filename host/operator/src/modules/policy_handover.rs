@@ -66,7 +66,7 @@ impl Supervisor {
             Handover::Records => self.set_goal(name, Goal::Nothing),
             Handover::InProcess => {
                 let now = self.shared.env.instant();
-                self.shared.policies.active().remove(name, now);
+                self.replica.active().remove(name, now);
             }
         }
     }
@@ -74,7 +74,7 @@ impl Supervisor {
     /// Notes that the Modules have been listed: a host of a folder waits for no record.
     pub(super) fn policies_are_complete(&self) {
         if self.policies.how == Handover::InProcess {
-            self.shared.policies.active().set_complete();
+            self.replica.active().set_complete();
         }
     }
 
@@ -93,7 +93,7 @@ impl Supervisor {
         }
         let (sender, receiver) = watch::channel(goal);
         self.policies.goals.insert(name.to_owned(), sender);
-        let keeper = RecordKeeper::new(self.shared.cluster.host(), name);
+        let keeper = RecordKeeper::new(self.cluster.host(), name);
         let (outbox, module) = (self.outbox.clone(), name.to_owned());
         self.spawn("keep policy record", async move {
             let report = |goal: &Goal, result: Result<(), KeepError>| {
@@ -134,18 +134,15 @@ impl Supervisor {
 
     /// Shows in the status of a module what the leader knows of its policy.
     pub(super) async fn policy_state_changed(&mut self, name: &str, state: Option<PolicyState>) {
-        match state {
-            Some(state) => drop(self.shared.policy_states().insert(name.to_owned(), state)),
-            None => drop(self.shared.policy_states().remove(name)),
-        }
+        self.policies.states.set(name, state);
         self.write_status(name).await;
     }
 
     /// Shows in the status of a module what the audit of its policy has found.
     pub(super) async fn policy_audit_changed(&mut self, name: &str, state: Option<AuditState>) {
         match state {
-            Some(state) => drop(self.shared.policy_audits().insert(name.to_owned(), state)),
-            None => drop(self.shared.policy_audits().remove(name)),
+            Some(state) => drop(self.policies.audits.insert(name.to_owned(), state)),
+            None => drop(self.policies.audits.remove(name)),
         }
         self.write_status(name).await;
     }
@@ -155,7 +152,7 @@ impl Supervisor {
         let account = record.settings.service_account.as_deref();
         let opening = self.policy_opening(&revision.module, account);
         if let Some(open) = opening.open(record, &revision.guest) {
-            self.shared.policies.active().swap(&open.policy);
+            self.replica.active().swap(&open.policy);
         }
     }
 }

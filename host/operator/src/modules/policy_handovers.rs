@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::waiting_settings::SettingsPreviews;
 use crate::policies::record_keeper::Goal;
-use crate::policies::{Handover, PolicyRecord};
+use crate::policies::{AuditState, Handover, PolicyRecord, PolicyStates};
 
 /// The policies that were handed over since the start.
 pub(super) struct PolicyHandovers {
@@ -26,6 +26,10 @@ pub(super) struct PolicyHandovers {
     pub(super) goals: BTreeMap<String, watch::Sender<Goal>>,
     /// Why the record of a module is not written.
     pub(super) problems: BTreeMap<String, String>,
+    /// What the leader knows of each policy.
+    pub(super) states: PolicyStates,
+    /// What the audit of each policy has found.
+    pub(super) audits: BTreeMap<String, AuditState>,
     /// Settings that are not decided yet.
     pub(super) settings: SettingsPreviews,
 }
@@ -41,6 +45,8 @@ impl PolicyHandovers {
             held_before: BTreeSet::new(),
             goals: BTreeMap::new(),
             problems: BTreeMap::new(),
+            states: PolicyStates::default(),
+            audits: BTreeMap::new(),
             settings: SettingsPreviews::default(),
         }
     }

@@ -7,7 +7,7 @@ use innkeeper_modules::Revision;
 use innkeeper_sandbox::Guest;
 
 use super::supervisor::Supervisor;
-use crate::policies::{ActivePolicy, Entry, PolicyRecord, active_policy};
+use crate::policies::{ActivePolicy, Entry, PolicyRecord, ReplicaPolicies, active_policy};
 use crate::preview::policy::PolicyCandidate;
 
 /// What policies of one module and account are opened with. Clones are the same.
@@ -19,9 +19,18 @@ pub(super) struct PolicyOpening {
     /// The same account without the module: policies of one account share its caches, and revoking
     /// one module closes its view only.
     reader: ApiClient,
+    /// Requests as the host.
+    host: ApiClient,
+    /// The policies of this replica, with the requests that they kept.
+    replica: ReplicaPolicies,
 }
 
 impl PolicyOpening {
+    /// Requests as the host.
+    pub(super) fn host(&self) -> &ApiClient {
+        &self.host
+    }
+
     /// The policy of a record with its guest; `None` for a record without a policy.
     pub(super) fn open(&self, record: &PolicyRecord, guest: &Guest) -> Option<PolicyCandidate> {
         let guest = guest.with_manifest(Arc::new(record.manifest.clone()));
@@ -30,7 +39,13 @@ impl PolicyOpening {
         let view = (!kinds.is_empty())
             .then(|| self.caches.open(&self.reader, &record.module, &kinds, &namespaces));
         let policy = ActivePolicy::new(record, &guest, self.client.clone(), view)?;
-        Some(PolicyCandidate { policy: Arc::new(policy), reader: self.reader.clone() })
+        Some(PolicyCandidate {
+            policy: Arc::new(policy),
+            caches: self.caches.clone(),
+            reader: self.reader.clone(),
+            host: self.host.clone(),
+            replica: self.replica.clone(),
+        })
     }
 }
 
@@ -39,7 +54,13 @@ impl Supervisor {
     pub(super) fn policy_opening(&mut self, name: &str, account: Option<&str>) -> PolicyOpening {
         let client = self.client(name, account);
         let reader = self.cache_reader(account);
-        PolicyOpening { caches: self.caches.clone(), client, reader }
+        PolicyOpening {
+            caches: self.caches.clone(),
+            client,
+            reader,
+            host: self.cluster.host(),
+            replica: self.replica.clone(),
+        }
     }
 
     /// The policy of a candidate; `None` if it has none, or the Module does not let it review.
@@ -52,7 +73,7 @@ impl Supervisor {
 
     /// The policy of a module with which this replica reviews.
     pub(super) fn own_policy(&self, name: &str) -> Option<Arc<ActivePolicy>> {
-        match self.shared.policies.active().get(name, self.shared.env.instant())? {
+        match self.replica.active().get(name, self.shared.env.instant())? {
             Entry::Active(policy) => Some(policy),
             Entry::Removed { .. } => None,
         }

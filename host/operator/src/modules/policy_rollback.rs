@@ -14,7 +14,7 @@ use innkeeper_modules::{Digest, Event, Rejection, RetryPolicy};
 use super::event::SupervisorEvent;
 use super::supervisor::Supervisor;
 use crate::policies::kept_request::KeptRequest;
-use crate::policies::{ActivePolicy, Entry};
+use crate::policies::{ActivePolicy, Entry, PolicyStates, ReplicaPolicies};
 use crate::preview::policy::replay;
 use crate::shared::Shared;
 
@@ -38,7 +38,14 @@ impl Supervisor {
         let previous = self.rollback.replaced_policy.take();
         let decided = self.policies.decided.get(name).filter(|record| record.digest == digest);
         let Some(record) = decided.map(|record| record.id()) else { return };
-        let window = PolicyWindow { module: name.into(), digest, record, previous };
+        let window = PolicyWindow {
+            module: name.into(),
+            digest,
+            record,
+            previous,
+            replica: self.replica.clone(),
+            states: self.policies.states.clone(),
+        };
         let (shared, outbox) = (self.shared.clone(), self.outbox.clone());
         let task = self.shared.env.spawn("watch policy", async move {
             let rejection = window.until_exceeded(&shared, failures_max).await;
@@ -57,6 +64,10 @@ struct PolicyWindow {
     record: String,
     /// The policy that reviewed before, as this replica had it.
     previous: Option<Arc<ActivePolicy>>,
+    /// The policies of this replica.
+    replica: ReplicaPolicies,
+    /// What the replicas report.
+    states: PolicyStates,
 }
 
 impl PolicyWindow {
@@ -66,7 +77,7 @@ impl PolicyWindow {
         let mut confirmed = Confirmed::default();
         loop {
             shared.env.sleep(PERIOD).await;
-            let failures = self.failures(shared);
+            let failures = self.failures();
             let is_exceeded =
                 |excused: u64| failures.count.saturating_sub(excused) > u64::from(failures_max);
             if !is_exceeded(confirmed.excused) {
@@ -81,14 +92,13 @@ impl PolicyWindow {
 
     /// The failures on this replica, or on all replicas by their reports if these are more: the
     /// reports have those of this replica too, and are older.
-    fn failures(&self, shared: &Shared) -> Failures {
-        let states = shared.policy_states();
-        let reported = states.get(&*self.module).filter(|state| state.record == self.record);
+    fn failures(&self) -> Failures {
+        let reported = self.states.get(&self.module).filter(|state| state.record == self.record);
         let reported = reported.map(|state| Failures {
             count: state.failed_reviews,
-            example: state.failure_example.clone().unwrap_or_default(),
+            example: state.failure_example.unwrap_or_default(),
         });
-        let own = self.active(shared).map(|policy| Failures {
+        let own = self.active().map(|policy| Failures {
             count: policy.counts.failed(),
             example: policy.counts.example().unwrap_or_default(),
         });
@@ -97,8 +107,8 @@ impl PolicyWindow {
     }
 
     /// The policy of the revision on this replica.
-    fn active(&self, shared: &Shared) -> Option<Arc<ActivePolicy>> {
-        let active = shared.policies.active().get(&self.module, shared.env.instant())?;
+    fn active(&self) -> Option<Arc<ActivePolicy>> {
+        let active = self.replica.active().get(&self.module, self.replica.env().instant())?;
         match active {
             Entry::Active(policy) if policy.digest == self.digest => Some(policy),
             Entry::Active(_) | Entry::Removed { .. } => None,
@@ -108,10 +118,10 @@ impl PolicyWindow {
     /// Reviews kept requests that failed again, with the previous revision: each of them once.
     /// `failures` is the number of failures so far.
     async fn confirm(&self, shared: &Shared, failures: u64, confirmed: &mut Confirmed) {
-        let Some((previous, active)) = self.previous.as_ref().zip(self.active(shared)) else {
+        let Some((previous, active)) = self.previous.as_ref().zip(self.active()) else {
             return;
         };
-        let requests = shared.policies.active().requests().of(&self.module);
+        let requests = self.replica.active().requests().of(&self.module);
         confirmed.forget_all_but(&requests);
         let failing = requests.iter().filter(|request| request.failed_with(&active.id));
         let failing: Vec<_> = failing.filter(|request| !confirmed.has(request)).collect();

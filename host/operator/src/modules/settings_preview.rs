@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::ApiError;
+use innkeeper_cluster::{ApiClient, ApiError};
 use innkeeper_contract::{Event as Notice, EventType};
 use innkeeper_core::host_objects::{HOST_NAMESPACE, policy_object_name};
 use innkeeper_core::{ObjectKey, foreign};
@@ -77,11 +77,10 @@ impl Supervisor {
             is_granted_again: self.policies.is_granted_again(record),
             was_held: self.policies.was_held(&name),
         };
-        let caches = self.caches.clone();
         let module = name.clone();
         let task = self.shared.env.spawn("preview settings", async move {
             let preview = loop {
-                match job.run(&shared, &caches, decided.clone()).await {
+                match job.run(&shared, decided.clone()).await {
                     Ok(preview) => break preview,
                     Err(error) => {
                         tracing::warn!(module, "settings of the policy not previewed: {error}; the host tries again, and the policy reviews as before");
@@ -185,13 +184,12 @@ impl SettingsJob {
     async fn run(
         &self,
         shared: &Shared,
-        caches: &innkeeper_cluster::Caches,
         decided: Option<Arc<PolicyRecord>>,
     ) -> Result<Option<(PolicyPreview, Option<PolicyMode>)>, ApiError> {
         let before = match decided {
             Some(decided) => Some(decided),
             None if self.is_granted_again => None,
-            None => read_record(shared, &self.record.module).await?,
+            None => read_record(self.opening.host(), &self.record.module).await?,
         };
         let is_first = before.is_none() && (self.is_granted_again || self.was_held);
         let before = before.filter(|before| has_other_settings(before, &self.record));
@@ -202,7 +200,7 @@ impl SettingsJob {
         let Some(candidate) = self.opening.open(&self.record, guest) else { return Ok(None) };
         let active = before.as_ref().and_then(|before| self.opening.open(before, guest));
         let active = active.map(|active| active.policy);
-        let preview = preview_policy(shared, caches, &candidate, active.as_ref()).await?;
+        let preview = preview_policy(shared, &candidate, active.as_ref()).await?;
         Ok(Some((preview, before.map(|before| before.settings.policy.mode))))
     }
 }
@@ -218,8 +216,10 @@ fn has_other_settings(before: &PolicyRecord, after: &PolicyRecord) -> bool {
 }
 
 /// The record of a module in the cluster; `None` if there is none that can be read.
-async fn read_record(shared: &Shared, module: &str) -> Result<Option<Arc<PolicyRecord>>, ApiError> {
-    let host = shared.cluster.host();
+async fn read_record(
+    host: &ApiClient,
+    module: &str,
+) -> Result<Option<Arc<PolicyRecord>>, ApiError> {
     let namespace = host.host_namespace().unwrap_or(HOST_NAMESPACE);
     let key = ObjectKey::new(namespace, &policy_object_name(module));
     match host.get(&CONFIG_MAP, &key).await {

@@ -52,8 +52,8 @@ impl Supervisor {
             is_policy_only,
             policy_problem: self.policies.problem(name),
             held_settings: self.policies.settings.held(name),
-            policy_state: self.shared.policy_states().get(name).cloned(),
-            audit: self.shared.policy_audits().get(name).cloned(),
+            policy_state: self.policies.states.get(name),
+            audit: self.policies.audits.get(name).cloned(),
             live,
         }
     }
@@ -70,7 +70,7 @@ impl Supervisor {
             let (type_, status) = (&condition.type_, condition.status.as_str());
             tracing::info!(module = name, condition = %type_, status, reason = %condition.reason, "{}", condition.message);
         }
-        self.shared.module_conditions().insert(name.to_owned(), report.conditions.clone());
+        self.report.set_conditions(name, report.conditions.clone());
         let outcome = self.source.write_status(name, &report, &self.caches).await;
         if matches!(outcome, WriteOutcome::Failed(_)) {
             let event = SupervisorEvent::ReadabilityChanged(name.to_owned());

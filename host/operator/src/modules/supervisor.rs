@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use innkeeper_cluster::{Caches, Namespaces, Task, View, crd};
+use innkeeper_cluster::{Caches, Cluster, Namespaces, Task, View, crd};
 use innkeeper_modules::{Action, CrdGrant, Digest, Driver, Event, Input};
 use innkeeper_sandbox::Engine;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 
 use super::account_access::AccountStates;
 use super::event::{HOST_MODULE, SupervisorEvent};
@@ -25,16 +25,42 @@ use super::retry_wait::RetryWait;
 use super::schema_reads::SchemaReads;
 use super::source::ModuleSource;
 use super::status::ConditionHistory;
-use crate::policies::{ActivePolicy, Handover};
+use super::supervisor_report::SupervisorReport;
+use crate::host_facts::HostFacts;
+use crate::policies::{ActivePolicy, Handover, ReplicaPolicies};
 use crate::shared::Shared;
 
 /// The number of components that are loaded at once. A module has at most one of them, so one that
 /// takes long to compile does not delay the others; more would take the cores from active modules.
 const LOADS_AT_ONCE: usize = 2;
 
+/// What the operator gives its supervisor.
+pub struct SupervisorHost {
+    /// What the supervisor shares with reconciles.
+    pub shared: Arc<Shared>,
+    /// What the supervisor shows to other tasks of the operator.
+    pub report: Arc<SupervisorReport>,
+    /// The connections to the API server.
+    pub cluster: Cluster,
+    /// Facts about the host.
+    pub facts: HostFacts,
+    /// The policies of this process, which outlive the operator.
+    pub replica: ReplicaPolicies,
+    /// The caches.
+    pub caches: Caches,
+    /// What compiles and runs guests.
+    pub engine: Engine,
+}
+
 /// The task that owns the modules. Run it with [`Supervisor::supervise`].
 pub struct Supervisor {
     pub(super) shared: Arc<Shared>,
+    /// What other tasks of the operator see.
+    pub(super) report: Arc<SupervisorReport>,
+    pub(super) cluster: Cluster,
+    pub(super) host: HostFacts,
+    /// The policies of this process, which outlive the operator.
+    pub(super) replica: ReplicaPolicies,
     pub(super) caches: Caches,
     pub(super) engine: Engine,
     pub(super) driver: Driver,
@@ -75,6 +101,8 @@ pub(super) struct TaskLimits {
     pub(super) loads: Arc<Semaphore>,
     /// Checks of parameters; their own permit, so that they do not wait for compilations.
     pub(super) parameter_checks: Arc<Semaphore>,
+    /// A check of a definition's stored objects: one at a time, of all modules.
+    pub(super) object_checks: Arc<Mutex<()>>,
     /// Installations of definitions, by module.
     pub(super) installations: BTreeMap<String, Installations>,
 }
@@ -115,18 +143,21 @@ pub(super) struct RollbackTargets {
 }
 
 impl Supervisor {
-    /// A supervisor of the modules of a source, whose policies it hands over in this way.
+    /// A supervisor of the modules of `source`; `driver` decides about them.
     pub fn new(
-        shared: Arc<Shared>,
-        caches: Caches,
-        engine: Engine,
+        host: SupervisorHost,
         driver: Driver,
         (source, handover): (ModuleSource, Handover),
         outbox: mpsc::UnboundedSender<SupervisorEvent>,
         inbox: mpsc::UnboundedReceiver<SupervisorEvent>,
     ) -> Self {
+        let SupervisorHost { shared, report, cluster, facts, replica, caches, engine } = host;
         Self {
             shared,
+            report,
+            cluster,
+            host: facts,
+            replica,
             caches,
             engine,
             driver,
@@ -137,6 +168,7 @@ impl Supervisor {
             limits: TaskLimits {
                 loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
                 parameter_checks: Arc::new(Semaphore::new(1)),
+                object_checks: Arc::default(),
                 installations: BTreeMap::new(),
             },
             latest: LatestTasks::default(),
@@ -157,13 +189,13 @@ impl Supervisor {
     pub async fn supervise(mut self, mut stop: watch::Receiver<bool>) {
         let shared = self.shared.clone();
         // Definitions show which kinds are served, and what a status may hold.
-        let host = shared.cluster.host();
-        self.definitions = shared.host.reads_definitions().then(|| {
+        let host = self.cluster.host();
+        self.definitions = self.host.reads_definitions().then(|| {
             self.caches.open_metadata(&host, HOST_MODULE, &[crd::kind()], &Namespaces::All)
         });
         self.source.begin(&self.caches, &self.outbox);
         loop {
-            shared.liveness.rest();
+            self.report.liveness.rest();
             tokio::select! {
                 biased;
                 _ = stop.changed() => return,
@@ -178,7 +210,7 @@ impl Supervisor {
     }
 
     async fn take(&mut self, event: SupervisorEvent) {
-        self.shared.liveness.begin("taking an event".to_owned());
+        self.report.liveness.begin("taking an event".to_owned());
         match event {
             SupervisorEvent::Input { module, input } => self.handle(&module, *input).await,
             SupervisorEvent::ModulesListed(names) => {
@@ -264,7 +296,7 @@ impl Supervisor {
             SupervisorEvent::RemoveFinalizer(module) => self.remove_finalizer(&module),
             SupervisorEvent::RelistModules => {
                 if self.source.relist(&self.outbox) {
-                    self.shared.mark_modules_listed();
+                    self.report.mark_listed();
                     self.policies_are_complete();
                 }
             }
@@ -303,7 +335,7 @@ impl Supervisor {
         if let Input::Module(module) = &input {
             self.policies.observe(module);
         }
-        self.shared.liveness.begin(format!("handling an input of the module {name}"));
+        self.report.liveness.begin(format!("handling an input of the module {name}"));
         let Some(input) = self.check_account(name, input) else { return };
         let actions = self.driver.handle(name, input);
         // Before the next action: an installation may be about to write by the old spec.
@@ -312,7 +344,7 @@ impl Supervisor {
         }
         let has_report = actions.iter().any(|action| matches!(action, Action::Report(_)));
         for action in actions {
-            self.shared.liveness.begin(format!("carrying out an action for the module {name}"));
+            self.report.liveness.begin(format!("carrying out an action for the module {name}"));
             self.carry_out(name, action).await;
         }
         (self.rollback.replaced, self.rollback.replaced_policy) = (None, None);

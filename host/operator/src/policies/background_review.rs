@@ -40,10 +40,8 @@ pub async fn review_existing(
     object: &Object,
     time: Duration,
 ) -> Option<BackgroundReview> {
-    let permit = shared.permits.acquire(&policy.module, object.key.namespace()).await;
-    let review = shared.execution.run(|| review_now(policy, &shared.env, kind, object, time));
-    drop(permit);
-    review
+    let call = || review_now(policy, &shared.env, kind, object, time);
+    shared.guest_calls.run(&policy.module, object.key.namespace(), call).await
 }
 
 /// The same for a caller that holds a permit. Blocks the thread.

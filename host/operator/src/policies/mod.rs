@@ -97,7 +97,7 @@ pub use follower::PolicyFollower;
 pub use handover::Handover;
 pub use leader::PolicyLeader;
 pub use policy_settings::PolicySettings;
-pub use policy_state::{PolicyProblem, PolicyState};
+pub use policy_state::{PolicyProblem, PolicyState, PolicyStates};
 pub use record::{PolicyRecord, RecordError};
 pub use recorded_limits::RecordedLimits;
 pub use replica::ReplicaPolicies;

@@ -1,6 +1,9 @@
 //! The state of a decided policy, as the leader sees it: the replicas that review with it, and its
 //! webhook configuration.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use innkeeper_admission::FailurePolicy;
 use innkeeper_contract::{Condition, ConditionStatus};
 use serde_json::{Map, Value, json};
@@ -32,6 +35,29 @@ pub struct PolicyState {
     pub failed_reviews: u64,
     /// Why one of them failed.
     pub failure_example: Option<String>,
+}
+
+/// What the leader knows of the policy of each module that has one. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyStates(Arc<Mutex<BTreeMap<String, PolicyState>>>);
+
+impl PolicyStates {
+    /// The state of the policy of a module; `None` if the leader knows nothing of it.
+    pub fn get(&self, module: &str) -> Option<PolicyState> {
+        self.states().get(module).cloned()
+    }
+
+    /// Replaces the state of the policy of a module; `None` forgets it.
+    pub fn set(&self, module: &str, state: Option<PolicyState>) {
+        match state {
+            Some(state) => self.states().insert(module.to_owned(), state),
+            None => self.states().remove(module),
+        };
+    }
+
+    fn states(&self) -> MutexGuard<'_, BTreeMap<String, PolicyState>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The reason why the API server does not send a policy the requests that its rules match.

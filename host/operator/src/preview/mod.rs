@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_cluster::cache::CacheReadError;
-use innkeeper_cluster::{CacheLookup, KindState};
+use innkeeper_cluster::{ApiClient, CacheLookup, KindState};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
 use innkeeper_modules::rollout::Abandoned;
 use innkeeper_modules::{CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 
 use self::compare::{Effect, compare};
 use self::recreates::Recreates;
@@ -45,6 +45,15 @@ pub const READ_TIME: Duration = Duration::from_secs(30);
 /// How often the host checks whether they have been read.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
+/// What the preview of definitions reads with.
+#[derive(Clone, Copy, Debug)]
+pub struct DefinitionChecks<'a> {
+    /// Requests as the host.
+    pub host: &'a ApiClient,
+    /// Held while stored objects are checked, over all modules.
+    pub object_checks: &'a Mutex<()>,
+}
+
 /// Compares a candidate with the active revision, if there is one.
 ///
 /// # Errors
@@ -52,6 +61,7 @@ const POLL_PERIOD: Duration = Duration::from_millis(50);
 /// than it declares them.
 pub async fn preview(
     shared: &Shared,
+    checks: DefinitionChecks<'_>,
     candidate: &Arc<OpenRevision>,
     active: Option<&Arc<OpenRevision>>,
 ) -> Result<Preview, KindRejection> {
@@ -60,7 +70,7 @@ pub async fn preview(
     declared::check_view(candidate)?;
     let primaries = primaries(candidate);
     let mut preview = Preview { primaries: count(primaries.len()), ..Preview::default() };
-    definitions(&mut preview, shared, candidate).await;
+    definitions(&mut preview, checks, candidate).await;
     let began = shared.env.instant();
     let mut recreates = Recreates::new(&shared.env, began + PREVIEW_TIME);
     for primary in sample::choose(&primaries) {
@@ -130,17 +140,21 @@ async fn reconciled_primaries(shared: &Shared, active: &OpenRevision) -> Option<
 }
 
 /// Counts the definitions that the candidate would install or change.
-async fn definitions(preview: &mut Preview, shared: &Shared, candidate: &OpenRevision) {
+async fn definitions(
+    preview: &mut Preview,
+    checks: DefinitionChecks<'_>,
+    candidate: &OpenRevision,
+) {
     let spec = candidate.spec();
     let (_sender, grant) = watch::channel(CrdGrant::of(spec));
     let installer = Installer {
-        host: &shared.cluster.host(),
+        host: checks.host,
         client: &candidate.client,
         module: candidate.name(),
         namespaces: &spec.namespaces,
         adopts: spec.adopts_now(),
         grant: &grant,
-        object_checks: &shared.object_checks,
+        object_checks: checks.object_checks,
     };
     let requests = definitions::crd_requests(candidate.guest().manifest(), spec);
     for change in installer.preview(&requests).await {
@@ -220,7 +234,7 @@ async fn effect(
         return Effect::None;
     };
     let request = ReconcileRequest { module: active.name().clone(), key: key.clone() };
-    let mut state = shared.primary_states.peek(&request);
+    let mut state = shared.primary_state(&request);
     if state.uid != primary.uid {
         state = PrimaryState::default();
     }

@@ -13,7 +13,6 @@ use tokio::time::Instant;
 
 use super::sample;
 use super::{PREVIEW_TIME, READ_TIME, count};
-use crate::policies::ActivePolicy;
 use crate::policies::background_review::review_existing;
 use crate::policies::decision::Decision;
 use crate::policies::existing_objects::{ExistingObject, ExistingObjects};
@@ -21,6 +20,7 @@ use crate::policies::kept_request::KeptRequest;
 use crate::policies::review_call;
 use crate::policies::review_failure::ReviewFailure;
 use crate::policies::review_scope::ReviewScope;
+use crate::policies::{ActivePolicy, ReplicaPolicies};
 use crate::shared::Shared;
 
 /// How often a candidate may run out of time before the preview ends.
@@ -39,8 +39,14 @@ const DETAIL_BYTES_MAX: usize = 300;
 pub struct PolicyCandidate {
     /// The policy.
     pub policy: Arc<ActivePolicy>,
-    /// Requests as its account, for the caches with existing objects.
+    /// The caches with existing objects.
+    pub caches: Caches,
+    /// Requests as its account, for these caches.
     pub reader: ApiClient,
+    /// Requests as the host.
+    pub host: ApiClient,
+    /// The policies of this replica, which keep recent requests.
+    pub replica: ReplicaPolicies,
 }
 
 /// Compares a candidate with the active policy. Without one, every request is allowed now.
@@ -52,14 +58,13 @@ pub struct PolicyCandidate {
 /// If discovery does not say which kinds there are.
 pub async fn preview_policy(
     shared: &Shared,
-    caches: &Caches,
     candidate: &PolicyCandidate,
     active: Option<&Arc<ActivePolicy>>,
 ) -> Result<PolicyPreview, ApiError> {
-    let PolicyCandidate { policy, reader } = candidate;
+    let PolicyCandidate { policy, caches, reader, host, replica } = candidate;
     let (new, old) = (Side::of(policy), active.map(|active| Side::of(active)));
-    let (host, other) = (shared.cluster.host(), old.as_ref().map(|side| &side.scope));
-    let existing = ExistingObjects::open_with(caches, &host, reader, policy, other).await?;
+    let other = old.as_ref().map(|side| &side.scope);
+    let existing = ExistingObjects::open_with(caches, host, reader, policy, other).await?;
     if let Some(view) = &policy.view {
         let _ = shared.env.timeout(READ_TIME, view.settled()).await;
     }
@@ -83,7 +88,7 @@ pub async fn preview_policy(
     for one in left_out {
         comparison.preview.leave_out(format!("{}: {}", one.what, one.why));
     }
-    for request in shared.policies.active().requests().of(&policy.module) {
+    for request in replica.active().requests().of(&policy.module) {
         if !comparison.request(&request).await {
             break;
         }
@@ -274,16 +279,14 @@ pub async fn replay(
     request: &KeptRequest,
     time: Duration,
 ) -> Result<Decision, ReviewFailure> {
-    let permit = shared.permits.acquire(&policy.module, request.namespace()).await;
-    let result = shared.execution.run(|| {
+    let call = || {
         let input = request.input(&policy.parameters);
         let title = format!("recent {}", request.title());
         // Digests have replaced the values before the request was kept.
         let digest = |_: &ObjectKey, _: &str, value: &str| value.to_owned();
         review_call::call(policy, &shared.env, (&input, &title), &digest, || Ok(time)).result
-    });
-    drop(permit);
-    result
+    };
+    shared.guest_calls.run(&policy.module, request.namespace(), call).await
 }
 
 /// The outcome of a review; `None` if other reviews left it no time.

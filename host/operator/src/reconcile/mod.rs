@@ -54,7 +54,6 @@ use self::primary_state::PrimaryState;
 use self::reconcile_turn::ReconcileTurn;
 use self::round::{AfterRound, RoundEnd, RoundReport};
 use self::stats::ReconcileStats;
-use crate::modules::health::RunOutcome;
 use crate::queue::trigger::{Trigger, Triggers};
 use crate::queue::{ReconcileRequest, ReconcileResult};
 use crate::shared::Shared;
@@ -67,22 +66,12 @@ pub async fn reconcile(
     triggers: &Triggers,
     summary: &mut ReconcileStats,
 ) -> ReconcileResult {
-    let mut state = shared.primary_states.take(request);
+    let mut state = shared.take_primary_state(request);
     let result = reconcile_in_rounds(shared, caches, request, triggers, &mut state, summary).await;
     if result == ReconcileResult::Forget {
-        shared.index().forget(request);
-        if shared.module(&request.module).is_some() {
-            shared.health.record(request, RunOutcome::default());
-        }
-        shared.events.forget(&request.module, &state.uid);
+        shared.forget_primary(request, &state.uid);
     } else {
-        shared.primary_states.put(request, state);
-    }
-    // If the module stopped meanwhile, `Shared::deactivate` forgot it before the lines above
-    // recorded this reconcile: forget that as well.
-    if shared.module(&request.module).is_none() {
-        shared.index().forget(request);
-        shared.primary_states.take(request);
+        shared.keep_primary_state(request, state);
     }
     result
 }

@@ -11,9 +11,6 @@ use crate::reconcile::primary_state::PrimaryState;
 use crate::shared::Shared;
 
 /// Evaluates a primary as soon as its module and namespace have a permit for the sandbox.
-///
-/// The texts of a run exist only while it has a permit: so the permits bound how many exist at
-/// once, and the guest's limit of memory bounds the size of each.
 pub async fn evaluate_with_permit(
     shared: &Shared,
     observation: &mut Observation<'_>,
@@ -23,21 +20,22 @@ pub async fn evaluate_with_permit(
     let (active, primary) = (observation.revision(), observation.primary().clone());
     let asked = shared.elapsed();
     let tenant = module_queue::tenant_of(&primary.key);
-    let permit = shared.permits.acquire(active.name(), tenant).await;
-    let waited = shared.elapsed().saturating_sub(asked);
-    let digest = |text: &str| active.client.digest_text(REVISION_DIGEST_PURPOSE, text);
-    let subject = Subject {
-        guest: active.guest(),
-        primary: &primary,
-        owner,
-        grants: active.grants(),
-        digest: &digest,
-        unapplied: &state.unapplied,
-        state: &state.planner,
-        now: observation.now(),
+    let call = || {
+        let waited = shared.elapsed().saturating_sub(asked);
+        let digest = |text: &str| active.client.digest_text(REVISION_DIGEST_PURPOSE, text);
+        let subject = Subject {
+            guest: active.guest(),
+            primary: &primary,
+            owner,
+            grants: active.grants(),
+            digest: &digest,
+            unapplied: &state.unapplied,
+            state: &state.planner,
+            now: observation.now(),
+        };
+        (evaluate::evaluate(&subject, observation), waited)
     };
-    let evaluation = shared.execution.run(|| evaluate::evaluate(&subject, observation));
-    drop(permit);
+    let (evaluation, waited) = shared.guest_calls.run(active.name(), tenant, call).await;
     shared.metrics.permit_wait_seconds.observe(waited.as_secs_f64());
     for (index, figures) in evaluation.figures.iter().enumerate() {
         let seconds = figures.time.as_secs_f64();

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_not_unchanged() {
+    fn stats_count_no_written_object_as_unchanged() {
         let kind = Arc::new(Kind::namespaced("v1", "Pod", "pods"));
         let object_ref = |name| ObjectRef::new(kind.clone(), ObjectKey::new("n", name));
         let all = [

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_whole_concerns_whatever_it_was_read_for() {
+    fn record_that_became_whole_concerns_every_object_of_its_namespace() {
         let mut record = ReadRecord::default();
         for number in 0..10_000 {
             record.get(&pods(), &ObjectKey::new("n", &format!("p{number}")));

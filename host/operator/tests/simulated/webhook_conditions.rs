@@ -192,7 +192,7 @@ fn nodes_join_and_stay_without_a_review() {
 }
 
 #[test]
-fn what_the_host_needs_to_start_again_is_not_reviewed() {
+fn object_that_the_host_needs_to_start_again_is_not_reviewed() {
     let reviewed = Reviewed::new();
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     assert!(!reviewed.asks_to_create(ADMIN, roles, "innkeeper", json!({"rules": []})));

@@ -153,13 +153,13 @@ fn dispatch(cluster: &mut Cluster, context: &RequestContext<'_>, verb: &str) -> 
 fn not_acceptable() -> StatusError {
     let known = "application/json, application/yaml";
     let message = format!("only the following media types are accepted: {known}");
-    StatusError::new(406, "NotAcceptable", message)
+    StatusError::not_acceptable(message)
 }
 
 /// 406: the client accepts only a view that the requested object does not have.
 fn wrong_view(view: &str, is: &str, type_: &str) -> StatusError {
     let message = format!("you requested {view}, but the requested object is {is} (*core.{type_})");
-    StatusError::new(406, "NotAcceptable", message)
+    StatusError::not_acceptable(message)
 }
 
 /// Handles an authorized request.

@@ -122,6 +122,11 @@ impl StatusError {
         Self::new(400, "BadRequest", message)
     }
 
+    /// 406.
+    pub(crate) fn not_acceptable(message: impl Into<String>) -> Self {
+        Self::new(406, "NotAcceptable", message)
+    }
+
     /// Whether the error is that a document does not have the shape of its kind.
     pub(crate) fn is_shape(&self) -> bool {
         self.code == 400 && self.message.contains("cannot be handled as a")

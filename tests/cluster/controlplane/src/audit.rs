@@ -191,6 +191,9 @@ impl AuditLog {
     }
 
     /// The place in the log up to which it is written now, for [`Self::since`].
+    ///
+    /// # Errors
+    /// If the log exists and cannot be read.
     pub fn mark(&self) -> Result<u64, Error> {
         match fs::metadata(&self.path) {
             Ok(metadata) => Ok(metadata.len()),
@@ -208,12 +211,18 @@ impl AuditLog {
     }
 
     /// All answered requests that `filter` means, in the order of the log.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or a line of it is no event.
     pub fn events(&self, filter: &AuditFilter) -> Result<Vec<AuditEvent>, Error> {
         self.since(0, filter)
     }
 
     /// The same, of what was logged after `mark`. A request counts once: when it began to
     /// be answered if it is a watch, else when it was answered.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or a line of it is no event.
     pub fn since(&self, mark: u64, filter: &AuditFilter) -> Result<Vec<AuditEvent>, Error> {
         // From the byte before the mark on: a mark may lie within a line that was being written,
         // and that line was before it.

@@ -16,7 +16,10 @@ pub struct Background {
 }
 
 impl Background {
-    /// The user's one: `cluster` in Innkeeper's cache folder.
+    /// The control plane of the user, in the folder `cluster` of Innkeeper's cache folder.
+    ///
+    /// # Errors
+    /// If the environment names no home and no cache folder.
     pub fn of_user() -> Result<Self, Error> {
         Ok(Self { folder: crate::programs::cache_folder()?.join("cluster") })
     }
@@ -43,6 +46,9 @@ impl Background {
     }
 
     /// Starts it, or leaves it if it is up. What is left of a broken one is ended first.
+    ///
+    /// # Errors
+    /// If a broken one cannot be removed, or the new one does not start.
     pub fn up(&self, options: &Options, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         if self.is_up() {
             return Ok(());
@@ -52,6 +58,10 @@ impl Background {
     }
 
     /// Starts it in its folder, next to what already lies there.
+    ///
+    /// # Errors
+    /// If a program is missing and cannot be built, a file cannot be written, or a program does not
+    /// get ready.
     pub fn start(&self, options: &Options, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let programs = Programs::find(say)?;
         fs::create_dir_all(&self.folder).map_err(Error::file(&self.folder))?;
@@ -68,6 +78,9 @@ impl Background {
 
     /// Ends its processes, each by its pid, and removes its folder. Nothing happens if
     /// there is none.
+    ///
+    /// # Errors
+    /// If its folder cannot be removed.
     pub fn down(&self) -> Result<(), Error> {
         let mut pids = self.pids();
         pids.reverse();

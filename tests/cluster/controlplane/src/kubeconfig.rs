@@ -43,6 +43,9 @@ impl Kubeconfig {
     }
 
     /// Writes the file at `path`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let document = json!({
             "apiVersion": "v1",

@@ -37,6 +37,10 @@ impl ControlPlane {
     }
 
     /// As [`Self::start`]; `say` gets a line before something takes long.
+    ///
+    /// # Errors
+    /// If the kubeconfig of an existing cluster is not there, a program is missing and cannot be
+    /// built, or one does not get ready.
     pub fn start_and_tell(options: &Options, say: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         if let Some(path) = env::var_os(EXISTING).filter(|value| !value.is_empty()) {
             let kubeconfig = PathBuf::from(path);
@@ -59,6 +63,9 @@ impl ControlPlane {
 
     /// The same with its state in `folder`, which is there and stays at the end, except if
     /// this process is killed.
+    ///
+    /// # Errors
+    /// If a program is missing, a file cannot be written, or a program does not get ready.
     pub fn start_in(folder: &Path, programs: &Programs, options: &Options) -> Result<Self, Error> {
         let watchdog = Watchdog::start(folder)?;
         let own = Own::start(programs, options, folder, Some(watchdog))?;
@@ -170,7 +177,10 @@ impl ControlPlane {
         }
     }
 
-    /// `Ok` while every process runs; else which ended, and the end of its log.
+    /// Checks that every process runs.
+    ///
+    /// # Errors
+    /// The first process that has ended, with the end of its log.
     pub fn check(&mut self) -> Result<(), Error> {
         match &mut self.own {
             Some(own) => own.processes.iter_mut().try_for_each(Process::check),

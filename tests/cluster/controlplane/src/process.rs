@@ -34,6 +34,9 @@ impl Process {
     ///
     /// The process gets a process group of its own, so that Ctrl-C in a terminal
     /// reaches the one who started it only, who then ends it in the right order.
+    ///
+    /// # Errors
+    /// If the log cannot be made, or the program cannot be run.
     pub fn spawn(
         name: &str,
         program: &mut Command,
@@ -54,12 +57,18 @@ impl Process {
     }
 
     /// Ends it as [`Self::end`] does, and runs it again.
+    ///
+    /// # Errors
+    /// If the program cannot be run again.
     pub fn restart(&mut self, bound: Duration) -> Result<(), Error> {
         self.end(bound);
         self.start_again()
     }
 
     /// Runs it again with the same arguments after [`Self::end`]; it goes on in its log.
+    ///
+    /// # Errors
+    /// If the program cannot be run again.
     pub fn start_again(&mut self) -> Result<(), Error> {
         self.child = run(&mut self.command, &self.log)?;
         Ok(())
@@ -70,7 +79,10 @@ impl Process {
         self.child.id()
     }
 
-    /// `Ok` while the process runs; its exit and the tail of its log afterwards.
+    /// Checks that the process runs.
+    ///
+    /// # Errors
+    /// If it has ended: with its exit status and the tail of its log.
     pub fn check(&mut self) -> Result<(), Error> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),

@@ -29,6 +29,9 @@ impl Programs {
     /// `KUBEBUILDER_ASSETS` if it is set, else the program of this repository from the
     /// user's cache, built first if it is not there yet (about 8 minutes with 2 cores,
     /// needs Go). `say` gets a line before something takes long.
+    ///
+    /// # Errors
+    /// If `KUBEBUILDER_ASSETS` is not set and a program is missing that cannot be built.
     pub fn find(say: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         match env::var_os("KUBEBUILDER_ASSETS") {
             Some(folder) if !folder.is_empty() => Ok(Self::Assets(folder.into())),
@@ -65,6 +68,9 @@ impl Programs {
 }
 
 /// The user's cache folder for Innkeeper.
+///
+/// # Errors
+/// If the environment has neither `HOME` nor `XDG_CACHE_HOME`.
 pub fn cache_folder() -> Result<PathBuf, Error> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
@@ -105,6 +111,9 @@ pub struct GoProgram<'a> {
 impl GoProgram<'_> {
     /// Its path in the user's cache, where it is kept by the digest of its sources; built first
     /// if it is not there yet (about 8 minutes with 2 cores, needs Go). `say` gets a line before.
+    ///
+    /// # Errors
+    /// If its sources cannot be read, or it is missing and cannot be built.
     pub fn find(&self, say: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         let mut digest = Sha256::new();
         for name in SOURCES {

@@ -18,7 +18,10 @@ pub(crate) fn get(address: SocketAddr, ca_pem: &str, path: &str) -> Result<(), S
     try_get(address, ca_pem, path).map_err(|error| error.to_string())
 }
 
-/// The same over plain HTTP.
+/// Asks for `path` over plain HTTP.
+///
+/// # Errors
+/// Why the answer is not 200: no connection, or another status.
 pub fn answers(address: SocketAddr, path: &str) -> Result<(), String> {
     connect(address)
         .and_then(|mut socket| ask(&mut socket, address, path))

@@ -58,13 +58,12 @@ impl Own {
         folder: &Path,
         watchdog: Option<Watchdog>,
     ) -> Result<Self, Error> {
-        let address = options.node.as_ref().map_or(Ipv4Addr::LOCALHOST, |node| node.address);
-        let certificates = Certificates::make(folder, address)?;
+        let certificates = Certificates::make(folder, server_ip(options))?;
         let mut own = Self {
             processes: Vec::new(),
             watchdog,
             etcd: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            server: SocketAddr::from((address, 0)),
+            server: SocketAddr::from((server_ip(options), 0)),
             ca_pem: certificates.ca_pem.clone(),
             folder: folder.to_owned(),
             temporary: None,
@@ -72,59 +71,88 @@ impl Own {
         let policy = folder.join("audit-policy.json");
         fs::write(&policy, audit::POLICY).map_err(Error::file(&policy))?;
 
-        let etcd = own.run_on_free_port(
+        own.start_etcd(programs)?;
+        own.start_apiserver(programs, options, &certificates, &policy)?;
+        own.write_kubeconfigs(&certificates)?;
+        if options.controller_manager {
+            own.start_controller_manager(programs, options)?;
+        }
+        Ok(own)
+    }
+
+    fn start_etcd(&mut self, programs: &Programs) -> Result<(), Error> {
+        let folder = self.folder.clone();
+        self.etcd = self.run_on_free_port(
             programs,
             ("etcd", Ipv4Addr::LOCALHOST),
             &[],
-            |address| etcd_flags(folder, address.port()),
+            |address| etcd_flags(&folder, address.port()),
             |address| readiness::answers(address, "/readyz"),
         )?;
-        own.etcd = etcd;
-        let ca_pem = certificates.ca_pem.clone();
-        own.server = own.run_on_free_port(
+        Ok(())
+    }
+
+    fn start_apiserver(
+        &mut self,
+        programs: &Programs,
+        options: &Options,
+        certificates: &Certificates,
+        policy: &Path,
+    ) -> Result<(), Error> {
+        let (folder, etcd) = (self.folder.clone(), self.etcd);
+        self.server = self.run_on_free_port(
             programs,
-            ("kube-apiserver", address),
+            ("kube-apiserver", server_ip(options)),
             &[],
             |address| {
-                let mut flags = apiserver_flags(folder, &certificates, &policy, etcd, address);
-                flags.extend(node_flags(&certificates, options.node.is_some()));
+                let mut flags = apiserver_flags(&folder, certificates, policy, etcd, address);
+                flags.extend(node_flags(certificates, options.node.is_some()));
                 flags.extend(options.apiserver_flags.iter().cloned());
                 flags
             },
-            |address| readiness::get(address, &ca_pem, "/readyz"),
+            |address| readiness::get(address, &certificates.ca_pem, "/readyz"),
         )?;
-        let url = format!("https://{}", own.server);
+        Ok(())
+    }
+
+    /// Writes a kubeconfig for the admin and for each component.
+    fn write_kubeconfigs(&self, certificates: &Certificates) -> Result<(), Error> {
+        let url = format!("https://{}", self.server);
         let kubeconfig = Kubeconfig::new(&url, Some(&certificates.ca_pem));
         for (name, certificate) in &certificates.clients {
             let name = if *name == "admin" { "kubeconfig" } else { &format!("{name}.kubeconfig") };
-            kubeconfig.clone().with_certificate(certificate).write(&folder.join(name))?;
+            kubeconfig.clone().with_certificate(certificate).write(&self.folder.join(name))?;
         }
+        Ok(())
+    }
 
-        if options.controller_manager {
-            let (inside, seen) = match &options.node {
-                Some(node) => (node.inside.as_slice(), node.folder.as_path()),
-                None => (&[][..], folder),
-            };
-            own.run_on_free_port(
-                programs,
-                ("kube-controller-manager", Ipv4Addr::LOCALHOST),
-                inside,
-                |address| {
-                    let mut flags = controller_manager_flags(seen, address.port());
-                    flags.extend(options.controller_manager_flags.iter().cloned());
-                    if options.node.is_some() {
-                        flags.push("--enable-hostpath-provisioner".to_owned());
-                    }
-                    flags
-                },
-                // It serves /healthz under a certificate of its own making, so that
-                // listening is all that can be asked for.
-                |address| {
-                    std::net::TcpStream::connect(address).map(drop).map_err(|e| e.to_string())
-                },
-            )?;
-        }
-        Ok(own)
+    fn start_controller_manager(
+        &mut self,
+        programs: &Programs,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let folder = self.folder.clone();
+        let (inside, seen) = match &options.node {
+            Some(node) => (node.inside.as_slice(), node.folder.as_path()),
+            None => (&[][..], &*folder),
+        };
+        self.run_on_free_port(
+            programs,
+            ("kube-controller-manager", Ipv4Addr::LOCALHOST),
+            inside,
+            |address| {
+                let mut flags = controller_manager_flags(seen, address.port());
+                flags.extend(options.controller_manager_flags.iter().cloned());
+                if options.node.is_some() {
+                    flags.push("--enable-hostpath-provisioner".to_owned());
+                }
+                flags
+            },
+            // It serves /healthz under a certificate of its own making, so that listening is all
+            // that can be asked for.
+            |address| std::net::TcpStream::connect(address).map(drop).map_err(|e| e.to_string()),
+        )?;
+        Ok(())
     }
 
     /// Runs one program by the command `inside`, if there is one, with another port if its
@@ -157,6 +185,11 @@ impl Own {
         }
         Err(Error::Missing { what: "a free port".to_owned(), hint: "try again".to_owned() })
     }
+}
+
+/// Where the API server listens: at the node's address, if there is a node.
+fn server_ip(options: &Options) -> Ipv4Addr {
+    options.node.as_ref().map_or(Ipv4Addr::LOCALHOST, |node| node.address)
 }
 
 /// Waits until `ready`, the end of `process`, or the bound.

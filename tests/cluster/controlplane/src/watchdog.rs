@@ -46,6 +46,9 @@ done
 
 impl Watchdog {
     /// Starts a watchdog that removes `folder` if this process dies.
+    ///
+    /// # Errors
+    /// If `sh` cannot be run.
     pub fn start(folder: &Path) -> Result<Self, Error> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "innkeeper-watchdog"])
@@ -63,6 +66,9 @@ impl Watchdog {
     /// Entrusts the process `pid` to the watchdog. It must be a child of this process
     /// that is waited for only when the watchdog is dropped or afterwards, so that the
     /// pid cannot be another's.
+    ///
+    /// # Errors
+    /// If the watchdog has ended.
     pub fn guard(&mut self, pid: u32) -> Result<(), Error> {
         match &mut self.pipe {
             Some(pipe) => writeln!(pipe, "{pid}").map_err(Error::system("writing to the watchdog")),
@@ -71,6 +77,9 @@ impl Watchdog {
     }
 
     /// Takes the process `pid` back, before it is waited for.
+    ///
+    /// # Errors
+    /// If the watchdog has ended.
     pub fn release(&mut self, pid: u32) -> Result<(), Error> {
         match &mut self.pipe {
             Some(pipe) => {

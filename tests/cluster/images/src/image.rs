@@ -36,7 +36,11 @@ pub struct Image {
 }
 
 impl Image {
-    /// Of these files. The layer is not compressed: it goes to a registry on the same machine.
+    /// Makes an image of these files. The layer is not compressed: it goes to a registry on the
+    /// same machine.
+    ///
+    /// # Errors
+    /// If a file of the tree cannot be read.
     pub fn new(tree: &Tree, run: &Run) -> Result<Self> {
         let mut layer = Vec::new();
         tree.write(&mut layer)?;

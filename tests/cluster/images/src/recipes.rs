@@ -31,7 +31,10 @@ pub const RECIPES: [Recipe; 6] = [
     ("quay.io/example/production:latest", |sources| page(sources, "Production Page !")),
 ];
 
-/// What holds a pod together.
+/// The image of the container that holds a pod together.
+///
+/// # Errors
+/// If busybox or a library of it is not found.
 pub fn pause(sources: &Sources) -> Result<Image> {
     let mut tree = Tree::new();
     sources.add(&mut tree, "busybox")?;
@@ -40,17 +43,26 @@ pub fn pause(sources: &Sources) -> Result<Image> {
 }
 
 /// busybox with its programs, as the well-known image has them.
+///
+/// # Errors
+/// If busybox or a library of it is not found.
 pub fn busybox(sources: &Sources) -> Result<Image> {
     Image::new(&busybox_tree(sources)?, &Run { command: strings(&["sh"]), ..Run::default() })
 }
 
 /// Innkeeper itself: the program, the libraries it needs, and the certificates of public
 /// authorities. `program` is the one that `cargo build --release` has made.
+///
+/// # Errors
+/// If the program, a library of it or the certificates are not found.
 pub fn innkeeper(sources: &Sources, program: &Path) -> Result<Image> {
     Image::new(&innkeeper_tree(sources, program)?, &innkeeper_run())
 }
 
 /// The files of [`innkeeper`].
+///
+/// # Errors
+/// If the program, a library of it or the certificates are not found.
 pub fn innkeeper_tree(sources: &Sources, program: &Path) -> Result<Tree> {
     let mut tree = Tree::new();
     tree.copy("/usr/bin/innkeeper", program)?;

@@ -27,6 +27,9 @@ impl Registry {
 
     /// Puts `image` there. `name` is that by which pods ask for it, as
     /// `quay.io/example/production:latest` or `postgres:15`; the registry stands for all hosts.
+    ///
+    /// # Errors
+    /// If the registry does not answer, or refuses a blob or the manifest.
     pub fn push(&self, name: &str, image: &Image) -> Result<()> {
         let (repository, tag) = place(name);
         for (digest, blob) in &image.blobs {

@@ -74,6 +74,9 @@ impl Sources {
     }
 
     /// Puts the program `name` into `tree`, at `/usr/bin/<name>`, with the libraries it needs.
+    ///
+    /// # Errors
+    /// If the program or a library of it is not found.
     pub fn add(&self, tree: &mut Tree, name: &str) -> Result<()> {
         let program = self.program(name)?;
         tree.copy(Path::new("/usr/bin").join(name), &program)?;
@@ -81,6 +84,9 @@ impl Sources {
     }
 
     /// Puts into `tree` the libraries that `files` (programs or libraries) need.
+    ///
+    /// # Errors
+    /// If `ldd` cannot be run, or a library is not found.
     pub fn add_libraries(&self, tree: &mut Tree, files: &[PathBuf]) -> Result<()> {
         if files.is_empty() {
             return Ok(());

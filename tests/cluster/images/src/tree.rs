@@ -60,7 +60,10 @@ impl Tree {
         self.put(path.as_ref(), Entry { mode: 0o777, owner: 0, what: What::Link(target.into()) });
     }
 
-    /// A copy of the file at `from`; it can be run if that can.
+    /// Adds a copy of the file at `from`. It is executable if that file is.
+    ///
+    /// # Errors
+    /// If there is no such file.
     pub fn copy(&mut self, path: impl AsRef<Path>, from: &Path) -> Result<()> {
         let metadata = fs::metadata(from).with_context(|| from.display().to_string())?;
         let mode = if metadata.permissions().mode() & 0o111 == 0 { 0o644 } else { 0o755 };
@@ -69,8 +72,11 @@ impl Tree {
         Ok(())
     }
 
-    /// Copies of all files below the folder `from`, except those of whose path within it `skip`
-    /// says so.
+    /// Adds copies of all files below the folder `from`, except those whose path within it `skip`
+    /// chooses.
+    ///
+    /// # Errors
+    /// If a folder or file cannot be read.
     pub fn copy_all(
         &mut self,
         path: impl AsRef<Path>,
@@ -127,7 +133,10 @@ impl Tree {
         self.entries.insert(path, entry);
     }
 
-    /// As a tar archive, always the same for the same files.
+    /// Writes the tree as a tar archive, always the same for the same files.
+    ///
+    /// # Errors
+    /// If a file that the tree copies cannot be read, or `to` takes no more.
     pub fn write(&self, to: impl Write) -> Result<()> {
         let mut archive = Builder::new(to);
         for (path, entry) in &self.entries {
@@ -137,7 +146,10 @@ impl Tree {
         Ok(())
     }
 
-    /// As files below `folder`, which is made. Owners are left out.
+    /// Writes the tree as files below `folder`, which it makes. Owners are left out.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
     pub fn unfold(&self, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         for (path, entry) in &self.entries {

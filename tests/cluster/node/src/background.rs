@@ -16,6 +16,10 @@ pub fn is_up(background: &Background) -> bool {
 
 /// Starts `background` with a node, or leaves it if it is up and has one. What is left of a broken
 /// one is ended first, and so is a control plane without a node.
+///
+/// # Errors
+/// If a broken one cannot be removed, a program is missing, or the control plane or the node does
+/// not start.
 pub fn up(background: &Background, say: &mut dyn FnMut(&str)) -> Result<()> {
     if is_up(background) {
         return Ok(());
@@ -38,6 +42,9 @@ pub fn up(background: &Background, say: &mut dyn FnMut(&str)) -> Result<()> {
 }
 
 /// Ends it, each process by its pid, and removes its state. Nothing happens if there is none.
+///
+/// # Errors
+/// If a process of the node does not end, or the folder cannot be removed.
 pub fn down(background: &Background) -> Result<()> {
     machine::end_left(background.folder())?;
     background.down()?;

@@ -51,7 +51,10 @@ impl Cluster {
         (self.node, self.plane, self.folder)
     }
 
-    /// `Ok` while every process of both runs; else which ended, and the end of its log.
+    /// Checks that every process of the control plane and of the node runs.
+    ///
+    /// # Errors
+    /// The first process that has ended, with the end of its log.
     pub fn check(&mut self) -> Result<()> {
         self.plane.check()?;
         self.node.check()

@@ -158,6 +158,9 @@ impl Node {
     }
 
     /// Kills the kubelet and starts it again; what its pods run goes on meanwhile.
+    ///
+    /// # Errors
+    /// If the kubelet cannot be run again.
     pub fn restart_kubelet(&mut self) -> Result<()> {
         let kubelet = self.processes.iter_mut().find(|process| process.name() == "kubelet");
         let kubelet = kubelet.context("the node has no kubelet")?;
@@ -181,11 +184,17 @@ impl Node {
     }
 
     /// Puts an image into the registry, by the name by which pods ask for it.
+    ///
+    /// # Errors
+    /// If the registry does not take the image.
     pub fn push(&self, name: &str, image: &Image) -> Result<()> {
         self.registry().push(name, image)
     }
 
     /// Puts all images into the registry that the sources' manifests ask for.
+    ///
+    /// # Errors
+    /// If an image cannot be made of the installed packages, or the registry does not take it.
     pub fn push_all(&self) -> Result<()> {
         for (name, make) in recipes::RECIPES {
             let image = make(self.packages.sources()).with_context(|| format!("making {name}"))?;
@@ -206,7 +215,10 @@ impl Node {
         command
     }
 
-    /// `Ok` while every process of the node runs; else which ended, and the end of its log.
+    /// Checks that every process of the node runs.
+    ///
+    /// # Errors
+    /// The first process that has ended, with the end of its log.
     pub fn check(&mut self) -> Result<()> {
         self.processes.iter_mut().try_for_each(Process::check)?;
         Ok(())

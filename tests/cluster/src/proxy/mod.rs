@@ -104,7 +104,10 @@ struct Rule {
 }
 
 impl Proxy {
-    /// Starts one in front of the API server of `kubeconfig`, with its credentials.
+    /// Starts a proxy in front of the API server of `kubeconfig`, with its credentials.
+    ///
+    /// # Errors
+    /// If the kubeconfig cannot be used, or no port is free.
     pub async fn start(kubeconfig: &Path) -> Result<Self> {
         let upstream = crate::admin::client(kubeconfig).await?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -128,7 +131,11 @@ impl Proxy {
         self.folder.path().join("kubeconfig")
     }
 
-    /// A kubeconfig at another path that points here, for instance one that is rewritten.
+    /// Writes a kubeconfig to another path that points to the proxy, for instance one that is
+    /// rewritten.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
     pub fn write_kubeconfig(&self, path: &Path) -> Result<()> {
         fs::copy(self.kubeconfig(), path).with_context(|| path.display().to_string())?;
         Ok(())
@@ -228,6 +235,9 @@ impl Proxy {
     }
 
     /// Takes connections again, on the same port.
+    ///
+    /// # Errors
+    /// If another process listens on the port.
     pub async fn accept(&mut self) -> Result<()> {
         if self.server.is_none() {
             let listener = TcpListener::bind(self.address)

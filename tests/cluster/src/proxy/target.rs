@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_read() {
+    fn path_of_a_request_is_split_into_its_words() {
         let cases: [(&str, [&str; 6]); 9] = [
             ("/api/v1/pods", ["", "v1", "", "pods", "", ""]),
             ("/api/v1/namespaces/a/pods/b/log", ["", "v1", "a", "pods", "b", "log"]),

@@ -139,72 +139,116 @@ async fn parameter_switches_at_once(stage: &Stage, ns: &str, adopted: &Value) ->
     Ok(())
 }
 
-/// One namespace with the original running, one whose objects were left by
-/// `kubectl delete --cascade=orphan`.
+/// Two namespaces with a MaintPage and what the original makes for it.
+struct Originals {
+    /// The namespace in which the original runs.
+    running: String,
+    /// The namespace whose objects were left by `kubectl delete --cascade=orphan`.
+    orphaned: String,
+    /// The MaintPage in the first.
+    owner: Value,
+}
+
+impl Originals {
+    /// Makes them. The original runs on.
+    async fn start(takeover: &Takeover) -> Result<(Self, Original)> {
+        let admin = takeover.admin();
+        let (running, orphaned) =
+            (takeover.namespace("running").await?, takeover.namespace("left").await?);
+        let owner = admin.apply(&maintpage(&running).to_string()).await?.remove(0);
+        admin.apply(&without_toggle(&orphaned).to_string()).await?;
+        create_all(admin, &objects(&orphaned, false)).await?;
+        let objects = original_objects(referenced(&running, false, &owner));
+        let original = Original::start(admin, "maintpage", objects).await?;
+        for ns in [&running, &orphaned] {
+            pods_run(admin, ns).await?;
+        }
+        Ok((Self { running, orphaned, owner }, original))
+    }
+
+    fn namespaces(&self) -> [&str; 2] {
+        [&self.running, &self.orphaned]
+    }
+
+    /// The uids of the objects in both namespaces.
+    async fn uids(&self, admin: &Admin) -> Result<[Vec<Value>; 2]> {
+        Ok([uids(admin, &at(&self.running)).await?, uids(admin, &at(&self.orphaned)).await?])
+    }
+
+    /// A user toggles while both work on the MaintPage. The original switches at once; the guest
+    /// does not switch it back.
+    async fn toggle(&self, admin: &Admin, original: &Original) -> Result<()> {
+        let toggled = json!({"spec": {"maintpageconfig": {"maintpagetoggle": true}}});
+        admin.edit((MAINTPAGE, &self.running, NAME), &toggled).await?;
+        original.set_objects(original_objects(referenced(&self.running, true, &self.owner)));
+        Ok(())
+    }
+}
+
+/// What has no reference waits until the user allows it.
+async fn guest_next_to_the_original_adopts_nothing(stage: &Stage, ns: &str) -> Result<()> {
+    let message = stage.says((MAINTPAGE, ns, NAME), ("Synced", "False", "Conflict")).await?;
+    assert!(message.contains("innkeeper.dev/adopt"), "{message}");
+    Ok(())
+}
+
+/// Adoption keeps the Deployment and the Service, with these uids.
+async fn objects_are_adopted(takeover: &Takeover, ns: &str, before: &[Value]) -> Result<()> {
+    let admin = takeover.admin();
+    takeover.stage.synced((MAINTPAGE, ns, NAME)).await?;
+    assert_eq!(owners(admin, ns).await?, [NAME; 3]);
+    let now = uids(admin, &at(ns)).await?;
+    assert_eq!(now[1..], before[1..], "Deployment and Service stay the same");
+    takeover.has_no_consent((MAINTPAGE, ns, NAME)).await
+}
+
+async fn definition_is_the_modules(admin: &Admin) -> Result<()> {
+    let definition = admin.must_get(Kind::CRD, "", "maintpages.maintpage.example.com").await?;
+    assert_ne!(definition["spec"]["preserveUnknownFields"], true, "{definition:#}");
+    assert_eq!(definition["metadata"]["labels"]["innkeeper.dev/module"], "maintpage");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn maintpages_are_handed_over_with_their_objects_and_no_write_is_undone() -> Result<()> {
+    // Given an original with its objects.
     let takeover = Takeover::new(&[("maintpage", &BLOCKS)], &[definition()]).await?;
     let (stage, admin) = (&takeover.stage, takeover.admin());
-    let (running, orphaned) =
-        (takeover.namespace("running").await?, takeover.namespace("left").await?);
-    let owner = admin.apply(&maintpage(&running).to_string()).await?.remove(0);
-    admin.apply(&without_toggle(&orphaned).to_string()).await?;
-    create_all(admin, &objects(&orphaned, false)).await?;
-    let original =
-        Original::start(admin, "maintpage", original_objects(referenced(&running, false, &owner)))
-            .await?;
-    for ns in [&running, &orphaned] {
-        pods_run(admin, ns).await?;
-    }
-    let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
+    let (originals, original) = Originals::start(&takeover).await?;
+    let before = originals.uids(admin).await?;
 
-    // The module next to the original: what has no reference waits until the user allows it.
+    // When a user installs the module next to it, then none undoes what the other writes.
     takeover.run_block("maintpage", INSTALL).await?;
-    for ns in [&running, &orphaned] {
-        let message = stage.says((MAINTPAGE, ns, NAME), ("Synced", "False", "Conflict")).await?;
-        assert!(message.contains("innkeeper.dev/adopt"), "{message}");
+    for ns in originals.namespaces() {
+        guest_next_to_the_original_adopts_nothing(stage, ns).await?;
     }
-
-    // The original switches at once; the guest does not switch it back.
-    admin
-        .edit(
-            (MAINTPAGE, &running, NAME),
-            &json!({"spec": {"maintpageconfig": {"maintpagetoggle": true}}}),
-        )
-        .await?;
-    original.set_objects(original_objects(referenced(&running, true, &owner)));
-
+    originals.toggle(admin, &original).await?;
     takeover.run_block("maintpage", STOP).await?;
     let writes = original.writes().await?;
     assert!(writes.len() <= 1, "the two undo each other's writes: {writes:#?}");
 
+    // When the user allows the adoption, then the guest works with the same objects.
     takeover.run_block("maintpage", ADOPT).await?;
-    for (ns, before) in [&running, &orphaned].into_iter().zip(&before) {
-        stage.synced((MAINTPAGE, ns, NAME)).await?;
-        assert_eq!(owners(admin, ns).await?, [NAME; 3]);
-        let now = uids(admin, &at(ns)).await?;
-        assert_eq!(now[1..], before[1..], "Deployment and Service stay the same");
-        takeover.has_no_consent((MAINTPAGE, ns, NAME)).await?;
+    for (ns, before) in originals.namespaces().into_iter().zip(&before) {
+        objects_are_adopted(&takeover, ns, before).await?;
     }
-    let toggled = |one: &Value| one["spec"]["selector"] == json!({"app": NAME});
-    admin.until("the page is published", SOON, (Kind::SERVICE, &running, APP), toggled).await?;
+    let is_toggled = |one: &Value| one["spec"]["selector"] == json!({"app": NAME});
+    let at_service = (Kind::SERVICE, &*originals.running, APP);
+    admin.until("the page is published", SOON, at_service, is_toggled).await?;
+    let orphaned = &*originals.orphaned;
+    assert_eq!(selector(admin, orphaned).await?, json!({"app": APP}), "without a toggle");
+    parameter_switches_at_once(stage, orphaned, &before[1][0]).await?;
 
-    assert_eq!(selector(admin, &orphaned).await?, json!({"app": APP}), "without a toggle");
-    parameter_switches_at_once(stage, &orphaned, &before[1][0]).await?;
-
-    // The definition is replaced on request.
+    // And replaces the definition on request.
     takeover.run_block("maintpage", REPLACE_CRD).await?;
-    let definition = admin.must_get(Kind::CRD, "", "maintpages.maintpage.example.com").await?;
-    assert_ne!(definition["spec"]["preserveUnknownFields"], true, "{definition:#}");
-    assert_eq!(definition["metadata"]["labels"]["innkeeper.dev/module"], "maintpage");
-    for ns in [&running, &orphaned] {
+    definition_is_the_modules(admin).await?;
+    for ns in originals.namespaces() {
         stage.synced((MAINTPAGE, ns, NAME)).await?;
     }
 
-    // The way back: the objects stay.
-    let before = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
+    // And the objects stay on the way back.
+    let before = originals.uids(admin).await?;
     takeover.run_block("maintpage", RETURN).await?;
-    let now = [uids(admin, &at(&running)).await?, uids(admin, &at(&orphaned)).await?];
-    assert_eq!(now, before, "the same objects");
+    assert_eq!(originals.uids(admin).await?, before, "the same objects");
     Ok(())
 }

@@ -8,8 +8,12 @@ use crate::guests::guest;
 
 /// Time, stack, memory, tables, reads, logs.
 pub(crate) fn excessive_use() -> Vec<Case> {
+    endless_runs().into_iter().chain(growth_to_a_limit()).chain(floods()).collect()
+}
+
+fn endless_runs() -> [Case; 3] {
     let short = json!({"timeout": "200ms"});
-    vec![
+    [
         Case::runs(
             "endless-loop",
             &guest().on_reconcile("(loop $l (br $l))"),
@@ -27,6 +31,11 @@ pub(crate) fn excessive_use() -> Vec<Case> {
             &guest().with("(func $deeper (call $deeper))").on_reconcile("(call $deeper)"),
             ("False", "GuestTrapped", "call stack exhausted"),
         ),
+    ]
+}
+
+fn growth_to_a_limit() -> [Case; 2] {
+    [
         Case::runs(
             "memory-to-the-limit",
             &guest().on_reconcile(
@@ -41,6 +50,11 @@ pub(crate) fn excessive_use() -> Vec<Case> {
             ),
             ("False", "GuestTableTooLarge", "more than 20000 table elements"),
         ),
+    ]
+}
+
+fn floods() -> [Case; 3] {
+    [
         Case::runs(
             "endless-reads",
             &guest()

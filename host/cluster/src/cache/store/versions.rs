@@ -13,7 +13,7 @@ impl Inner {
     pub(super) fn known_versions(&self, kind: &Kind, key: &ObjectKey) -> Vec<KnownVersion> {
         let caches = self.caches.iter();
         caches
-            .filter(|(id, _)| *id.kind == *kind && id.covers(key.namespace()))
+            .filter(|(id, _)| id.holds(kind, key.namespace()))
             .filter_map(|(_, cache)| cache.objects.known_version(key))
             .collect()
     }

@@ -24,7 +24,7 @@ impl CacheStore {
         let now = self.env.instant();
         self.update(|inner, notices| {
             for (id, cache) in &mut inner.caches {
-                if *id.kind == *kind && id.covers(namespace) && contents.contains(&id.content) {
+                if id.holds(kind, namespace) && contents.contains(&id.content) {
                     cache.apply(id, source, notices, |objects| change(objects, now));
                 }
             }
@@ -36,7 +36,7 @@ impl CacheStore {
         let inner = self.lock();
         let mut caches = inner.caches.iter();
         caches.any(|(id, cache)| {
-            *id.kind == *kind && id.covers(key.namespace()) && cache.objects.live().is_unknown(key)
+            id.holds(kind, key.namespace()) && cache.objects.live().is_unknown(key)
         })
     }
 

@@ -236,7 +236,7 @@ fn values_of_a_secret_do_not_change() {
 }
 
 #[test]
-fn what_grants_rights_is_never_changed() {
+fn change_of_an_object_that_grants_rights_is_refused() {
     for (group, resource, shown) in [
         ("rbac.authorization.k8s.io", "clusterroles", "clusterroles.rbac.authorization.k8s.io"),
         ("", "serviceaccounts/token", "serviceaccounts/token"),

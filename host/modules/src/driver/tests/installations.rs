@@ -87,7 +87,9 @@ fn definitions_that_a_superseded_installation_wrote_are_named_in_an_event() {
     let messages: Vec<_> = actions
         .iter()
         .filter_map(|action| match action {
-            Action::Notify(notice) => Some(format!("{}: {}", notice.reason, notice.message)),
+            Action::Direct(DirectEffect::Notify(notice)) => {
+                Some(format!("{}: {}", notice.reason, notice.message))
+            }
             _ => None,
         })
         .collect();

@@ -123,7 +123,9 @@ fn candidate_whose_kind_is_not_served_is_refused_and_tried_again() {
     assert_eq!(job.known_kinds, []);
     let rejection = Rejection::new("KindNotServed", "not served", RetryPolicy::Later);
     let actions = handle(&mut driver, answer(&job, Err(rejection)));
-    assert!(actions.iter().any(|action| matches!(action, Action::RetryLater)));
+    assert!(
+        actions.iter().any(|action| matches!(action, Action::Direct(DirectEffect::RetryLater)))
+    );
     assert_eq!(ready(&driver).0, "KindNotServed");
     driver.handle("m", Event::Retry);
     handle_found(&mut driver, loaded("a", described));
@@ -259,7 +261,9 @@ fn new_owned_kinds_are_not_active_if_the_status_cannot_be_written() {
         let rejection = Rejection::new("NotCommitted", "no answer", RetryPolicy::Later);
         let actions = driver.handle("m", committed(commit, Err(rejection)));
         assert!(!activates(&actions));
-        assert!(actions.iter().any(|action| matches!(action, Action::RetryLater)));
+        assert!(
+            actions.iter().any(|action| matches!(action, Action::Direct(DirectEffect::RetryLater)))
+        );
         assert_eq!(ready(&driver).0, "NotCommitted");
         assert_eq!(kinds(&driver).1, ["ConfigMap"]);
         job = check_of(&driver.handle("m", Event::Retry));

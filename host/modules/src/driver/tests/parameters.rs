@@ -152,7 +152,9 @@ fn check_that_the_host_cannot_do_is_tried_again() {
     let first = job(&driver.handle("m", sized(2, &json!(2))));
     let unavailable = |_: &Value, _: &Value| Err(SchemaError::Unavailable("no disk".into()));
     let actions = driver.handle("m", first.run_with(unavailable));
-    assert!(actions.iter().any(|action| matches!(action, Action::RetryLater)));
+    assert!(
+        actions.iter().any(|action| matches!(action, Action::Direct(DirectEffect::RetryLater)))
+    );
     assert_eq!(ready(&driver), ("False".into(), "ParametersNotChecked".into()));
     assert_eq!(parameters(&driver), json!({"size": 1}));
     let again = job(&driver.handle("m", Event::Retry));

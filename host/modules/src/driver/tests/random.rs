@@ -191,7 +191,7 @@ impl World {
                     self.committing.push(digest);
                 }
                 Action::CommitRollback(digest) => self.rolling_back.push(digest),
-                Action::FetchSnapshot(_) => {
+                Action::Direct(DirectEffect::RestoreSnapshot(_)) => {
                     panic!("seed {seed}: no revision was active before the start")
                 }
                 Action::Activate(revision) => {
@@ -202,17 +202,20 @@ impl World {
                     }
                     self.version = revision.version;
                 }
-                Action::RetryLater => self.retry = true,
-                Action::RemoveModule | Action::Teardown(_) | Action::RemoveFinalizer => {
+                Action::Direct(DirectEffect::RetryLater) => self.retry = true,
+                Action::Teardown(_)
+                | Action::Direct(DirectEffect::RemoveModule | DirectEffect::RemoveFinalizer) => {
                     panic!("seed {seed}: nobody deleted it")
                 }
                 Action::Fetch(_)
                 | Action::CommitKinds { .. }
                 | Action::Report(_)
-                | Action::Notify(_)
                 | Action::BeginRollbackWindow { .. }
-                | Action::EndRollbackWindow
-                | Action::ReinstallLater
+                | Action::Direct(
+                    DirectEffect::Notify(_)
+                    | DirectEffect::EndRollbackWindow
+                    | DirectEffect::ReinstallLater,
+                )
                 | Action::RetryOverlapping(_)
                 | Action::CheckParameters(_)
                 | Action::SaveSnapshot(_) => {}

@@ -60,7 +60,7 @@ fn a_candidate_held_for_a_definition_is_retried_without_approval_when_the_defini
         assert_eq!(conditions(&machine), before);
         assert_eq!(machine.refused().map(|(digest, _)| digest), Some(digest("b")));
         let effects = machine.step(crds("b", incompatible()));
-        assert_eq!(effects, [Effect::RetryLater, Effect::Report]);
+        assert_eq!(effects, [DirectEffect::RetryLater.into(), Effect::Report]);
         assert_eq!(conditions(&machine), before);
     }
     machine.step(Event::Retry);

@@ -23,7 +23,7 @@ fn missing_source_is_no_warning_until_a_revision_was_active() {
     let severities = |machine: &mut Machine| {
         let effects = machine.step(missing());
         let notices = effects.into_iter().filter_map(|effect| match effect {
-            Effect::Notify(notice) => Some((notice.reason, notice.type_)),
+            Effect::Direct(DirectEffect::Notify(notice)) => Some((notice.reason, notice.type_)),
             _ => None,
         });
         notices.collect::<Vec<_>>()
@@ -398,7 +398,7 @@ fn conditions_of_a_decided_candidate_name_it() {
         [spec(1), source("a"), loaded("a", false), source("b"), refused("b", RetryPolicy::Never)]
     {
         for effect in machine.step(event) {
-            if let Effect::Notify(notice) = effect {
+            if let Effect::Direct(DirectEffect::Notify(notice)) = effect {
                 notices.push(format!("{:?} {}: {}", notice.type_, notice.reason, notice.message));
             }
         }

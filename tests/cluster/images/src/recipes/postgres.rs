@@ -59,6 +59,9 @@ const PROGRAMS: [&str; 39] = [
 /// PostgreSQL 15: its server, clients and extensions, a shell, and an entrypoint that knows
 /// `POSTGRES_DB`, `POSTGRES_USER`, `POSTGRES_PASSWORD` and `PGDATA`. Without LLVM: queries are not
 /// compiled.
+///
+/// # Errors
+/// If PostgreSQL, the shell or a library of them is not found.
 pub fn postgres(sources: &Sources) -> Result<Image> {
     let mut tree = Tree::new();
     let missing = || format!("PostgreSQL {VERSION} is missing: install postgresql-{VERSION}");

@@ -9,6 +9,9 @@ use crate::{Image, Run, Sources, Tree};
 const NGINX: u32 = 101;
 
 /// busybox's httpd on port 8080, whose every page begins with `text`.
+///
+/// # Errors
+/// If busybox or a library of it is not found.
 pub fn page(sources: &Sources, text: &str) -> Result<Image> {
     let mut tree = busybox_tree(sources)?;
     tree.text("/www/index.html", 0o644, format!("{text}\n"));
@@ -19,6 +22,9 @@ pub fn page(sources: &Sources, text: &str) -> Result<Image> {
 }
 
 /// nginx on port 80, with a page of its own and `/etc/nginx/conf.d` for more.
+///
+/// # Errors
+/// If nginx or a library of it is not found.
 pub fn nginx(sources: &Sources) -> Result<Image> {
     let mut tree = nginx_tree(sources)?;
     tree.text("/usr/share/nginx/html/index.html", 0o644, "Welcome to nginx!\n");
@@ -26,6 +32,9 @@ pub fn nginx(sources: &Sources) -> Result<Image> {
 }
 
 /// Answers `OK` to whatever is asked, on port 8080.
+///
+/// # Errors
+/// If nginx or a library of it is not found.
 pub fn always200(sources: &Sources) -> Result<Image> {
     let mut tree = nginx_tree(sources)?;
     let server = "server { listen 8080; location / { return 200 \"OK\\n\"; } }\n";

@@ -25,11 +25,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
+use innkeeper_contract::Kind;
 use innkeeper_core::{Manager, in_sync, known_noops};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use serde_json::Value;
 
-use crate::case::{Case, Churns, read_cases};
+use crate::case::{Case, Change, Churns, read_cases};
 use crate::fixture::{Changed, Fixture};
 use crate::object::{entry, steady, without_managers, without_versions};
 use crate::server::{Server, prepare};
@@ -96,19 +98,7 @@ async fn record<'a>(server: &Server, case: &'a Case) -> Result<Option<(Fixture<'
     let kind = server.kind_of(&case.desired).await?;
     let mut notes = Vec::new();
 
-    let mut desired = case.desired.clone();
-    if case.churns == Churns::Dropped {
-        server.make(&kind, case).await?;
-        if server.settles(&kind, &desired, &name).await? {
-            notes.push("it does not churn".to_owned());
-        }
-    }
-    known_noops::drop_known_noops(&mut desired);
-    let _digest = match case.made {
-        None => in_sync::set_digest(&mut desired),
-        Some(_) => in_sync::set_merge_digest(&mut desired, &manager),
-    };
-
+    let desired = desired_with_digest(server, &kind, case, &manager, &mut notes).await?;
     server.make(&kind, case).await?;
     let live = match (server.apply(&kind, &desired, &name, false).await, &case.refused) {
         (Ok(live), None) => live,
@@ -127,31 +117,15 @@ async fn record<'a>(server: &Server, case: &'a Case) -> Result<Option<(Fixture<'
 
     let mut changes = Vec::new();
     for change in &case.changes {
-        server.make(&kind, case).await?;
-        server.apply(&kind, &desired, &name, false).await?;
-        server
-            .change(&kind, &case.desired, change)
-            .await
-            .with_context(|| format!("the change {}", change.name))?;
-        let live = server.get(&kind, &case.desired).await?.context("it is gone")?;
-        let repaired = server.apply(&kind, &desired, &name, true).await?;
-        let unchanged = without_managers(&live) == without_managers(&repaired)
-            && entry(&live, &name) == entry(&repaired, &name);
-        if unchanged != change.settled {
+        let recorded = record_change(server, &kind, case, change, (&desired, &name)).await?;
+        if recorded.unchanged != change.settled {
             notes.push(format!(
                 "after {}, applying changes {}",
                 change.name,
-                if unchanged { "nothing" } else { "something" }
+                if recorded.unchanged { "nothing" } else { "something" }
             ));
         }
-        changes.push(Changed {
-            name: &change.name,
-            about: &change.about,
-            live: steady(live),
-            unchanged,
-            settled: change.settled,
-            lost: &change.lost,
-        });
+        changes.push(recorded);
     }
     server.delete(&kind, &case.desired).await?;
     let fixture = Fixture {
@@ -167,4 +141,56 @@ async fn record<'a>(server: &Server, case: &'a Case) -> Result<Option<(Fixture<'
         changes,
     };
     Ok(Some((fixture, notes)))
+}
+
+/// The desired object as the host sends it: without known no-ops, and with its digest.
+async fn desired_with_digest(
+    server: &Server,
+    kind: &Kind,
+    case: &Case,
+    manager: &Manager,
+    notes: &mut Vec<String>,
+) -> Result<Value> {
+    let mut desired = case.desired.clone();
+    if case.churns == Churns::Dropped {
+        server.make(kind, case).await?;
+        if server.settles(kind, &desired, &manager.to_string()).await? {
+            notes.push("it does not churn".to_owned());
+        }
+    }
+    known_noops::drop_known_noops(&mut desired);
+    let _digest = match case.made {
+        None => in_sync::set_digest(&mut desired),
+        Some(_) => in_sync::set_merge_digest(&mut desired, manager),
+    };
+    Ok(desired)
+}
+
+/// Changes the applied object of a case, and records the change and whether a further apply repairs
+/// it.
+async fn record_change<'a>(
+    server: &Server,
+    kind: &Kind,
+    case: &Case,
+    change: &'a Change,
+    (desired, manager): (&Value, &str),
+) -> Result<Changed<'a>> {
+    server.make(kind, case).await?;
+    server.apply(kind, desired, manager, false).await?;
+    server
+        .change(kind, &case.desired, change)
+        .await
+        .with_context(|| format!("the change {}", change.name))?;
+    let live = server.get(kind, &case.desired).await?.context("it is gone")?;
+    let repaired = server.apply(kind, desired, manager, true).await?;
+    let unchanged = without_managers(&live) == without_managers(&repaired)
+        && entry(&live, manager) == entry(&repaired, manager);
+    Ok(Changed {
+        name: &change.name,
+        about: &change.about,
+        live: steady(live),
+        unchanged,
+        settled: change.settled,
+        lost: &change.lost,
+    })
 }
