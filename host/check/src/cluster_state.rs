@@ -187,6 +187,11 @@ impl ClusterState {
         entries.into_iter().any(has)
     }
 
+    /// The fields of an object that the host has applied, as `fieldsV1`.
+    pub(crate) fn applied_to(&self, object: &str) -> &[Value] {
+        self.applied.get(object).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// The objects as the API server has them.
     pub(crate) fn stored_objects(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.stored.iter().map(|(name, object)| (name.as_str(), object))

@@ -13,6 +13,7 @@ mod case_document;
 mod case_generator;
 mod check;
 mod cluster_state;
+mod copied_uids;
 mod explore;
 mod facts;
 mod fault_cases;

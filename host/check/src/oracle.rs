@@ -8,6 +8,7 @@ use bytes::Bytes;
 use innkeeper_faults::{Fault, FaultPlan, LogEntry, RequestRecord};
 
 use crate::cluster_state::ClusterState;
+use crate::copied_uids::copied_uids;
 use crate::explore::Signature;
 use crate::facts::{contradictions, has_unready_workload, lost_data};
 use crate::findings::{
@@ -183,7 +184,11 @@ impl<'a> Oracle<'a> {
     ) -> Result<Option<Violation>, RunError> {
         let other = Scenario { seed: scenario.seed.wrapping_add(1_000), ..scenario.clone() };
         let reference = self.reference(&other)?;
-        Ok(compare(outcome.end(), reference.end(), "with other uids"))
+        Ok(compare(outcome.end(), reference.end(), "with other uids").or_else(|| {
+            let copied = copied_uids(outcome.end(), self.runner.subject());
+            let what = "objects depend on the uid of their primary, which a restore changes";
+            (!copied.is_empty()).then(|| Violation::new(what, copied))
+        }))
     }
 
     fn compare_with_the_last_spec(

@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::time::Instant;
 
 use crate::component::{self, Opened};
+use crate::new::language::Language;
 use crate::{inspect, out};
 
 /// Arguments of `innkeeper build`.
@@ -86,6 +87,29 @@ async fn read(
     }
 }
 
+/// The message about a guest in a language whose own tools build it; `None` if the folder has no
+/// such guest.
+fn other_language(folder: &Path) -> Option<String> {
+    let has = |name: &str| folder.join(name).is_file();
+    if has("Cargo.toml") || has("go.mod") {
+        return None;
+    }
+    let language = if has("package.json") {
+        if has("tsconfig.json") { Language::Typescript } else { Language::Javascript }
+    } else if has("pyproject.toml") || has("requirements.txt") {
+        Language::Python
+    } else {
+        return None;
+    };
+    // The last command builds the component.
+    let command = language.first_commands().last()?.replace("@component@", "FILE.wasm");
+    Some(format!(
+        "{} has a guest in {}, and this command builds guests in Rust and Go: run `{command}` there, then `innkeeper push FILE.wasm --module NAME`",
+        folder.display(),
+        language.name()
+    ))
+}
+
 /// Builds one guest, any number of times.
 pub(crate) struct Builder {
     project: Project,
@@ -103,6 +127,9 @@ impl Builder {
     /// # Errors
     /// If the folder has no guest, or this machine has no toolchain.
     pub(crate) fn new(folder: &Path) -> anyhow::Result<Self> {
+        if let Some(message) = other_language(folder) {
+            bail!(message);
+        }
         let project = if folder.join("go.mod").is_file() {
             let folder = folder
                 .canonicalize()
@@ -228,6 +255,35 @@ mod tests {
         std::fs::create_dir_all(&libraries).unwrap();
         std::fs::write(libraries.join("libstd-0123.rlib"), "").unwrap();
         assert_eq!(first_build_message(&toolchain, target.path()), None);
+    }
+
+    #[test]
+    fn guest_of_another_language_is_refused_with_the_command_that_builds_it() {
+        let message = |files: &[&str]| {
+            let folder = tempfile::tempdir().unwrap();
+            for file in files {
+                std::fs::write(folder.path().join(file), "").unwrap();
+            }
+            other_language(folder.path())
+        };
+        for (files, language, command) in [
+            (
+                &["pyproject.toml"][..],
+                "Python",
+                "componentize --stub-wasi guest --output FILE.wasm`",
+            ),
+            (&["requirements.txt"][..], "Python", "`.venv/bin/componentize-py"),
+            (&["package.json"][..], "JavaScript", "`npm run build`"),
+            (&["package.json", "tsconfig.json"][..], "TypeScript", "`npm run build`"),
+        ] {
+            let message = message(files).unwrap();
+            assert!(message.contains(&format!("has a guest in {language},")), "{message}");
+            assert!(message.contains(command), "{message}");
+            assert!(message.contains("`innkeeper push FILE.wasm --module NAME`"), "{message}");
+        }
+        for files in [&["Cargo.toml", "package.json"][..], &["go.mod"][..], &[][..]] {
+            assert_eq!(message(files), None, "{files:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 //! kubectl alone can do the same: an approval or rejection is an annotation, a rollback is a change
 //! of the source.
 
-mod digits;
+pub(crate) mod digits;
 mod policy_lines;
 mod requests;
 mod rollback;
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 let digest = resolve_digest(&module, digest.as_deref())?;
                 check_rejectable(&module, &digest)?;
                 decide(&client, name, "", &digest).await?;
-                out::line(format_args!("module.innkeeper.dev/{name} rejected {digest}"))
+                out::line(format_args!("module.innkeeper.dev/{name} rejected {}", short(&digest)))
             }
             Command::Rollback(arguments) => rollback::run(&client, arguments).await,
         }
@@ -110,7 +110,7 @@ async fn approve(client: &ApiClient, name: &str, digest: Option<&str>) -> anyhow
     } else {
         decide(client, name, &digest, "").await?;
     }
-    out::line(format_args!("module.innkeeper.dev/{name} approved {digest}"))
+    out::line(format_args!("module.innkeeper.dev/{name} approved {}", short(&digest)))
 }
 
 /// Refuses the rejection of the active revision: it would stay active.

@@ -1,6 +1,6 @@
 //! `innkeeper new`: creates the crate of a guest.
 
-mod language;
+pub(crate) mod language;
 mod names;
 mod plural;
 mod purpose;

@@ -10,7 +10,7 @@ use innkeeper_modules::{kind_parameters, parameters, resolved_manifest};
 use innkeeper_sandbox::Guest;
 use serde_json::Value;
 
-use crate::objects;
+use crate::{objects, out};
 
 /// The parameters of a Module, and the definitions of the kinds that they name.
 #[derive(clap::Args)]
@@ -31,7 +31,7 @@ impl ParameterArguments {
     /// # Errors
     /// If a file cannot be read, the parameters do not fit the guest, or a kind is not known.
     pub(crate) fn resolve(&self, guest: &Guest) -> anyhow::Result<(Value, Guest)> {
-        self.resolve_or(None, guest)
+        self.resolve_with(None, "--parameters gives them", guest)
     }
 
     /// The same with the parameters of a Module and their location, unless there are none.
@@ -43,19 +43,35 @@ impl ParameterArguments {
         of_module: Option<(Value, String)>,
         guest: &Guest,
     ) -> anyhow::Result<(Value, Guest)> {
+        let advice = "--parameters gives them, or spec.parameters of a Module among the objects";
+        self.resolve_with(of_module, advice, guest)
+    }
+
+    /// The same; `advice` says how to give parameters.
+    fn resolve_with(
+        &self,
+        of_module: Option<(Value, String)>,
+        advice: &str,
+        guest: &Guest,
+    ) -> anyhow::Result<(Value, Guest)> {
+        let is_absent = of_module.is_none() && !self.is_given();
         let (parameters, place) = match of_module {
             Some((_, place)) if self.is_given() => {
                 bail!("{place} has spec.parameters: give these or --parameters, not both")
             }
             Some(of_module) => of_module,
+            None if is_absent => (Value::Null, "no parameters are given".to_owned()),
             None => (self.read()?, "--parameters".to_owned()),
         };
         let mut definitions = Vec::new();
         for file in &self.definitions {
             definitions.extend(objects::read(file)?.into_iter().map(|object| object.value));
         }
-        let guest = checked(guest, &parameters, &place, &definitions)?;
-        Ok((parameters, guest))
+        match checked(guest, &parameters, &place, &definitions) {
+            Ok(guest) => Ok((parameters, guest)),
+            Err(error) if is_absent => bail!("{}; {advice}", out::error_chain(&error)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether parameters are given.

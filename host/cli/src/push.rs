@@ -8,6 +8,7 @@ use innkeeper_cluster::{ApiClient, ApiError, Force};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Manager, ObjectKey};
 use innkeeper_modules::machine::REJECTED;
+use innkeeper_modules::machine::reason::WOULD_NARROW_CRD;
 use innkeeper_modules::module::{self, CandidateStatus, ModuleStatus, NAMESPACE, SOURCE_KEY};
 use innkeeper_modules::{Module, chunks};
 use serde_json::{Map, Value, json};
@@ -15,6 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::component::{self, Opened};
 use crate::definitions;
 use crate::kube::KubeArguments;
+use crate::modules::digits::short;
 use crate::out::{self, Page};
 use crate::policy_consent;
 use crate::preview::PreviewedChanges;
@@ -257,6 +259,21 @@ fn rejection(reason: &str, message: &str) -> String {
     }
 }
 
+/// Why a candidate is held, and the commands that show and approve it.
+fn held(name: &str, candidate: &CandidateStatus) -> String {
+    let (reason, message) = (candidate.reason.as_deref(), candidate.message.as_deref());
+    // The approval of a change of definitions names the change, which the command finds.
+    let digest = match reason {
+        Some(WOULD_NARROW_CRD) => String::new(),
+        _ => format!(" {}", short(&candidate.digest)),
+    };
+    format!(
+        "({}): {}; `innkeeper modules describe {name}` shows what it would do, and `innkeeper modules approve {name}{digest}` activates it without another preview",
+        reason.unwrap_or_default(),
+        message.unwrap_or_default()
+    )
+}
+
 /// Waits for the end of the rollout.
 ///
 /// # Errors
@@ -272,11 +289,9 @@ pub(crate) async fn wait(
         loop {
             match outcome(client, name, pushed).await? {
                 PushOutcome::Active(_) => return Ok(()),
-                PushOutcome::Held(candidate) => bail!(
-                    "the guest is held ({}): {}; run `innkeeper modules describe {name}`",
-                    candidate.reason.unwrap_or_default(),
-                    candidate.message.unwrap_or_default()
-                ),
+                PushOutcome::Held(candidate) => {
+                    bail!("the guest is held {}", held(name, &candidate))
+                }
                 PushOutcome::Rejected(reason) => bail!("the guest is rejected: {reason}"),
                 PushOutcome::InProgress(state) => last = state,
                 PushOutcome::NotObserved => {}
@@ -342,6 +357,22 @@ mod tests {
         );
         let PushOutcome::Held(candidate) = of(&mine, "Held") else { panic!("it is held") };
         assert_eq!(candidate.reason.as_deref(), Some("WouldDelete"));
+    }
+
+    #[test]
+    fn held_guest_comes_with_the_command_that_approves_it() {
+        let candidate = |reason: &str| CandidateStatus {
+            digest: "a".repeat(64),
+            reason: Some(reason.to_owned()),
+            message: Some("so it is".to_owned()),
+            ..CandidateStatus::default()
+        };
+        assert_eq!(
+            held("web", &candidate("WouldDelete")),
+            "(WouldDelete): so it is; `innkeeper modules describe web` shows what it would do, and `innkeeper modules approve web aaaaaaaaaaaa` activates it without another preview"
+        );
+        let change = held("web", &candidate(WOULD_NARROW_CRD));
+        assert!(change.contains("`innkeeper modules approve web`"), "{change}");
     }
 
     #[test]

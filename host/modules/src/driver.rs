@@ -10,6 +10,7 @@ mod inputs;
 mod installation_numbers;
 mod installations;
 mod kinds;
+mod lost_primaries;
 mod message;
 mod overlap;
 mod parameter_checks;
@@ -28,6 +29,7 @@ use crate::revision::{GuestHandle, Revision};
 use crate::source::Digest;
 use crate::validated_spec::{SourceKind, SpecContext};
 
+pub use lost_primaries::LostPrimaries;
 pub use message::{Action, Input, LoadJob, ParametersJob, Report, Teardown};
 pub use report::snapshot_name;
 use state::ModuleState;
@@ -118,6 +120,12 @@ impl<G: GuestHandle> Driver<G> {
             let machines = [Some(&state.machine), rolled_back.as_ref()];
             machines.into_iter().flatten().any(|machine| state.finalizer_of(machine).is_some())
         })
+    }
+
+    /// The primaries of the revision that was active before the host started, while no revision of
+    /// a module is active.
+    pub fn lost_primaries(&self, name: &str) -> Option<LostPrimaries> {
+        self.states.get(name)?.lost_primaries()
     }
 
     /// The status of a module; `None` if there is none of that name.

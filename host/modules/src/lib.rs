@@ -20,6 +20,7 @@
 //! Nothing here is async, nothing knows the kube client, and nothing reads a clock: the owner of
 //! the driver watches, fetches, waits and writes.
 
+pub mod abandoned;
 pub mod account_annotation;
 pub mod chunks;
 mod crd;

@@ -245,10 +245,18 @@ impl Machine {
             event if self.is_tearing_down() => self.step_teardown(event, &mut effects),
             Event::Deleting => self.on_deleting(&mut effects),
             Event::TornDown(_) => {}
-            Event::StatusLoaded { revision, history, rejected, used_approval, used_rejection } => {
+            Event::StatusLoaded {
+                revision,
+                is_lost,
+                history,
+                rejected,
+                used_approval,
+                used_rejection,
+            } => {
                 self.approvals.used = used_approval;
                 self.approvals.rejected = used_rejection;
                 self.revisions.restored = revision;
+                self.revisions.is_restored_lost = is_lost;
                 self.revisions.history = History::restored(history);
                 self.rejections = Rejections::restored(rejected);
                 return effects;

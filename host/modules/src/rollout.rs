@@ -6,6 +6,7 @@ use std::time::Duration;
 use innkeeper_core::counted;
 use serde::Serialize;
 
+pub use crate::abandoned::{Abandoned, AbandonedBy};
 use crate::machine::{Rejection, RetryPolicy};
 use crate::policy_preview::PolicyPreview;
 
@@ -17,6 +18,9 @@ pub const ROLLBACK_WINDOW_MAX: Duration = Duration::from_hours(24);
 
 /// The most objects that a preview names.
 pub const EXAMPLES_MAX: usize = 10;
+
+/// What becomes of a candidate that would leave primaries without a controller.
+const AGAIN_WITHOUT_PRIMARIES: &str = "; the host previews it again once they are gone";
 
 /// When a candidate becomes active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,18 +105,6 @@ pub struct Example {
     pub fields: Vec<String>,
 }
 
-/// The primaries of the active revision that nobody would reconcile any more: the candidate's guest
-/// reconciles another kind, or none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Abandoned {
-    /// How many exist; `None` if the host cannot read them now.
-    pub primaries: Option<u32>,
-    /// Their kind, with its group.
-    pub kind: String,
-    /// The kind that the candidate reconciles; `None` if it reconciles none.
-    pub candidate_kind: Option<String>,
-}
-
 /// What a candidate would change for the present primaries, compared with the active revision. The
 /// host has written nothing to find out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,6 +129,8 @@ pub struct Preview {
     pub policy: Option<PolicyPreview>,
     /// The primaries that it would leave without a controller; `None` if there are none.
     pub abandoned: Option<Abandoned>,
+    /// The rights that the module's account lacked to read what the candidate reads.
+    pub missing_rights: Vec<String>,
 }
 
 impl Preview {
@@ -158,17 +152,20 @@ impl Preview {
         self.examples.truncate(EXAMPLES_MAX);
     }
 
-    /// Why it requires an approval; `None` if it does not.
+    /// Why it requires an approval; `None` if it does not. The host repeats the preview if the
+    /// cause may go by itself ([`RetryPolicy::Later`]).
     pub fn held_by(&self, rollout: &Rollout) -> Option<Rejection> {
+        let (advice, retry) = match &*self.missing_rights {
+            [] => (String::new(), RetryPolicy::Never),
+            missing => (advice_on(missing), RetryPolicy::Later),
+        };
         let rejection = |reason: &str, message: String| {
-            Some(Rejection::new(
-                reason,
-                format!("{message}{}", self.most_important_examples()),
-                RetryPolicy::Never,
-            ))
+            let examples = self.most_important_examples();
+            Some(Rejection::new(reason, format!("{message}{examples}{advice}"), retry))
         };
         if let Some(abandoned) = &self.abandoned {
-            return rejection("WouldAbandonPrimaries", abandoned.message());
+            let message = format!("{abandoned}{AGAIN_WITHOUT_PRIMARIES}");
+            return Some(Rejection::new("WouldAbandonPrimaries", message, RetryPolicy::Later));
         }
         if self.deletes > rollout.deletions_max {
             return rejection(
@@ -249,17 +246,12 @@ impl Preview {
     }
 }
 
-impl Abandoned {
-    fn message(&self) -> String {
-        let instead = match &self.candidate_kind {
-            Some(kind) => format!("it reconciles {kind} and not {}", self.kind),
-            None => format!("it reconciles no kind, and the active revision {}", self.kind),
-        };
-        let left = self.primaries.map_or_else(|| "the primaries".to_owned(), primaries);
-        format!(
-            "{instead}: nobody would reconcile {left} of the active revision any more; a guest for another kind belongs in a Module of its own"
-        )
-    }
+/// What to do about rights that the preview lacked.
+fn advice_on(missing: &[String]) -> String {
+    format!(
+        "; the preview lacked rights: {}; to grant it what it needs, apply the rules that `innkeeper rbac` prints for the candidate: then the host previews it again",
+        missing.join(", ")
+    )
 }
 
 fn objects(count: u32) -> String {
@@ -309,24 +301,36 @@ mod tests {
     }
 
     #[test]
-    fn candidate_that_leaves_primaries_without_a_controller_requires_approval() {
-        let abandoned = |candidate_kind: Option<&str>| Preview {
-            abandoned: Some(Abandoned {
-                primaries: Some(1),
-                kind: "Page of example.com".to_owned(),
-                candidate_kind: candidate_kind.map(str::to_owned),
-            }),
-            ..preview(&[])
+    fn candidate_that_leaves_primaries_without_a_controller_is_held_until_they_are_gone() {
+        let abandoned = Abandoned {
+            primaries: Some(1),
+            kind: "Page of example.com".to_owned(),
+            by: AbandonedBy::NoKind,
         };
-        let rollout = Rollout::default();
-        let held = abandoned(Some("Namespace")).held_by(&rollout).unwrap();
-        assert_eq!(held.reason, "WouldAbandonPrimaries");
-        assert_eq!(
-            held.message,
-            "it reconciles Namespace and not Page of example.com: nobody would reconcile 1 primary of the active revision any more; a guest for another kind belongs in a Module of its own"
+        let preview = Preview { abandoned: Some(abandoned), ..preview(&[]) };
+        let held = preview.held_by(&Rollout::default()).unwrap();
+        assert_eq!((&*held.reason, held.retry), ("WouldAbandonPrimaries", RetryPolicy::Later));
+        assert!(held.message.ends_with(AGAIN_WITHOUT_PRIMARIES), "{}", held.message);
+    }
+
+    #[test]
+    fn hold_after_a_preview_without_rights_names_them_and_is_not_final() {
+        let mut blind = preview(&[(PlannedChange::Fail, 1)]);
+        blind.missing_rights.push("the account may not list services".to_owned());
+        let held = blind.held_by(&Rollout::default()).unwrap();
+        assert_eq!((&*held.reason, held.retry), ("WouldFail", RetryPolicy::Later));
+        assert!(
+            held.message.contains("the account may not list services; to grant it")
+                && held.message.contains("`innkeeper rbac`"),
+            "{}",
+            held.message
         );
-        let none = abandoned(None).held_by(&rollout).unwrap().message;
-        assert!(none.starts_with("it reconciles no kind, and the active revision Page"), "{none}");
+        let seeing = preview(&[(PlannedChange::Fail, 1)]).held_by(&Rollout::default()).unwrap();
+        assert_eq!(seeing.retry, RetryPolicy::Never);
+        // A hold that no right lifts stays until it is approved.
+        let manual = Rollout { strategy: Strategy::Manual, failures_max: 9, ..Rollout::default() };
+        let held = blind.held_by(&manual).unwrap();
+        assert_eq!((&*held.reason, held.retry), ("NeedsApproval", RetryPolicy::Never));
     }
 
     #[test]

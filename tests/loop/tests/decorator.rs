@@ -90,12 +90,11 @@ fn decorator_that_cannot_apply_is_reported_by_the_module_and_an_event_until_it_c
         // When the guest desires another value.
         set_team(&lab, Some("theirs")).await;
 
-        // Then the Module counts and names the namespace with the reason.
+        // Then the Module counts and names the namespace with the reason, the field and its manager.
         let message = until_healthy(&lab, "SomeWritesRefused").await;
-        assert!(
-            message.contains("1 primary") && message.contains("shop (FieldConflict)"),
-            "{message}"
-        );
+        for part in ["1 primary", "shop (FieldConflict: Namespace shop: ", "gitops", "team"] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
 
         // And an Event about it names label and manager, and the namespace has no status for it.
         let events = lab.api().list("/apis/events.k8s.io/v1/events").await.unwrap();

@@ -61,6 +61,8 @@ pub enum Bug {
     // Results by chance.
     /// Names an object by a part of the primary's uid.
     PartOfUid,
+    /// Writes the primary's uid into an object.
+    WholeUid,
     /// Lists settings in an order that depends on chance.
     UnorderedList,
 

@@ -118,6 +118,7 @@ impl Run<'_> {
                 let side = if was("side").is_some_and(|side| side == "a") { "b" } else { "a" };
                 set("side", side.to_owned());
             }
+            Bug::WholeUid => set("id", shop.metadata.uid.clone()),
             Bug::PartOfUid => set("id", shop.metadata.uid.chars().take(8).collect()),
             // As a map with a random seed lists its keys.
             Bug::UnorderedList => {

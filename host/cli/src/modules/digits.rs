@@ -6,7 +6,7 @@ use anyhow::bail;
 ///
 /// # Errors
 /// If they are none, or fewer than 12.
-pub(super) fn check_digits(digest: &str) -> anyhow::Result<String> {
+pub(crate) fn check_digits(digest: &str) -> anyhow::Result<String> {
     if !(12..=64).contains(&digest.len()) || !digest.chars().all(|digit| digit.is_ascii_hexdigit())
     {
         bail!("{digest:?} is no digest; give at least its first 12 hex digits");
@@ -15,6 +15,6 @@ pub(super) fn check_digits(digest: &str) -> anyhow::Result<String> {
 }
 
 /// The first 12 digits.
-pub(super) fn short(digest: &str) -> &str {
+pub(crate) fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }

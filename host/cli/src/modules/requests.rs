@@ -9,6 +9,7 @@ use innkeeper_modules::Module;
 use innkeeper_modules::module::{self, APPROVE_ANNOTATION, REJECT_ANNOTATION};
 use serde_json::{Value, json};
 
+use super::digits::short;
 use crate::push::POLL_PERIOD;
 
 /// How long a command waits for the host to observe an annotation.
@@ -95,7 +96,8 @@ pub(super) async fn renew_approval(
     let module = until(client, name, |module| !is_used(module)).await?;
     if is_used(&module) {
         bail!(
-            "cannot approve {digest} again: the operator has not observed that its earlier approval is withdrawn; check that the operator runs, then run this command again"
+            "cannot approve {} again: the operator has not observed that its earlier approval is withdrawn; check that the operator runs, then run this command again",
+            short(digest)
         );
     }
     decide(client, name, digest, "").await

@@ -74,14 +74,18 @@ pub(super) async fn run(client: &ApiClient, arguments: &Arguments) -> anyhow::Re
         Err(error) => {
             // The approval of the active revision lifts its rejection, and has no other effect.
             decide(client, name, &from, "").await.with_context(|| {
-                format!("the active revision stays rejected; run `innkeeper modules approve {name} {from}`")
+                format!(
+                    "the active revision stays rejected; run `innkeeper modules approve {name} {}`",
+                    short(&from)
+                )
             })?;
             return Err(error.into());
         }
     };
     out::line(format_args!(
-        "module.innkeeper.dev/{name} rolls back from {from} to {}; the host previews that revision first (`innkeeper modules describe {name}`)",
-        to.digest
+        "module.innkeeper.dev/{name} rolls back from {} to {}; the host previews that revision first (`innkeeper modules describe {name}`)",
+        short(&from),
+        short(&to.digest)
     ))?;
     match arguments.wait {
         Some(seconds) => {

@@ -18,7 +18,7 @@ pub(crate) enum Language {
 
 impl Language {
     /// The name, as the language's users write it.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Rust => "Rust",
             Self::Python => "Python",
@@ -29,12 +29,12 @@ impl Language {
     }
 
     /// What a guest is to the language.
-    pub(super) fn unit(self) -> &'static str {
+    pub(crate) fn unit(self) -> &'static str {
         if self == Self::Rust { "crate" } else { "guest" }
     }
 
     /// The commands that test and build a guest.
-    pub(super) fn first_commands(self) -> &'static [&'static str] {
+    pub(crate) fn first_commands(self) -> &'static [&'static str] {
         match self {
             Self::Rust => &["cargo test", "innkeeper build"],
             Self::Python => &[

@@ -291,7 +291,10 @@ fn status_loaded(status: &ModuleStatus) -> Event {
         let rejection = Rejection::new(&one.reason, &one.message, RetryPolicy::Never);
         Some((digest(&one.digest)?, rejection))
     });
+    // Without an active revision only a lost one leaves what it reconciled or reviewed.
+    let is_lost = status.digest.is_none() && (status.primary.is_some() || status.policy.is_some());
     Event::StatusLoaded {
+        is_lost,
         revision: status.digest.as_deref().and_then(digest),
         history: status.earlier_revisions().iter().filter_map(|one| digest(&one.digest)).collect(),
         rejected: rejected.collect(),

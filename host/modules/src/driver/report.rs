@@ -177,6 +177,7 @@ impl PreviewStatus {
             examples,
             policy,
             abandoned: _,
+            missing_rights: _,
         } = preview;
         // Names of members of an object are the guest's.
         let visible = |text: &String| foreign::one_line(text, MESSAGE_BYTES_MAX);

@@ -1,6 +1,6 @@
 //! The candidate of a module: the component that is on its way to become active.
 
-use super::rejection::Rejection;
+use super::rejection::{Rejection, RetryPolicy};
 use crate::rollout::Preview;
 use crate::source::Digest;
 
@@ -88,6 +88,13 @@ pub struct HeldCandidate {
     pub approval: Digest,
 }
 
+impl HeldCandidate {
+    /// Whether the cause may go by itself, so that the host repeats the preview of this component.
+    pub(super) fn may_end_by_itself(&self, digest: Digest) -> bool {
+        self.approval == digest && self.rejection.retry == RetryPolicy::Later
+    }
+}
+
 /// A component that is loaded and checked, and not active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedCandidate {
@@ -111,4 +118,6 @@ pub(super) struct CandidateProgress {
     /// The candidate that is tried again, and why it was refused: that stays in status and Events
     /// until the new result is known, so that they do not flap.
     pub(super) retried: Option<(Digest, Rejection)>,
+    /// The preview of the held candidate is repeated.
+    pub(super) is_previewed_again: bool,
 }

@@ -14,6 +14,8 @@ pub enum Event {
     StatusLoaded {
         /// The active revision.
         revision: Option<Digest>,
+        /// Whether a host found before that the active revision is lost.
+        is_lost: bool,
         /// The revisions that were active before, the last one first.
         history: Vec<Digest>,
         /// The components that only an approval allows again.

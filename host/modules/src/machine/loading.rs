@@ -89,13 +89,21 @@ impl Machine {
         result: Result<Preview, Rejection>,
         effects: &mut Vec<Effect>,
     ) {
-        let Candidate::Previewing(loaded) = &self.candidate else { return };
+        let is_again = self.progress.is_previewed_again;
+        let (loaded, before) = match &self.candidate {
+            Candidate::Previewing(loaded) => (loaded.clone(), None),
+            Candidate::Held(loaded, held) if is_again => (loaded.clone(), Some(held)),
+            _ => return,
+        };
         if loaded.digest != digest {
             return;
         }
-        let loaded = loaded.clone();
+        let before = before.map(|held| held.rejection.reason.clone());
+        self.progress.is_previewed_again = false;
         let mut preview = match result {
             Ok(preview) => preview,
+            // It stays held for what is known.
+            Err(_) if before.is_some() => return effects.push(DirectEffect::RetryLater.into()),
             Err(rejection) => return self.reject(digest, rejection, effects),
         };
         // A user who returns to an earlier revision knows which kind it reconciles.
@@ -104,24 +112,33 @@ impl Machine {
         }
         match preview.held_by(&self.spec.rollout) {
             Some(rejection) if self.approvals.approved != Some(digest) => {
-                effects.push(Effect::notify(
-                    EventType::Warning,
-                    reason::HELD,
-                    format!(
-                        "{} ({}) is held: {}{}",
-                        loaded.title,
-                        digest.short(),
-                        rejection.message,
-                        self.stays_active()
-                    ),
-                ));
-                self.progress.retried = None;
-                let approval = digest;
-                let held = HeldCandidate { preview, rejection, approval };
-                self.candidate = Candidate::Held(loaded, Box::new(held));
+                let held = HeldCandidate { preview, rejection, approval: digest };
+                self.hold(loaded, held, before.as_deref(), effects);
             }
             _ => self.install(loaded, effects),
         }
+    }
+
+    /// Holds a candidate until it is approved, or until its preview shows no harm any more. There is
+    /// no Event if it was held for the same reason before.
+    fn hold(
+        &mut self,
+        loaded: LoadedCandidate,
+        held: HeldCandidate,
+        before: Option<&str>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if before != Some(&*held.rejection.reason) {
+            let (title, digest) = (&loaded.title, loaded.digest.short());
+            let (why, stays) = (&held.rejection.message, self.stays_active());
+            let message = format!("{title} ({digest}) is held: {why}{stays}");
+            effects.push(Effect::notify(EventType::Warning, reason::HELD, message));
+        }
+        if held.may_end_by_itself(loaded.digest) {
+            effects.push(DirectEffect::RetryLater.into());
+        }
+        self.progress.retried = None;
+        self.candidate = Candidate::Held(loaded, Box::new(held));
     }
 
     /// Installs the definitions of a candidate, if it has some, and commits it.
@@ -197,6 +214,10 @@ impl Machine {
                 self.rejections.remove_retryable(|_, retry| retry == RetryPolicy::Later);
                 self.evaluate_source(effects);
                 self.progress.retried = retried;
+            }
+            Candidate::Held(loaded, held) if held.may_end_by_itself(loaded.digest) => {
+                self.progress.is_previewed_again = true;
+                effects.push(Effect::Preview(loaded.digest));
             }
             Candidate::Committing(loaded) => effects.push(Effect::Commit(loaded.digest)),
             _ => {}

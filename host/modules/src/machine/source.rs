@@ -91,6 +91,7 @@ impl Machine {
         }
         self.candidate = Candidate::Nothing;
         self.progress.retried = None;
+        self.progress.is_previewed_again = false;
         if self.source == Source::Unknown {
             return;
         }

@@ -52,6 +52,7 @@ fn status_loaded(revision: &str, rejected: &[&str]) -> Event {
         rejected.iter().map(|name| (digest(name), rejection("Known", RetryPolicy::Never)));
     Event::StatusLoaded {
         revision: Some(digest(revision)),
+        is_lost: false,
         history: Vec::new(),
         rejected: rejected.collect(),
         used_approval: None,
@@ -64,6 +65,14 @@ fn previewed(name: &str, changes: &[PlannedChange]) -> Event {
     for change in changes {
         preview.add(*change, "ConfigMap web/a".to_owned(), Vec::new());
     }
+    Event::Previewed { digest: digest(name), result: Ok(preview) }
+}
+
+/// A preview that fails for a primary, and could not read everything.
+fn previewed_without_rights(name: &str) -> Event {
+    let mut preview = Preview { primaries: 9, previewed: 9, objects: 9, ..Preview::default() };
+    preview.add(PlannedChange::Fail, "Page web/a".to_owned(), Vec::new());
+    preview.missing_rights.push("the account may not list services".to_owned());
     Event::Previewed { digest: digest(name), result: Ok(preview) }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use innkeeper_cluster::{ApiError, Namespaces};
 use innkeeper_core::PrimarySelector;
+use innkeeper_modules::driver::LostPrimaries;
 use innkeeper_modules::{Digest, Input, Preview, Rejection, RetryPolicy, Revision};
 
 use super::declared::{self, KindRejection};
@@ -14,7 +15,7 @@ use super::open_revision::{self, OpenRevision};
 use super::supervisor::Supervisor;
 use crate::modules::teardown;
 use crate::preview::policy::preview_policy;
-use crate::preview::{self, DefinitionChecks};
+use crate::preview::{self, DefinitionChecks, ReconciledPrimaries};
 
 /// The time between two searches for objects of kinds that no revision declares any more.
 const LEFTOVERS_PERIOD: Duration = Duration::from_secs(1);
@@ -71,11 +72,7 @@ impl Supervisor {
         let name = &revision.module;
         let of_guest = PrimarySelector::of_guest(revision.guest.manifest().selector.as_ref());
         let selector = of_guest.and(&spec.selector);
-        let namespaces = if spec.namespaces.is_empty() {
-            Namespaces::All
-        } else {
-            Namespaces::Only(spec.namespaces.clone())
-        };
+        let namespaces = namespaces(&spec.namespaces);
         let client = self.client(name, spec.service_account.as_deref());
         let reader = self.cache_reader(spec.service_account.as_deref());
         let view = self.caches.open(&reader, name, &open_revision::watched(revision), &namespaces);
@@ -94,6 +91,8 @@ impl Supervisor {
         let policy = self.open_candidate(candidate);
         let reviewing = policy.as_ref().and_then(|_| self.reviewing_policy(name));
         let (host, object_checks) = (self.cluster.host(), self.limits.object_checks.clone());
+        let client = self.client(name, account);
+        let lost = self.driver.lost_primaries(name).map(|lost| self.open_lost(name, account, lost));
         let (shared, outbox, module) = (self.shared.clone(), self.outbox.clone(), name.to_owned());
         let task = self.shared.env.spawn("preview", async move {
             let active = shared.module(&module);
@@ -105,8 +104,11 @@ impl Supervisor {
                 checked.map(|()| Preview::default())
             };
             if let Ok(preview) = &mut result {
+                let active = active.as_deref().map(ReconciledPrimaries::of);
+                let reconciled = active.or(lost);
+                let candidate = open.as_deref();
                 preview.abandoned =
-                    preview::abandoned(&shared, active.as_deref(), open.as_deref()).await;
+                    preview::abandoned(&shared, &client, reconciled.as_ref(), candidate).await;
             }
             if let (Ok(preview), Some(candidate)) = (&mut result, &policy) {
                 let found = preview_policy(&shared, candidate, reviewing.as_ref()).await;
@@ -127,6 +129,19 @@ impl Supervisor {
             let _ = outbox.send(SupervisorEvent::input(module, input));
         });
         self.latest.previews.insert(name.to_owned(), (digest, task));
+    }
+
+    /// Opens a view of the primaries of a revision that is lost.
+    fn open_lost(
+        &self,
+        name: &str,
+        account: Option<&str>,
+        lost: LostPrimaries,
+    ) -> ReconciledPrimaries {
+        let reader = self.cache_reader(account);
+        let namespaces = namespaces(&lost.namespaces);
+        let view = self.caches.open(&reader, name, std::slice::from_ref(&lost.kind), &namespaces);
+        ReconciledPrimaries::of_lost(name, lost, view)
     }
 
     /// Stops to watch the kinds that only earlier revisions declared, once no object is left.
@@ -155,6 +170,11 @@ impl Supervisor {
             .modules
             .set(i64::try_from(self.shared.modules().len()).unwrap_or(i64::MAX));
     }
+}
+
+/// The namespaces of a Module; all if it names none.
+fn namespaces(named: &BTreeSet<String>) -> Namespaces {
+    if named.is_empty() { Namespaces::All } else { Namespaces::Only(named.clone()) }
 }
 
 /// Why the objects that a candidate reviews are not known.

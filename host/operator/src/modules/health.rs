@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 pub use failures::without_single_namespace;
 pub use refused_writes::{Count, RefusedWrites};
-pub use run_outcome::{Failing, RunOutcome};
+pub use run_outcome::{Failing, MessagePlace, Refusal, RunOutcome};
 
 use crate::queue::ReconcileRequest;
 use failures::{Failures, cause};
@@ -101,8 +101,8 @@ struct OpenWindow {
 #[derive(Debug, Default)]
 struct ModuleHealth {
     failures: Failures,
-    /// The primaries with refused writes, each with the reason.
-    refused: BTreeMap<ObjectKey, String>,
+    /// The primaries with refused writes, and why.
+    refused: BTreeMap<ObjectKey, Refusal>,
     reported: Option<RunHealth>,
     /// How soon another change may be reported.
     budget: ReportBudget,

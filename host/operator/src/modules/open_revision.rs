@@ -1,6 +1,6 @@
 //! One revision of a module with its client and its caches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -164,10 +164,8 @@ impl OpenRevision {
     /// Module and the guest select it by its labels, annotations and fields. One that belongs to
     /// Innkeeper itself is no module's.
     pub fn selects(&self, object: &Object) -> bool {
-        let namespaces = &self.spec().namespaces;
-        !self.client.is_reserved(&self.primary_kind, &object.key)
-            && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
-            && self.selector.matches(object)
+        let scope = (&self.spec().namespaces, &self.selector);
+        is_selected(&self.client, &self.primary_kind, scope, object)
     }
 
     /// A primary as the owner of what the module makes for it.
@@ -209,16 +207,7 @@ impl OpenRevision {
     /// The objects of the primary kind in the module's namespaces, by namespace and name. One that
     /// cannot be read is no reason to leave out the others.
     pub fn primaries(&self) -> Vec<Arc<Object>> {
-        let snapshot = self.view.snapshot();
-        let list =
-            |namespace: Option<&str>| snapshot.list(&self.primary_kind, namespace, &|_| true);
-        let namespaces = &self.spec().namespaces;
-        let lists: Vec<_> = if namespaces.is_empty() || !self.primary_kind.is_namespaced() {
-            vec![list(None)]
-        } else {
-            namespaces.iter().map(|namespace| list(Some(namespace))).collect()
-        };
-        lists.into_iter().flatten().flatten().collect()
+        primaries_in(&self.view, &self.primary_kind, &self.spec().namespaces)
     }
 
     /// After which time an unchanged primary is reconciled again: set by its annotation, else by
@@ -242,6 +231,31 @@ impl OpenRevision {
     pub fn own_resync(primary: &Object) -> Option<Result<Duration, String>> {
         consent::of_user(primary, RESYNC_ANNOTATION).map(|text| resync_period(&text))
     }
+}
+
+/// Whether namespaces (empty for all) and a selector select an object of a kind. One that belongs
+/// to Innkeeper itself is no module's.
+pub fn is_selected(
+    client: &ApiClient,
+    kind: &Kind,
+    (namespaces, selector): (&BTreeSet<String>, &PrimarySelector),
+    object: &Object,
+) -> bool {
+    !client.is_reserved(kind, &object.key)
+        && (namespaces.is_empty() || namespaces.contains(object.key.namespace()))
+        && selector.matches(object)
+}
+
+/// The objects of a kind in namespaces (empty for all), by namespace and name.
+pub fn primaries_in(view: &View, kind: &Kind, namespaces: &BTreeSet<String>) -> Vec<Arc<Object>> {
+    let snapshot = view.snapshot();
+    let list = |namespace: Option<&str>| snapshot.list(kind, namespace, &|_| true);
+    let lists: Vec<_> = if namespaces.is_empty() || !kind.is_namespaced() {
+        vec![list(None)]
+    } else {
+        namespaces.iter().map(|namespace| list(Some(namespace))).collect()
+    };
+    lists.into_iter().flatten().flatten().collect()
 }
 
 /// The kinds that a revision watches: those that its guest declares, and those that earlier

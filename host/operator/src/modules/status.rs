@@ -7,7 +7,7 @@ use innkeeper_contract::{Condition, ConditionStatus};
 use innkeeper_core::{foreign, guest_status};
 use innkeeper_modules::Report;
 use innkeeper_modules::machine::condition::{
-    HELD_CONDITION, LOADED_CONDITION, READY_CONDITION, SERVING_CONDITION,
+    HEALTHY_CONDITION, HELD_CONDITION, LOADED_CONDITION, READY_CONDITION, SERVING_CONDITION,
 };
 use innkeeper_modules::module::{HeldSettings, PolicyMode};
 use serde_json::{Value, json};
@@ -18,6 +18,15 @@ use crate::policies::{AuditState, PolicyProblem, PolicyState};
 
 /// The reason of a revision that only reviews requests and gets none.
 const POLICY_NOT_ACTIVE: &str = "PolicyNotActive";
+
+/// The reason of a revision that only reviews requests, and whose reviews succeed.
+const REVIEWS_SUCCEED: &str = "ReviewsSucceed";
+
+/// The reason of a revision that only reviews requests, and some of whose reviews failed.
+const SOME_REVIEWS_FAILED: &str = "SomeReviewsFailed";
+
+/// Why a revision that only reviews requests gets none.
+const NO_REQUESTS: &str = "It only reviews requests, and no API server sends this host any: the host has no admission port, or cannot read its policies (see its log).";
 
 /// The reason of a revision whose policy no replica can learn.
 const POLICY_RECORD_NOT_WRITTEN: &str = "PolicyRecordNotWritten";
@@ -52,8 +61,13 @@ pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>)
     if let Some(audit) = &observation.audit {
         audit.complete(&mut report.members);
     }
+    if let Some(held) = observation.held_settings {
+        hold_settings(&mut report, held);
+    }
     if observation.is_policy_only {
-        replace_serving(&mut report.conditions, observation.policy_state.as_ref());
+        let conditions = &mut report.conditions;
+        replace_serving(conditions, observation.policy_state.as_ref());
+        replace_healthy(conditions, observation.policy_state.as_ref(), observation.live);
     }
     let of_leader = observation.policy_state.as_ref().and_then(|state| state.problem.as_ref());
     if let Some(problem) = of_leader {
@@ -63,9 +77,6 @@ pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>)
     if let Some(problem) = observation.policy_problem {
         let problem = (POLICY_RECORD_NOT_WRITTEN, problem);
         replace_unreviewed(&mut report.conditions, problem, observation.is_policy_only);
-    }
-    if let Some(held) = observation.held_settings {
-        hold_settings(&mut report, held);
     }
     if let Some(denial) = &observation.denial {
         replace_denied(&mut report.conditions, denial);
@@ -79,21 +90,61 @@ pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>)
 }
 
 /// Replaces what the driver says of a revision that only reviews requests: it is active as far as
-/// the driver knows, and the leader of policies knows which replicas review with it.
+/// the driver knows, and the leader of policies knows which replicas review with it. A policy that
+/// no request reaches is not ready.
 fn replace_serving(conditions: &mut [Condition], state: Option<&PolicyState>) {
-    let serving = conditions.iter_mut().filter(|one| one.type_ == SERVING_CONDITION);
-    for condition in serving.filter(|one| one.status == ConditionStatus::True) {
-        if let Some(state) = state {
-            *condition = state.condition(condition);
-            continue;
-        }
-        condition.status = ConditionStatus::False;
-        POLICY_NOT_ACTIVE.clone_into(&mut condition.reason);
-        condition.message = format!(
-            "{} It only reviews requests, and no API server sends this host any: the host has no admission port, or cannot read its policies (see its log).",
-            condition.message
-        );
+    let Some(serving) = true_one(conditions, SERVING_CONDITION) else { return };
+    if let Some(state) = state {
+        *serving = state.condition(serving);
+    } else {
+        serving.status = ConditionStatus::False;
+        POLICY_NOT_ACTIVE.clone_into(&mut serving.reason);
+        serving.message = format!("{} {NO_REQUESTS}", serving.message);
     }
+    if serving.status == ConditionStatus::True {
+        return;
+    }
+    let not_ready = Condition { type_: READY_CONDITION.to_owned(), ..serving.clone() };
+    if let Some(ready) = true_one(conditions, READY_CONDITION) {
+        *ready = not_ready;
+    }
+}
+
+/// The condition of a type, if it is true.
+fn true_one<'c>(conditions: &'c mut [Condition], type_: &str) -> Option<&'c mut Condition> {
+    let is_it = |one: &&mut Condition| one.type_ == type_ && one.status == ConditionStatus::True;
+    conditions.iter_mut().find(is_it)
+}
+
+/// Replaces what the driver says of the runs of a revision that only reviews requests: it
+/// reconciles nothing. The condition keeps the first failed review that it names, so that a policy
+/// that fails often does not write the status each time.
+fn replace_healthy(conditions: &mut [Condition], state: Option<&PolicyState>, live: &[Condition]) {
+    let healthy = conditions.iter_mut().find(|one| one.type_ == HEALTHY_CONDITION);
+    let Some(healthy) = healthy else { return };
+    let (status, reason, message) = match state {
+        None => (ConditionStatus::Unknown, POLICY_NOT_ACTIVE, NO_REQUESTS.to_owned()),
+        Some(PolicyState { failed_reviews: 0, .. }) => {
+            (ConditionStatus::True, REVIEWS_SUCCEED, "No review has failed.".to_owned())
+        }
+        Some(state) => {
+            let is_named = |one: &&Condition| {
+                one.type_ == HEALTHY_CONDITION && one.reason == SOME_REVIEWS_FAILED
+            };
+            let named = live.iter().find(is_named).map(|named| named.message.clone());
+            let example = state.failure_example.as_deref().unwrap_or("see the log of the host");
+            let message = named.unwrap_or_else(|| {
+                format!("Reviews have ended without a verdict: {example}. The metric innkeeper_policy_review_failures_total counts them.")
+            });
+            (ConditionStatus::True, SOME_REVIEWS_FAILED, message)
+        }
+    };
+    *healthy = Condition {
+        type_: HEALTHY_CONDITION.to_owned(),
+        status,
+        reason: reason.to_owned(),
+        message,
+    };
 }
 
 /// Replaces what does not hold while the API server or the replicas do not know the policy:
@@ -153,12 +204,17 @@ fn replace_denied(conditions: &mut Vec<Condition>, denial: &Denial<'_>) {
 }
 
 /// Whether the live status is to stay: after a restart of the host it is truer than "loading",
-/// until a revision is active again.
-pub(super) fn keeps_live_status(report: &Report, observation: &Observation<'_>) -> bool {
+/// until a revision is active again. A status that this process has reported is its own.
+pub(super) fn keeps_live_status(
+    report: &Report,
+    observation: &Observation<'_>,
+    history: Option<&ConditionHistory>,
+) -> bool {
     let is_loading = report.conditions.iter().any(|condition| {
         condition.type_ == LOADED_CONDITION && condition.status == ConditionStatus::Unknown
     });
     is_loading
+        && history.is_none_or(ConditionHistory::is_empty)
         && observation.readable.is_none()
         && observation.denial.is_none()
         && !observation.live.is_empty()
@@ -174,6 +230,11 @@ pub(super) struct ConditionHistory {
 }
 
 impl ConditionHistory {
+    /// Whether nothing has been reported yet.
+    fn is_empty(&self) -> bool {
+        self.reported.is_empty()
+    }
+
     /// Keeps the live condition where the host has not known better since it started.
     pub(super) fn carry_over(&mut self, conditions: &mut [Condition], live: &[Condition]) {
         for condition in conditions {
@@ -264,13 +325,44 @@ mod tests {
     }
 
     #[test]
-    fn revision_that_only_reviews_requests_does_not_serve_and_stays_ready() {
+    fn revision_that_only_reviews_requests_is_neither_serving_nor_ready_without_requests() {
         let observation = Observation { is_policy_only: true, ..observation() };
         let active = report(&[("Ready", True), ("Serving", True)]);
         let shown_active = shown(&complete_report(active, &observation));
-        assert_eq!(shown_active, ["Ready=True Because", "Serving=False PolicyNotActive"]);
+        assert_eq!(shown_active, ["Ready=False PolicyNotActive", "Serving=False PolicyNotActive"]);
         let none = report(&[("Serving", False)]);
         assert_eq!(shown(&complete_report(none, &observation)), ["Serving=False Because"]);
+    }
+
+    #[test]
+    fn revision_that_only_reviews_requests_is_healthy_as_its_reviews_are() {
+        let failing = |example: &str| PolicyState {
+            failed_reviews: 3,
+            failure_example: Some(example.to_owned()),
+            ..policy_state()
+        };
+        let named = Condition {
+            reason: SOME_REVIEWS_FAILED.to_owned(),
+            message: "the first".to_owned(),
+            ..condition("Healthy", True)
+        };
+        for (policy_state, live, expected, message) in [
+            (None, &[][..], "Healthy=Unknown PolicyNotActive", "the host has no admission port"),
+            (Some(policy_state()), &[][..], "Healthy=True ReviewsSucceed", "No review has failed."),
+            (
+                Some(failing("it traps")),
+                &[][..],
+                "Healthy=True SomeReviewsFailed",
+                "verdict: it traps.",
+            ),
+            (Some(failing("again")), &[named][..], "Healthy=True SomeReviewsFailed", "the first"),
+        ] {
+            let observation =
+                Observation { is_policy_only: true, policy_state, live, ..observation() };
+            let report = complete_report(report(&[("Healthy", Unknown)]), &observation);
+            assert_eq!(shown(&report), [expected]);
+            assert!(report.conditions[0].message.contains(message), "{report:?}");
+        }
     }
 
     fn policy_state() -> PolicyState {
@@ -352,8 +444,20 @@ mod tests {
             (&loading, Observation { denial: Some(DENIAL), ..starting() }, false),
             (&loading, observation(), false),
         ] {
-            assert_eq!(keeps_live_status(report, &observation), expected, "{:?}", shown(report));
+            let keeps = keeps_live_status(report, &observation, None);
+            assert_eq!(keeps, expected, "{:?}", shown(report));
         }
+    }
+
+    #[test]
+    fn live_status_that_this_process_reported_does_not_stay_while_it_loads() {
+        let live = [condition("Loaded", False)];
+        let observation = Observation { live: &live, ..observation() };
+        let loading = report(&[("Loaded", Unknown)]);
+        let mut history = ConditionHistory::default();
+        assert!(keeps_live_status(&loading, &observation, Some(&history)));
+        history.record(&live);
+        assert!(!keeps_live_status(&loading, &observation, Some(&history)));
     }
 
     #[test]

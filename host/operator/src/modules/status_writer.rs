@@ -22,7 +22,7 @@ impl Supervisor {
         let live = self.source.live_conditions(name);
         let observation = self.observation(name, &live);
         let report = complete_report(report, &observation);
-        if keeps_live_status(&report, &observation) {
+        if keeps_live_status(&report, &observation, self.history.get(name)) {
             return None;
         }
         Some(self.write_report(name, report, &live).await)

@@ -5,6 +5,7 @@
 //! the active revision does as well does not count: drift that it repairs, objects that it deletes,
 //! primaries for which it fails.
 
+mod abandoned;
 mod compare;
 pub mod policy;
 mod recreates;
@@ -14,15 +15,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::{ApiClient, CacheLookup, KindState};
-use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey, ObjectRef};
-use innkeeper_modules::rollout::Abandoned;
 use innkeeper_modules::{CrdGrant, PlannedChange, Preview, Rejection, RetryPolicy, definitions};
 use jiff::Timestamp;
 use tokio::sync::{Mutex, watch};
 
+pub use self::abandoned::{ReconciledPrimaries, abandoned};
 use self::compare::{Effect, compare};
 use self::recreates::Recreates;
 use crate::modules::crds::Installer;
@@ -41,6 +40,9 @@ pub const PREVIEW_TIME: Duration = Duration::from_mins(1);
 
 /// How long the host waits for the kinds that the candidate declares to be read.
 pub const READ_TIME: Duration = Duration::from_secs(30);
+
+/// A preview names at most this many missing rights.
+const MISSING_RIGHTS_MAX: usize = 5;
 
 /// How often the host checks whether they have been read.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -93,50 +95,18 @@ pub async fn preview(
         let primary = ObjectRef::new(candidate.primary_kind.clone(), primary.key.clone());
         compare(&mut preview, &primary, (new, old), now);
     }
+    preview.missing_rights = missing_rights(candidate);
     Ok(preview)
 }
 
-/// The primaries of the active revision that nobody would reconcile after a swap: the candidate
-/// reconciles another kind, or none. Another version of the same kind has the same objects.
-pub async fn abandoned(
-    shared: &Shared,
-    active: Option<&OpenRevision>,
-    candidate: Option<&OpenRevision>,
-) -> Option<Abandoned> {
-    let active = active?;
-    let named = |kind: &Kind| (kind.group().to_owned(), kind.kind.clone());
-    let of_candidate = candidate.map(|candidate| named(&candidate.primary_kind));
-    let of_active = named(&active.primary_kind);
-    if of_candidate.as_ref() == Some(&of_active) {
-        return None;
-    }
-    let text = |(group, kind): (String, String)| match group.as_str() {
-        "" => kind,
-        group => format!("{kind} of {group}"),
+/// The rights that the account lacks to read what a candidate declares.
+fn missing_rights(candidate: &OpenRevision) -> Vec<String> {
+    let states = candidate.view.states();
+    let denial = |state: &KindState| match state {
+        KindState::Forbidden(denial) => Some(denial.to_string()),
+        _ => None,
     };
-    let primaries = reconciled_primaries(shared, active).await;
-    (primaries != Some(0)).then(|| Abandoned {
-        primaries,
-        kind: text(of_active),
-        candidate_kind: of_candidate.map(text),
-    })
-}
-
-/// How many primaries a revision reconciles; `None` if they cannot be read in time. A host that has
-/// just started has not read them yet. There are none of a kind that the API server does not serve.
-async fn reconciled_primaries(shared: &Shared, active: &OpenRevision) -> Option<u32> {
-    let _ = shared.env.timeout(READ_TIME, active.view.settled()).await;
-    match active.view.snapshot().unreadable(&active.primary_kind) {
-        None => {}
-        Some(CacheReadError::NotServed) => return Some(0),
-        Some(_) => return None,
-    }
-    // One that is being deleted waits for the guest as long as the finalizer is on it.
-    let is_reconciled = |primary: &Object| {
-        active.selects(primary)
-            && (!primary.is_terminating() || active.finalizer.is_on_object(primary))
-    };
-    Some(count(active.primaries().iter().filter(|primary| is_reconciled(primary)).count()))
+    states.values().filter_map(denial).take(MISSING_RIGHTS_MAX).collect()
 }
 
 /// Counts the definitions that the candidate would install or change.

@@ -210,7 +210,9 @@ impl ReconcileTurn {
             report.failing = problem;
         }
         if !report.is_blocked || is_teardown {
-            let outcome = RunOutcome::of(report.failing, &problems.0);
+            // A decorator has no condition on its primaries, so the Module has the message.
+            let decorates = context.revision.decorates.then(|| &*report.status_input.granted);
+            let outcome = RunOutcome::of(report.failing, &problems.0, decorates);
             context.shared.health.record(context.request, outcome);
         }
         problems.reason().unwrap_or_default().clone_into(&mut summary.problem);

@@ -10,6 +10,7 @@ mod conflicts;
 mod drift;
 mod earlier_documents;
 mod finalizer;
+mod held;
 mod overlap;
 mod owner_version;
 mod policies;

@@ -44,7 +44,12 @@ fn module_that_becomes_a_policy_releases_its_primaries_and_keeps_what_it_made() 
         let message = stage.until_module("Serving", "False", "PolicyNotActive").await;
         assert!(message.contains("the host has no admission port"), "{message}");
         let module = stage.module().await;
-        assert_eq!(condition(&module, "Ready").unwrap()["status"], "True");
+        let ready = condition(&module, "Ready").unwrap();
+        assert_eq!(
+            (&ready["status"], &ready["reason"]),
+            (&json!("False"), &json!("PolicyNotActive"))
+        );
+        stage.until_module("Healthy", "Unknown", "PolicyNotActive").await;
         assert_eq!(module["status"]["primary"], Value::Null);
         // Then the finalizer is off the primary, the object stays, and nothing is reconciled.
         stage.settle().await;
@@ -80,7 +85,7 @@ fn policy_is_active_again_after_a_restart_and_goes_with_its_module() {
 
         // Then it has the same revision, and deletes nothing that the Module needs.
         stage.until_module("Serving", "False", "PolicyNotActive").await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         stage.delete_module().await;
         stage.until_module_gone().await;
     });

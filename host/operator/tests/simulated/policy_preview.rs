@@ -69,7 +69,7 @@ fn candidate_that_denies_an_existing_object_is_held_until_it_is_approved() {
 
         // When the next candidate allows it again, then nothing holds it.
         stage.push_component(&Tiny::policy(ALLOWED).component()).await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         let preview = status(&stage).await["preview"]["policy"].clone();
         assert_eq!((&preview["newlyDenied"], &preview["newlyAllowed"]), (&json!(0), &json!(1)));
     });
@@ -87,7 +87,7 @@ fn limits_of_the_rollout_and_other_modes_let_a_candidate_deny() {
             let stage = setup(&policy).start().await;
             stage.merge_module(&json!({"spec": {"rollout": rollout}})).await;
             stage.push_component(&denying().component()).await;
-            stage.until_module("Ready", "True", "RevisionActive").await;
+            stage.until_decided().await;
             let status = status(&stage).await;
             let denied = &status["preview"]["policy"]["newlyDenied"];
             let is_previewed = rollout["strategy"].is_null();
@@ -136,7 +136,7 @@ fn objects_that_the_settings_do_not_select_are_not_previewed() {
             let (type_, held, reason) = if reviewed {
                 ("Held", "True", "WouldDeny")
             } else {
-                ("Ready", "True", "RevisionActive")
+                ("Ready", "False", "PolicyNotActive")
             };
             stage.until_module(type_, held, reason).await;
         }
@@ -157,7 +157,7 @@ fn kind_that_the_account_may_not_list_is_left_out_by_name() {
         let manifest = POLICY_MANIFEST
             .replace(r#""resources":["configmaps"]"#, r#""resources":["configmaps","secrets"]"#);
         stage.push_component(&Tiny::policy(ALLOWED).manifest(&manifest).component()).await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         let preview = status(&stage).await["preview"]["policy"].clone();
         let left_out = preview["leftOut"].as_array().unwrap();
         assert_eq!(left_out.len(), 1, "{left_out:?}");
@@ -174,7 +174,7 @@ fn different_change_is_counted_and_holds_nothing() {
         let setup = Setup::of_component(Tiny::labelling("team", "a").component());
         let stage = setup.spec(json!({"policy": {}})).object(labelled).start().await;
         stage.push_component(&Tiny::labelling("team", "b").component()).await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         let preview = status(&stage).await["preview"]["policy"].clone();
         assert_eq!(preview["newlyChanged"], 1, "{preview}");
         assert_eq!(preview["examples"][0]["details"], json!([".metadata.labels.team"]));
@@ -229,7 +229,7 @@ fn recent_request_that_the_settings_leave_out_holds_no_candidate() {
         stage.push_component(&candidate).await;
 
         // Then it becomes active, since it does not get such requests.
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         let status = status(&stage).await;
         assert_eq!(status["digest"], Digest::of(&candidate).to_string(), "{status:#}");
         replica.end().await;

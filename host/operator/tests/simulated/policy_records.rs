@@ -132,7 +132,7 @@ fn restarted_leader_leaves_an_equal_record_alone() {
         let stopped = stage.stop().await;
         stopped.proxy().take();
         let stage = stopped.start().await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         stage.settle().await;
         // The leader reads the settings that were decided before it decides for others.
         assert_eq!(requests(&stage), ["GET", "POST", "GET"]);
@@ -153,7 +153,7 @@ fn record_that_cannot_be_written_is_shown_and_written_later() {
         }
         assert_eq!(mode(&stage).await, PolicyMode::Audit);
         stage.proxy().forward();
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         assert_eq!(mode(&stage).await, PolicyMode::Warn);
     });
 }
@@ -228,7 +228,7 @@ fn policy_without_consent_loses_its_record_and_no_foreign_webhook() {
         assert!(stage.get(WEBHOOKS).await.is_some());
         assert_eq!(stage.module().await["status"]["policy"], Value::Null);
         set_policy(&stage, json!({"mode": "Audit"})).await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         stage.settle().await;
         assert_eq!(mode(&stage).await, PolicyMode::Audit);
     });

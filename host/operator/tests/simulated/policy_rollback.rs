@@ -36,7 +36,7 @@ fn policy_whose_reviews_fail_is_rolled_back_and_rejected() {
         let (stage, replica) = start(Tiny::policy(ALLOWED).component(), json!({})).await;
         let (good, record) = (digest(&stage).await, replica.id());
         stage.push_component(&trapping("b")).await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         let bad = digest(&stage).await;
         assert_ne!(bad, good);
         stage.pass(10).await;
@@ -65,7 +65,7 @@ fn request_that_fails_with_the_previous_revision_too_rolls_nothing_back() {
     block_on(async {
         let (stage, replica) = start(trapping("a"), json!({})).await;
         stage.push_component(&trapping("b")).await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         stage.pass(10).await;
         let active = digest(&stage).await;
         for name in ["one", "two", "three"] {
@@ -88,7 +88,7 @@ fn failures_within_the_limit_or_after_the_window_roll_nothing_back() {
             let spec = json!({ "rollout": rollout });
             let (stage, replica) = start(Tiny::policy(ALLOWED).component(), spec).await;
             stage.push_component(&trapping("b")).await;
-            stage.until_module("Ready", "True", "RevisionActive").await;
+            stage.until_decided().await;
             let active = digest(&stage).await;
             stage.pass(wait).await;
             assert!(matches!(poison(&replica, "one").await, Reviewed::Failed(_)));
@@ -105,7 +105,7 @@ fn request_that_no_policy_can_be_shown_rolls_nothing_back() {
         // Given a policy within its rollback window.
         let (stage, replica) = start(Tiny::policy(ALLOWED).component(), json!({})).await;
         stage.push_component(&trapping("b")).await;
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         stage.pass(10).await;
         let active = digest(&stage).await;
 

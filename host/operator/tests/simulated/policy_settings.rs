@@ -97,7 +97,7 @@ fn looser_mode_counts_at_once_and_a_harmless_one_after_its_preview() {
         stage.merge_module(&json!({"spec": {"policy": policy}})).await;
         stage.pass(30).await;
         assert_eq!(recorded_mode(&stage).await, "Enforce");
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
     });
 }
 

@@ -43,7 +43,7 @@ fn policy_that_is_granted_again_denies_nothing_before_its_preview() {
         let attack = Attack::new("again", &Tiny::deciding("bad-value", DENIED))
             .spec(json!({"policy": {"mode": "Warn"}}));
         let arena = arena(&attack).await;
-        arena.module_says("again", "Ready", "True", "RevisionActive").await;
+        arena.module_says("again", "Loaded", "True", "SourceLoaded").await;
         arena.pass(20).await;
         assert_eq!(recorded_mode(&arena, "again").await, Some(json!("Warn")));
 
@@ -81,7 +81,7 @@ fn policy_that_is_granted_again_reviews_at_once_if_it_denies_nothing() {
     block_on(async {
         let attack = Attack::new("again", &Tiny::policy(ALLOWED)).spec(json!({"policy": {}}));
         let arena = arena(&attack).await;
-        arena.module_says("again", "Ready", "True", "RevisionActive").await;
+        arena.module_says("again", "Loaded", "True", "SourceLoaded").await;
         arena.merge(&path("again"), &json!({"spec": {"policy": null}})).await;
         arena.pass(30).await;
         arena.merge(&path("again"), &json!({"spec": {"policy": {}}})).await;
@@ -106,7 +106,7 @@ fn settings_with_the_account_of_another_module_are_not_previewed_as_it() {
                 arena.apply(&object).await;
             }
         }
-        arena.module_says("thief", "Ready", "True", "RevisionActive").await;
+        arena.module_says("thief", "Loaded", "True", "SourceLoaded").await;
 
         // When the Module names that account, with settings that need a preview.
         let rules = json!([{"groups": [""], "resources": ["secrets", "configmaps"],

@@ -26,6 +26,7 @@ fn possible_events(generation: i64, name: &str) -> Vec<(Event, &'static str)> {
         (refused(name, RetryPolicy::Later), "refused"),
         (previewed(name, &[]), "preview shows no harm"),
         (previewed(name, &[PlannedChange::Delete]), "preview shows harm"),
+        (previewed_without_rights(name), "preview shows harm"),
         (Event::Previewed { digest, result: Err(refusal(RetryPolicy::Later)) }, "preview failed"),
         (Event::ParametersChecked(Ok(())), "parameters fit"),
         (Event::ParametersChecked(Err(refusal(RetryPolicy::Later))), "parameters do not fit"),
@@ -74,6 +75,13 @@ fn walk() -> Transitions {
             (machine.source_digest(), machine.source == Source::Unknown),
             (revisions.is_restored_lost, machine.spec.rollout.strategy == Strategy::Guarded),
             (machine.progress.is_outdated, machine.progress.reusable.is_some()),
+            // These count for a held candidate only.
+            match &machine.candidate {
+                Candidate::Held(loaded, held) => {
+                    (held.may_end_by_itself(loaded.digest), machine.progress.is_previewed_again)
+                }
+                _ => (false, false),
+            },
             (machine.approvals.approved, rejected, machine.is_tearing_down()),
             machine.rollback.is_some(),
         )

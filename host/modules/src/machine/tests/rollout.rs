@@ -56,6 +56,67 @@ fn a_candidate_that_would_delete_is_held_until_its_digest_is_approved() {
 }
 
 #[test]
+fn candidate_that_is_held_for_a_cause_that_may_go_is_previewed_again() {
+    let failed = || Event::Previewed {
+        digest: digest("b"),
+        result: Err(rejection("PreviewFailed", RetryPolicy::Later)),
+    };
+    check_active(
+        guarded(1),
+        [
+            source("b"),
+            loaded("b", false),
+            previewed_without_rights("b"),
+            // A result that nobody asked for does not count.
+            previewed("b", &[]),
+            Event::Retry,
+            previewed_without_rights("b"),
+            Event::Retry,
+            failed(),
+            Event::Retry,
+            previewed("b", &[]),
+        ],
+        &expect![[r#"
+            event            active  candidate     Ready                effects
+            source b         a       loading b     False Loading        Load(b), Report
+            loaded b         a       previewing b  False Previewing     Preview(b), Report
+            previewed b      a       held b        False Held           Notify(Held), RetryLater, Report
+            previewed b      a       held b        False Held
+            retry            a       held b        False Held           Preview(b)
+            previewed b      a       held b        False Held           RetryLater
+            retry            a       held b        False Held           Preview(b)
+            no preview of b  a       held b        False Held           RetryLater
+            retry            a       held b        False Held           Preview(b)
+            previewed b      b       -             True RevisionActive  Commit(b), Report, Swap(b), Notify(RevisionActive), BeginRollbackWindow(b), Report
+        "#]],
+    );
+}
+
+#[test]
+fn candidate_that_is_held_for_its_own_harm_is_not_previewed_again() {
+    check_active(
+        guarded(1),
+        [
+            source("b"),
+            loaded("b", false),
+            previewed_without_rights("b"),
+            Event::Retry,
+            previewed("b", &[PlannedChange::Delete]),
+            Event::Retry,
+        ],
+        &expect![[r#"
+            event        active  candidate     Ready             effects
+            source b     a       loading b     False Loading     Load(b), Report
+            loaded b     a       previewing b  False Previewing  Preview(b), Report
+            previewed b  a       held b        False Held        Notify(Held), RetryLater, Report
+            retry        a       held b        False Held        Preview(b)
+            previewed b  a       held b        False Held        Notify(Held), Report
+            retry        a       held b        False Held
+        "#]],
+    );
+}
+
+#[test]
 fn approval_before_the_load_counts_and_a_rejection_lasts() {
     check_active(
         guarded(1),
@@ -310,6 +371,7 @@ fn approval_counts_once_and_lifts_no_later_rejection_also_after_a_restart() {
         [
             Event::StatusLoaded {
                 revision,
+                is_lost: false,
                 history,
                 rejected,
                 used_approval,
@@ -329,6 +391,28 @@ fn approval_counts_once_and_lifts_no_later_rejection_also_after_a_restart() {
             source b       -       restoring a  False RestoringSnapshot  RestoreSnapshot(a), Report
             restored a     -       loading a    False Loading            Load(a), Report
             loaded a       a       rejected b   False Known              Swap(a), Report
+        "#]],
+    );
+}
+
+#[test]
+fn candidate_after_a_lost_revision_is_previewed_also_by_the_next_host() {
+    let lost = Event::StatusLoaded {
+        revision: None,
+        is_lost: true,
+        history: Vec::new(),
+        rejected: Vec::new(),
+        used_approval: None,
+        used_rejection: None,
+    };
+    check(
+        [lost, guarded(1), source("b"), loaded("b", false)],
+        &expect![[r#"
+            event          active  candidate     Ready             effects
+            status loaded  -       -             False Waiting
+            spec 1         -       -             False Waiting     Fetch, Report
+            source b       -       loading b     False Loading     Load(b), Report
+            loaded b       -       previewing b  False Previewing  Preview(b), Report
         "#]],
     );
 }

@@ -6,6 +6,8 @@ use std::fmt;
 
 use innkeeper_core::ObjectKey;
 
+use super::run_outcome::{MessagePlace, Refusal};
+
 /// Up to this number a count is exact.
 const EXACT_MAX: usize = 10;
 
@@ -63,13 +65,13 @@ impl fmt::Display for Count {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedWrites {
     primaries: Count,
-    named: Vec<(ObjectKey, String)>,
+    named: Vec<(ObjectKey, Refusal)>,
 }
 
 impl RefusedWrites {
     /// The primaries with refused writes. Those that were named `before` stay named as long as all
     /// of them are refused for the same reason.
-    pub fn of(refused: &BTreeMap<ObjectKey, String>, before: Option<&Self>) -> Self {
+    pub fn of(refused: &BTreeMap<ObjectKey, Refusal>, before: Option<&Self>) -> Self {
         let primaries = Count::after(refused.len(), before.map(|before| before.primaries));
         let stays = |before: &&Self| {
             before.primaries == primaries
@@ -87,13 +89,22 @@ impl RefusedWrites {
         if self.named.is_empty() {
             return None;
         }
-        let named = self.named.iter().map(|(key, reason)| format!("{key} ({reason})"));
+        let named = self.named.iter().map(|(key, Refusal { reason, message })| match message {
+            MessagePlace::Event { conflict: Some(conflict) } => {
+                format!("{key} ({reason}: {conflict})")
+            }
+            _ => format!("{key} ({reason})"),
+        });
         let named = named.collect::<Vec<_>>().join(", ");
+        let decorates = self.named.iter().any(|(_, one)| one.message != MessagePlace::Synced);
+        let place = if decorates {
+            "an Event about each primary says why"
+        } else {
+            "the condition Synced of each primary says why"
+        };
         let primaries = self.primaries;
         let more = if primaries == Count::Exact(self.named.len()) { "" } else { " and more" };
-        Some(format!(
-            "Writes for {primaries} are refused: {named}{more}; the condition Synced of each primary says why."
-        ))
+        Some(format!("Writes for {primaries} are refused: {named}{more}; {place}."))
     }
 }
 
@@ -101,9 +112,9 @@ impl RefusedWrites {
 mod tests {
     use super::*;
 
-    fn refused(number: usize) -> BTreeMap<ObjectKey, String> {
+    fn refused(number: usize) -> BTreeMap<ObjectKey, Refusal> {
         let key = |n| ObjectKey::new("web", &format!("{n:05}"));
-        (0..number).map(|n| (key(n), "Invalid".to_owned())).collect()
+        (0..number).map(|n| (key(n), Refusal::of_reason("Invalid"))).collect()
     }
 
     #[test]
@@ -152,10 +163,22 @@ mod tests {
             "Writes for more than 10 primaries are refused: web/00000 (Invalid), web/00001 (Invalid), web/00002 (Invalid) and more; the condition Synced of each primary says why."
         );
         let mut more = refused(30);
-        more.insert(ObjectKey::new("a", "first"), "Conflict".to_owned());
+        more.insert(ObjectKey::new("a", "first"), Refusal::of_reason("Conflict"));
         assert_eq!(RefusedWrites::of(&more, Some(&many)), many);
         more.remove(&ObjectKey::new("web", "00001"));
         assert!(note(&RefusedWrites::of(&more, Some(&many))).contains("a/first (Conflict)"));
         assert_eq!(RefusedWrites::of(&refused(0), Some(&many)).note(), None);
+    }
+
+    #[test]
+    fn note_about_a_decorator_quotes_the_conflict_since_its_primaries_have_no_condition() {
+        let conflict = Some("Namespace web: gitops holds .metadata.labels.team".to_owned());
+        let message = MessagePlace::Event { conflict };
+        let refusal = Refusal { reason: "FieldConflict".to_owned(), message };
+        let refused = [(ObjectKey::new("", "web"), refusal)].into();
+        assert_eq!(
+            RefusedWrites::of(&refused, None).note().unwrap(),
+            "Writes for 1 primary are refused: web (FieldConflict: Namespace web: gitops holds .metadata.labels.team); an Event about each primary says why."
+        );
     }
 }

@@ -197,7 +197,7 @@ fn condition(health: &Health) -> Option<Result<Option<String>, RunFailure>> {
 fn refused_write_is_named_and_leaves_the_module_healthy() {
     let health = Health::default();
     health.begin_rollback_window(&"m".into(), window(0));
-    let refused = || RunOutcome { refused: Some("Invalid".to_owned()), failing: None };
+    let refused = || RunOutcome { refused: Some(Refusal::of_reason("Invalid")), failing: None };
     health.record(&request("a"), RunOutcome::default());
     assert_eq!(condition(&health), Some(Ok(None)));
     health.record(&request("a"), refused());
@@ -252,9 +252,9 @@ fn reserved_object_is_a_failure_of_the_module() {
     };
     let problems =
         [problem("other", &SkipReason::MergeTargetMissing), problem("pin", &SkipReason::Reserved)];
-    let outcome = RunOutcome::of(None, &problems);
-    assert_eq!(outcome.refused.as_deref(), Some("MergeTargetMissing"));
-    assert_eq!(RunOutcome::of(None, &problems[1..]).refused, None);
+    let outcome = RunOutcome::of(None, &problems, None);
+    assert_eq!(outcome.refused, Some(Refusal::of_reason("MergeTargetMissing")));
+    assert_eq!(RunOutcome::of(None, &problems[1..], None).refused, None);
     let nothing = GrantedSecrets::nothing();
     assert_eq!(Failing::of_guest(&problems[0], &nothing), None);
     let failing = Failing::of_guest(&problems[1], &nothing).unwrap();
@@ -266,7 +266,7 @@ fn reserved_object_is_a_failure_of_the_module() {
     // It makes the module unhealthy, and counts in the rollback window.
     let health = Health::default();
     health.begin_rollback_window(&"m".into(), window(0));
-    health.record(&request("a"), RunOutcome::of(Some(failing), &problems[1..]));
+    health.record(&request("a"), RunOutcome::of(Some(failing), &problems[1..], None));
     let changes = changes(&health);
     let [(_, HealthChange::Runs(runs)), (_, exceeded)] = &changes[..] else {
         panic!("{changes:?}")

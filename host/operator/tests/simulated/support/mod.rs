@@ -14,7 +14,7 @@ pub(crate) use guard::Guard;
 pub(crate) use proxy::{Proxy, Reply, Sent, refusal};
 pub(crate) use script::{GROUP, Script};
 pub(crate) use stage::{Setup, Stage, condition, config_map_path, primary_path};
-pub(crate) use stage_objects::{NAMESPACE, definition};
+pub(crate) use stage_objects::{NAMESPACE, component, definition};
 
 use std::collections::BTreeMap;
 

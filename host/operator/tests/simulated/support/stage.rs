@@ -21,6 +21,8 @@ const MODULE_PATH: &str = "/apis/innkeeper.dev/v1alpha1/modules/scripts";
 const ROLE_PATH: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/scripts";
 /// The user that a request of the module impersonates.
 const ACCOUNT: &str = "system:serviceaccount:innkeeper-modules:scripts";
+/// Why a policy is not ready although its revision is active.
+const REVIEWED_BY_NOBODY: [&str; 2] = ["PolicyNotActive", "NoReplicaReviews"];
 /// How long the tests wait for anything, in virtual time.
 const LIMIT: Duration = Duration::from_mins(3);
 
@@ -86,7 +88,7 @@ impl Setup {
         let now = simulator.now();
         let lab = start(simulator, &proxy, setup, now).await;
         let stage = Stage { lab, proxy };
-        stage.until_module("Ready", "True", "RevisionActive").await;
+        stage.until_decided().await;
         stage.settle().await;
         stage.writes();
         stage
@@ -322,6 +324,21 @@ impl Stage {
     /// Waits until a condition of the Module has this status and reason; gives its message.
     pub(crate) async fn until_module(&self, type_: &str, status: &str, reason: &str) -> String {
         self.until_condition(MODULE_PATH, type_, status, reason).await
+    }
+
+    /// Waits until the revision of the source is active with the present spec. Of a policy a replica
+    /// need not review with it.
+    pub(crate) async fn until_decided(&self) {
+        let decided = |module: &Value| {
+            condition(module, "Ready").is_some_and(|ready| {
+                let reason = ready["reason"].as_str().unwrap_or_default();
+                ready["status"] == "True" || REVIEWED_BY_NOBODY.contains(&reason)
+            })
+        };
+        let holds = async |api: &Api| Ok(decided(&api.get(MODULE_PATH).await?.unwrap_or_default()));
+        if let Err(error) = self.lab.until("the revision is decided", LIMIT, holds).await {
+            panic!("{error}; the Module's status is {:#}", self.module().await["status"]);
+        }
     }
 
     /// Lays a merge patch over the Module, as an administrator.

@@ -17,7 +17,7 @@ pub(super) fn namespace(name: &str) -> Value {
 }
 
 /// The ConfigMap that holds the component of the module.
-pub(super) fn component(bytes: &[u8]) -> Value {
+pub(crate) fn component(bytes: &[u8]) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": MODULE, "namespace": "innkeeper-modules"},
         "binaryData": {"guest.wasm": STANDARD.encode(bytes)}})
