@@ -63,7 +63,8 @@ pub struct CheckReport {
     /// The properties of the schema of the primary kind, and how many of them the objects of the
     /// check have with more than one value.
     pub properties: variants::Coverage,
-    /// The kinds of the guest that the simulated cluster does not serve: nothing is said of them.
+    /// The kinds of the guest that the simulated cluster does not serve: nothing of them
+    /// is compared.
     pub not_served: BTreeSet<String>,
     /// How many scenarios were run.
     pub scenarios_run: u64,

@@ -90,7 +90,7 @@ fn decorator_that_cannot_apply_is_reported_by_the_module_and_an_event_until_it_c
         // When the guest desires another value.
         set_team(&lab, Some("theirs")).await;
 
-        // Then the Module counts and names the namespace with the reason, the field and its manager.
+        // Then the Module counts the namespace, and names it with reason, field and manager.
         let message = until_healthy(&lab, "SomeWritesRefused").await;
         for part in ["1 primary", "shop (FieldConflict: Namespace shop: ", "gitops", "team"] {
             assert!(message.contains(part), "{part}: {message}");

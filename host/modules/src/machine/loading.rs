@@ -119,8 +119,8 @@ impl Machine {
         }
     }
 
-    /// Holds a candidate until it is approved, or until its preview shows no harm any more. There is
-    /// no Event if it was held for the same reason before.
+    /// Holds a candidate until it is approved, or until its preview shows no harm any more. There
+    /// is no Event if it was held for the same reason before.
     fn hold(
         &mut self,
         loaded: LoadedCandidate,

@@ -326,8 +326,8 @@ impl Stage {
         self.until_condition(MODULE_PATH, type_, status, reason).await
     }
 
-    /// Waits until the revision of the source is active with the present spec. Of a policy a replica
-    /// need not review with it.
+    /// Waits until the revision of the source is active with the present spec. Of a policy a
+    /// replica need not review with it.
     pub(crate) async fn until_decided(&self) {
         let decided = |module: &Value| {
             condition(module, "Ready").is_some_and(|ready| {
