@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use innkeeper_check::{Budget, check};
-use innkeeper_contract::OwnedKind;
 use innkeeper_lab::Guests;
 
 use crate::guest_fixture::{ListedGuest, budget, runner, seed};
@@ -16,17 +15,15 @@ fn assert_lawful(name: &str) {
     println!("seed {seed}: INNKEEPER_TEST_SEED={seed} runs it again");
     let listed = ListedGuest::all().into_iter().find(|one| one.guest == name).unwrap();
     let budget = Budget { seed, ..budget(&listed.laws(), CASES) };
-    let subject = listed.subject();
-    let optional = subject.manifest.owned.iter().filter(|owned| owned.optional);
-    let optional: BTreeSet<String> = optional
-        .map(|OwnedKind { kind, .. }| format!("{} {}", kind.api_version, kind.kind))
-        .collect();
-    let runner = runner(&Guests::new().unwrap(), subject);
+    let runner = runner(&Guests::new().unwrap(), listed.subject());
     let report = check(&runner, &budget, |_, _, _| {}).unwrap();
     for law in &report.laws {
         assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
     }
-    assert_eq!(report.not_served, optional, "kinds of which nothing is compared");
+    // Of the optional kinds of guests, the samples bring the definitions of all but OpenShift's.
+    let not_served: &[&str] =
+        if name == "podroute" { &["route.openshift.io/v1 Route"] } else { &[] };
+    assert!(report.not_served.iter().eq(not_served), "{:?}", report.not_served);
 }
 
 macro_rules! guests {

@@ -115,7 +115,9 @@ impl Faults {
         } else {
             page.line("These faults of the plan have not happened:");
         }
-        lines.iter().for_each(|line| page.line(format_args!("  {line}")));
+        for line in lines {
+            page.line(format_args!("  {line}"));
+        }
         page
     }
 

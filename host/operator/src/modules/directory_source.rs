@@ -41,13 +41,14 @@ impl DirectorySource {
     }
 
     /// The same folder, scanned only after each notice of the one who writes it.
+    #[must_use]
     pub fn scanned_on(self, notice: Arc<Notify>) -> Self {
         Self { notice: Some(notice), ..self }
     }
 
-    /// Scans the folder now, and then periodically or on notice.
+    /// Has the supervisor scan the folder now, and then periodically or on notice.
     pub fn begin(&mut self, outbox: &mpsc::UnboundedSender<SupervisorEvent>) {
-        self.relist(outbox);
+        let _ = outbox.send(SupervisorEvent::RelistModules);
         let (env, outbox, notice) = (self.env.clone(), outbox.clone(), self.notice.clone());
         self.ticker = Some(self.env.spawn("folder", async move {
             // The second scan after a notice finds the file as the first one did, and loads it.
