@@ -55,7 +55,15 @@ impl ClusterState {
                 }
                 Err(error) => return Err(error),
             };
-            for mut object in api.list(&resource.path("", "")).await? {
+            let objects = match api.list(&resource.path("", "")).await {
+                // Its definition was deleted after the first look.
+                Err(ApiFailure::Refused { code: 404, .. }) => {
+                    not_served.insert(format!("{} {}", kind.api_version, kind.kind));
+                    continue;
+                }
+                other => other?,
+            };
+            for mut object in objects {
                 object["apiVersion"] = kind.api_version.clone().into();
                 object["kind"] = kind.kind.clone().into();
                 found.push((index == 0, object));

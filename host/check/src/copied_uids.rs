@@ -39,11 +39,15 @@ pub(crate) fn copied_uids(state: &ClusterState, subject: &Subject) -> Vec<String
 /// The path of the first applied field that has a text. The API server wants the uid in owner
 /// references, and a status is about the objects that are there.
 fn path_of(value: &Value, fields: &Value, text: &str, path: &str) -> Option<String> {
-    if [".metadata.ownerReferences", ".status"].contains(&path) {
+    if path == ".status" || path.ends_with(".ownerReferences") {
         return None;
     }
     let members = fields.as_object().filter(|members| !members.is_empty());
     let Some(members) = members else {
+        // An entry without any field has applied nothing.
+        if path.is_empty() {
+            return None;
+        }
         return has_text(value, text).then(|| path.to_owned());
     };
     members.iter().find_map(|(name, fields)| match name.split_once(':') {
@@ -103,6 +107,7 @@ mod tests {
             (json!({"f:metadata": {"f:labels": {"f:owner": {}}}}), Some(".metadata.labels.owner")),
             (json!({"f:metadata": {"f:labels": {"f:other": {}}}}), None),
             (json!({"f:metadata": {"f:ownerReferences": {}}}), None),
+            (json!({}), None),
             (json!({"f:status": {"f:by": {}}}), None),
             (
                 json!({"f:spec": {"f:env": {"k:{\"name\":\"ID\"}": {".": {}, "f:value": {}}}}}),

@@ -42,6 +42,7 @@ use crate::document::Document;
 use crate::objects::{DEFAULT_NAMESPACE, InputObject};
 use crate::out::{self, Format, Page};
 use crate::review::request::Request;
+use crate::temporary::TemporaryFolder;
 
 /// The exit status of a set that breaks a rule.
 const FOUND: u8 = 1;
@@ -109,6 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn check_all(arguments: &Arguments) -> anyhow::Result<u8> {
+    let _temporary = TemporaryFolder::make()?;
     let status = match (&arguments.guest, &arguments.policies) {
         (Some(guest), _) => {
             guest_laws::run(guest, &arguments.laws, arguments.seed, arguments.output)?

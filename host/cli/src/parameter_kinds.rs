@@ -54,24 +54,31 @@ impl ParameterArguments {
         advice: &str,
         guest: &Guest,
     ) -> anyhow::Result<(Value, Guest)> {
-        let is_absent = of_module.is_none() && !self.is_given();
-        let (parameters, place) = match of_module {
+        let given = match of_module {
             Some((_, place)) if self.is_given() => {
                 bail!("{place} has spec.parameters: give these or --parameters, not both")
             }
-            Some(of_module) => of_module,
-            None if is_absent => (Value::Null, "no parameters are given".to_owned()),
-            None => (self.read()?, "--parameters".to_owned()),
+            None if self.is_given() => Some((self.read()?, "--parameters".to_owned())),
+            of_module => of_module,
         };
         let mut definitions = Vec::new();
         for file in &self.definitions {
             definitions.extend(objects::read(file)?.into_iter().map(|object| object.value));
         }
-        match checked(guest, &parameters, &place, &definitions) {
-            Ok(guest) => Ok((parameters, guest)),
-            Err(error) if is_absent => bail!("{}; {advice}", out::error_chain(&error)),
-            Err(error) => Err(error),
+        if let Some((parameters, place)) = given {
+            let guest = checked(guest, &parameters, &place, &definitions)?;
+            return Ok((parameters, guest));
         }
+        let none = Value::Null;
+        let accepted = parameters::check(guest.described(), &none)
+            .and_then(|()| parameters::ask(guest, &none));
+        if let Err(error) = accepted {
+            let why = out::error_chain(&error.into());
+            bail!("the guest requires parameters: {why}; {advice}");
+        }
+        let guest = with_parameters(guest, &none, &definitions)
+            .context("cannot use the kinds that the guest has without parameters")?;
+        Ok((none, guest))
     }
 
     /// Whether parameters are given.

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use innkeeper_simulator::{Controllers, Simulator};
 use innkeeper_simulator_server::{Options, Server, Time};
 use jiff::{SignedDuration, Timestamp};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::out::{self, Page};
+use crate::signals::EndSignals;
 use crate::simulate::faults::Faults;
 
 /// Arguments of `innkeeper simulate`.
@@ -61,9 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     // Before the kubeconfig is written, so that an early signal still removes it.
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = if is_hangup_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
+    let mut signals = EndSignals::listen()?;
     let time = if arguments.freeze_time { Time::Still } else { Time::Wall };
     let options = Options { port: arguments.port, time };
     let simulator = Simulator::with(arguments.seed, Timestamp::now(), Controllers::all());
@@ -96,9 +94,7 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let result = tokio::select! {
         biased;
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
-        () = received(&mut hangup) => Ok(()),
+        () = signals.received() => Ok(()),
         result = injecting => result,
     };
     if let Some(faults) = &faults {
@@ -107,24 +103,6 @@ async fn simulate(arguments: &Arguments) -> anyhow::Result<()> {
     }
     server.stop().await;
     result
-}
-
-/// Whether the process was started to outlive its terminal, as by `nohup`.
-fn is_hangup_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & 1 != 0)
-}
-
-/// Waits for a signal; for ever without one.
-async fn received(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => {
-            signal.recv().await;
-        }
-        None => std::future::pending().await,
-    }
 }
 
 fn print(server: &Server, kubeconfig: &Path, faults: Option<&Faults>) -> anyhow::Result<()> {

@@ -16,6 +16,7 @@ use crate::component::Opened;
 use crate::logs::{self, LogClock, LogFormat};
 use crate::out::Page;
 use crate::parameter_kinds::with_parameters;
+use crate::temporary::TemporaryFolder;
 use crate::{code_cache, component, objects, out, rbac};
 
 /// Maximum time until all modules are active, in virtual time.
@@ -73,6 +74,7 @@ pub(crate) struct Arguments {
 /// # Errors
 /// If a case fails or cannot be run.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let _temporary = TemporaryFolder::make()?;
     let mut suite = Suite::read(&arguments.dir)?;
     if !arguments.cases.is_empty() {
         let all: Vec<String> = suite.cases.iter().map(|case| case.name.clone()).collect();

@@ -92,7 +92,7 @@ fn settings_that_the_policy_refuses_end_the_command_with_its_reason() {
         2,
         &[],
         &expect![[r#"
-            innkeeper: no parameters are given: spec.parameters: the policy refuses them: name at least one label in `labels`; --parameters gives them, or spec.parameters of a Module among the objects
+            innkeeper: the guest requires parameters: spec.parameters: the policy refuses them: name at least one label in `labels`; --parameters gives them, or spec.parameters of a Module among the objects
         "#]],
     );
     let unknown = ["review", &guest, "-f", &objects, "--parameters", "{oops: 1}"];

@@ -10,8 +10,11 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use innkeeper_modules::Digest;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use support::{Files, command, component, innkeeper, text};
@@ -238,6 +241,34 @@ fn case_whose_faults_affect_nothing_is_not_judged() {
     case["scenario"]["faults"]["faults"] = json!([first]);
     let output = play(&component("faulty"), &[], &case.to_string(), || {});
     assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
+fn interrupted_check_leaves_no_temporary_files() {
+    // Given a check that runs for long.
+    let temporary = tempfile::tempdir().unwrap();
+    let (guest, samples) = (component("faulty"), samples());
+    let mut child = command()
+        .args(["check", &guest, "--samples", &samples, "--seconds", "600"])
+        .env("HOME", "/nonexistent")
+        .env("TMPDIR", temporary.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let has_files = || entries(temporary.path()).any(|one| entries(&one.path()).next().is_some());
+    let began = Instant::now();
+    while !has_files() {
+        assert!(began.elapsed() < Duration::from_mins(2), "the check makes temporary files");
+        assert_eq!(child.try_wait().unwrap(), None, "the check runs");
+        thread::yield_now();
+    }
+    // When a user presses Ctrl-C, then nothing is left.
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
 }
 
 #[test]

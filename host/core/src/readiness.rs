@@ -5,8 +5,8 @@
 //! since this crate has no clock, and a new node may still help.
 //!
 //! Guests show the message in a condition, so each other message costs a write of a status. While a
-//! workload only lacks replicas, its message counts the ready ones and nothing else: it stays the
-//! same from the change of the object until a Pod is ready.
+//! Deployment or StatefulSet only lacks replicas, its message counts the ready ones and nothing
+//! else. That of a Deployment stays the same from the change of the object until a Pod is ready.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,8 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
         && observed != object.generation
     {
         if (kind.group(), kind.kind.as_str()) == ("apps", "Deployment")
-            && let Some(wait) = short_of_replicas(&parse(object)?)
+            && let Ok(parts) = parse(object)
+            && let Some(wait) = short_of_replicas(&parts)
         {
             return Ok(wait);
         }
@@ -273,7 +274,8 @@ fn stateful_set((spec, status): &(ReplicasSpec, ReplicasStatus)) -> Readiness {
     }
     let should = spec.replicas.unwrap_or(1);
     let are = status.replicas.unwrap_or(0);
-    let wait = too_few(&[("are ready", status.ready_replicas.unwrap_or(0), should)])
+    let are_ready = status.ready_replicas.unwrap_or(0);
+    let wait = too_few(&[("are ready", are_ready, should), ("exist", are, should)])
         .or_else(|| too_many(are, should));
     if let Some(wait) = wait {
         return wait;

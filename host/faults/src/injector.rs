@@ -114,9 +114,9 @@ impl<S: Clone> FaultInjector<S> {
 
     /// The faults of [`Self::unused`], as a person reads them.
     pub(crate) fn unused_lines(&self) -> Vec<String> {
-        let unused = self.unused();
         let state = self.lock();
-        unused.into_iter().map(|index| state.plan.faults[index].to_string()).collect()
+        let faults = state.plan.faults.iter().zip(&state.is_used);
+        faults.filter(|(_, is_used)| !**is_used).map(|(fault, _)| fault.to_string()).collect()
     }
 
     pub(crate) fn server(&self) -> S {

@@ -1,10 +1,10 @@
-//! Primaries that nobody would reconcile after a swap.
+//! Primaries that no module would reconcile after a swap.
 
 use std::fmt;
 
 use innkeeper_core::counted;
 
-/// The primaries of the active revision that nobody would reconcile any more.
+/// The primaries of the last active revision that no module would reconcile any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abandoned {
     /// How many exist; `None` if the host cannot read them now.
@@ -32,12 +32,12 @@ impl fmt::Display for Abandoned {
         match by {
             AbandonedBy::OtherKind(other) => write!(f, "it reconciles {other} and not {kind}")?,
             AbandonedBy::NoKind => {
-                write!(f, "it reconciles no kind, and the active revision {kind}")?;
+                write!(f, "it reconciles no kind, and the last active revision {kind}")?;
             }
             AbandonedBy::Selector => {
                 write!(
                     f,
-                    "its selector leaves out primaries of {kind} that the active revision selects"
+                    "its selector leaves out primaries of {kind} that the last active revision selects"
                 )?;
             }
         }
@@ -45,7 +45,7 @@ impl fmt::Display for Abandoned {
             Some(count) => counted(*count, "primary", "primaries"),
             None => "the primaries".to_owned(),
         };
-        write!(f, ": nobody would reconcile {left} of the active revision any more")?;
+        write!(f, ": no module would reconcile {left} any more")?;
         match by {
             AbandonedBy::OtherKind(_) | AbandonedBy::NoKind => {
                 f.write_str("; a guest for another kind belongs in a Module of its own")
@@ -69,12 +69,12 @@ mod tests {
         let other = message(Some(1), AbandonedBy::OtherKind("Namespace".to_owned()));
         assert_eq!(
             other,
-            "it reconciles Namespace and not Page of example.com: nobody would reconcile 1 primary of the active revision any more; a guest for another kind belongs in a Module of its own"
+            "it reconciles Namespace and not Page of example.com: no module would reconcile 1 primary any more; a guest for another kind belongs in a Module of its own"
         );
         let none = message(None, AbandonedBy::NoKind);
         assert!(
-            none.starts_with("it reconciles no kind, and the active revision Page")
-                && none.contains("nobody would reconcile the primaries of"),
+            none.starts_with("it reconciles no kind, and the last active revision Page")
+                && none.contains("no module would reconcile the primaries"),
             "{none}"
         );
         let fewer = message(Some(2), AbandonedBy::Selector);

@@ -20,7 +20,7 @@ pub const ROLLBACK_WINDOW_MAX: Duration = Duration::from_hours(24);
 pub const EXAMPLES_MAX: usize = 10;
 
 /// What becomes of a candidate that would leave primaries without a controller.
-const AGAIN_WITHOUT_PRIMARIES: &str = "; the host previews it again once they are gone";
+const AGAIN_WITHOUT_PRIMARIES: &str = "; the host repeats the preview, at least every five minutes, and activates the candidate once it leaves out no primary";
 
 /// When a candidate becomes active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,13 +155,9 @@ impl Preview {
     /// Why it requires an approval; `None` if it does not. The host repeats the preview if the
     /// cause may go by itself ([`RetryPolicy::Later`]).
     pub fn held_by(&self, rollout: &Rollout) -> Option<Rejection> {
-        let (advice, retry) = match &*self.missing_rights {
-            [] => (String::new(), RetryPolicy::Never),
-            missing => (advice_on(missing), RetryPolicy::Later),
-        };
         let rejection = |reason: &str, message: String| {
-            let examples = self.most_important_examples();
-            Some(Rejection::new(reason, format!("{message}{examples}{advice}"), retry))
+            let message = format!("{message}{}", self.most_important_examples());
+            Some(Rejection::new(reason, message, RetryPolicy::Never))
         };
         if let Some(abandoned) = &self.abandoned {
             let message = format!("{abandoned}{AGAIN_WITHOUT_PRIMARIES}");
@@ -178,15 +174,20 @@ impl Preview {
             );
         }
         if self.failures > rollout.failures_max {
-            return rejection(
-                "WouldFail",
-                format!(
-                    "it newly fails for {} of {}, and rollout.maxFailures is {}",
-                    self.failures,
-                    primaries(self.previewed),
-                    rollout.failures_max
-                ),
+            let failing = format!(
+                "it newly fails for {} of {}, and rollout.maxFailures is {}",
+                self.failures,
+                primaries(self.previewed),
+                rollout.failures_max
             );
+            // What it fails for may only be that it cannot read.
+            return rejection("WouldFail", failing).map(|held| match &*self.missing_rights {
+                [] => held,
+                missing => {
+                    let message = format!("{}{}", held.message, advice_on(missing));
+                    Rejection::new("WouldFail", message, RetryPolicy::Later)
+                }
+            });
         }
         // In whole numbers: a share of what is there, rounded up.
         let changed = (u64::from(self.changes) * 100).div_ceil(u64::from(self.objects.max(1)));
@@ -249,7 +250,7 @@ impl Preview {
 /// What to do about rights that the preview lacked.
 fn advice_on(missing: &[String]) -> String {
     format!(
-        "; the preview lacked rights: {}; to grant it what it needs, apply the rules that `innkeeper rbac` prints for the candidate: then the host previews it again",
+        "; the ServiceAccount of the Module lacks rights: {}; apply the rules that `innkeeper rbac` prints for the candidate, and the host repeats the preview",
         missing.join(", ")
     )
 }

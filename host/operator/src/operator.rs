@@ -214,6 +214,7 @@ impl Operator {
             replica: self.policies.clone(),
             caches: self.caches.clone(),
             engine: self.engine.clone(),
+            is_leading_policies: self.admission.is_some(),
         }
     }
 

@@ -48,7 +48,12 @@ impl Ticker {
             while !shared.is_dropped.load(Ordering::SeqCst) {
                 if idle_ticks >= IDLE_TICKS_MAX {
                     shared.sleep_until_call();
+                    if shared.is_dropped.load(Ordering::SeqCst) {
+                        break;
+                    }
                 }
+                // A call that begins while the thread wakes may unpark it once too often: the first
+                // tick is early then, as one may be anyway.
                 thread::park_timeout(TICK);
                 let Some(engine) = engine.upgrade() else { break };
                 engine.increment_epoch();
@@ -119,7 +124,7 @@ mod tests {
         let began = Instant::now();
         while !holds() {
             assert!(began.elapsed() < Duration::from_secs(10), "{what}");
-            thread::yield_now();
+            thread::sleep(TICK);
         }
     }
 

@@ -111,9 +111,9 @@ impl Faults {
         let mut page = Page::default();
         let lines = self.served.pending_lines();
         if lines.is_empty() {
-            page.line("All faults of the plan have happened.");
+            page.line("Everything of the plan has happened.");
         } else {
-            page.line("These faults of the plan have not happened:");
+            page.line("These parts of the plan have not happened:");
         }
         for line in lines {
             page.line(format_args!("  {line}"));

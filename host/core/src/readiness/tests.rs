@@ -187,6 +187,10 @@ fn stateful_set_is_ready_by_replicas_and_revision() {
                 "InProgress: 1 of 2 replicas are ready",
             ),
             (
+                json!({"spec": {"replicas": 2}, "status": {"readyReplicas": 2}}),
+                "InProgress: 0 of 2 replicas exist",
+            ),
+            (
                 at(json!({"replicas": 1}), 2, 2, "b"),
                 "InProgress: 1 surplus replica is still to end",
             ),

@@ -34,7 +34,7 @@ pub enum Event {
     },
     /// Which annotations name no digest, and what to do; `None` if all do.
     InvalidApproval(Option<String>),
-    /// An `DirectEffect::RestoreSnapshot` ended: the snapshot is fetched, or why not.
+    /// A `DirectEffect::RestoreSnapshot` ended: the snapshot is fetched, or why not.
     SnapshotRestored {
         /// The component.
         digest: Digest,
@@ -124,7 +124,7 @@ pub enum Event {
     CrdChanged,
     /// A CustomResourceDefinition of the active revision exists.
     CrdFound(String),
-    /// The wait of an `DirectEffect::ReinstallLater` is over.
+    /// The wait of a `DirectEffect::ReinstallLater` is over.
     ReinstallCrds,
     /// An `Effect::ReinstallCrds` ended: all are established, or why not.
     CrdsReinstalled {
@@ -133,7 +133,7 @@ pub enum Event {
         /// The result.
         result: Result<(), Rejection>,
     },
-    /// The wait of an `DirectEffect::RetryLater` is over.
+    /// The wait of a `DirectEffect::RetryLater` is over.
     Retry,
     /// Whether the module's runs succeed, when that changes; if they do, a note about single
     /// primaries with refused writes.

@@ -143,6 +143,8 @@ impl Machine {
 
     /// Installs the definitions of a candidate, if it has some, and commits it.
     pub(super) fn install(&mut self, loaded: LoadedCandidate, effects: &mut Vec<Effect>) {
+        // A preview that is still repeated has nothing to decide any more.
+        self.progress.is_previewed_again = false;
         if let Some(overlap) = self.overlap.clone() {
             return self.reject(loaded.digest, overlap, effects);
         }
@@ -215,7 +217,9 @@ impl Machine {
                 self.evaluate_source(effects);
                 self.progress.retried = retried;
             }
-            Candidate::Held(loaded, held) if held.may_end_by_itself(loaded.digest) => {
+            Candidate::Held(loaded, held)
+                if held.may_end_by_itself(loaded.digest) && !self.progress.is_previewed_again =>
+            {
                 self.progress.is_previewed_again = true;
                 effects.push(Effect::Preview(loaded.digest));
             }

@@ -38,7 +38,7 @@ impl Supervisor {
         if self.retries.remove(&**name).is_some_and(|wait| wait.is_pending()) {
             self.retry_later(name);
         }
-        self.latest.previews.remove(&**name);
+        self.end_preview_of_another(name, revision.guest.digest());
         self.shared.metrics.reloads.with_label_values(&[&**name, "active"]).inc();
         // Its rollback window begins next, if it has one.
         self.rollback.replaced = self.shared.module(name);
@@ -63,6 +63,17 @@ impl Supervisor {
         // A revision that was active before the host started installs nothing of itself.
         self.check_crds(name);
         self.hand_over(revision);
+    }
+
+    /// Ends a preview at an activation. That of another component compared it with what was active
+    /// until now, so the machine is to begin it again.
+    fn end_preview_of_another(&mut self, name: &str, activated: &str) {
+        let Some((digest, _)) = self.latest.previews.remove(name) else { return };
+        if digest.to_string() != activated {
+            let message = "another revision became active during the preview".to_owned();
+            let rejection = Rejection::new("PreviewFailed", message, RetryPolicy::Later);
+            self.send(name, Input::Previewed { digest, result: Err(rejection) });
+        }
     }
 
     /// Opens the client and the view of a revision; `None` if it reconciles nothing.

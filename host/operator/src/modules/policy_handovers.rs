@@ -26,6 +26,8 @@ pub(super) struct PolicyHandovers {
     pub(super) goals: BTreeMap<String, watch::Sender<Goal>>,
     /// Why the record of a module is not written.
     pub(super) problems: BTreeMap<String, String>,
+    /// Whether this host leads the policies of its replicas.
+    pub(super) is_leading: bool,
     /// What the leader knows of each policy.
     pub(super) states: PolicyStates,
     /// What the audit of each policy has found.
@@ -36,9 +38,10 @@ pub(super) struct PolicyHandovers {
 
 impl PolicyHandovers {
     /// Nothing handed over yet.
-    pub(super) fn new(how: Handover) -> Self {
+    pub(super) fn new(how: Handover, is_leading: bool) -> Self {
         Self {
             how,
+            is_leading,
             decided: BTreeMap::new(),
             recorded: BTreeSet::new(),
             withdrawn: BTreeMap::new(),

@@ -28,6 +28,12 @@ const SOME_REVIEWS_FAILED: &str = "SomeReviewsFailed";
 /// Why a revision that only reviews requests gets none.
 const NO_REQUESTS: &str = "It only reviews requests, and no API server sends this host any: the host has no admission port, or cannot read its policies (see its log).";
 
+/// The reason of a policy of which the leader knows nothing yet.
+const POLICY_STATE_UNKNOWN: &str = "PolicyStateUnknown";
+
+/// How many digits of the id of a record are shown.
+const RECORD_DIGITS: usize = 12;
+
 /// The reason of a revision whose policy no replica can learn.
 const POLICY_RECORD_NOT_WRITTEN: &str = "PolicyRecordNotWritten";
 
@@ -44,7 +50,10 @@ pub(super) struct Observation<'a> {
     /// Settings of the policy that need an approval, and the mode with which it reviews meanwhile,
     /// if it does.
     pub(super) held_settings: Option<(&'a HeldSettings, Option<PolicyMode>)>,
-    /// What the leader knows of the decided policy, if it leads policies.
+    /// Whether this host leads policies.
+    pub(super) is_leading_policies: bool,
+    /// What the leader knows of the decided policy; `None` before its first round, and if this host
+    /// leads no policies.
     pub(super) policy_state: Option<PolicyState>,
     /// What the audit of the policy has found, if there is an audit.
     pub(super) audit: Option<AuditState>,
@@ -66,8 +75,8 @@ pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>)
     }
     if observation.is_policy_only {
         let conditions = &mut report.conditions;
-        replace_serving(conditions, observation.policy_state.as_ref());
-        replace_healthy(conditions, observation.policy_state.as_ref(), observation.live);
+        replace_serving(conditions, observation);
+        replace_healthy(conditions, observation);
     }
     let of_leader = observation.policy_state.as_ref().and_then(|state| state.problem.as_ref());
     if let Some(problem) = of_leader {
@@ -92,10 +101,12 @@ pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>)
 /// Replaces what the driver says of a revision that only reviews requests: it is active as far as
 /// the driver knows, and the leader of policies knows which replicas review with it. A policy that
 /// no request reaches is not ready.
-fn replace_serving(conditions: &mut [Condition], state: Option<&PolicyState>) {
+fn replace_serving(conditions: &mut [Condition], observation: &Observation<'_>) {
     let Some(serving) = true_one(conditions, SERVING_CONDITION) else { return };
-    if let Some(state) = state {
+    if let Some(state) = &observation.policy_state {
         *serving = state.condition(serving);
+    } else if observation.is_leading_policies {
+        *serving = not_known_yet(SERVING_CONDITION);
     } else {
         serving.status = ConditionStatus::False;
         POLICY_NOT_ACTIVE.clone_into(&mut serving.reason);
@@ -119,32 +130,61 @@ fn true_one<'c>(conditions: &'c mut [Condition], type_: &str) -> Option<&'c mut 
 /// Replaces what the driver says of the runs of a revision that only reviews requests: it
 /// reconciles nothing. The condition keeps the first failed review that it names, so that a policy
 /// that fails often does not write the status each time.
-fn replace_healthy(conditions: &mut [Condition], state: Option<&PolicyState>, live: &[Condition]) {
+fn replace_healthy(conditions: &mut [Condition], observation: &Observation<'_>) {
     let healthy = conditions.iter_mut().find(|one| one.type_ == HEALTHY_CONDITION);
     let Some(healthy) = healthy else { return };
-    let (status, reason, message) = match state {
-        None => (ConditionStatus::Unknown, POLICY_NOT_ACTIVE, NO_REQUESTS.to_owned()),
-        Some(PolicyState { failed_reviews: 0, .. }) => {
-            (ConditionStatus::True, REVIEWS_SUCCEED, "No review has failed.".to_owned())
+    *healthy = match &observation.policy_state {
+        Some(state) if state.reviewing == 0 => {
+            Condition { status: ConditionStatus::Unknown, ..state.condition(healthy) }
         }
-        Some(state) => {
-            let is_named = |one: &&Condition| {
-                one.type_ == HEALTHY_CONDITION && one.reason == SOME_REVIEWS_FAILED
-            };
-            let named = live.iter().find(is_named).map(|named| named.message.clone());
-            let example = state.failure_example.as_deref().unwrap_or("see the log of the host");
-            let message = named.unwrap_or_else(|| {
-                format!("Reviews have ended without a verdict: {example}. The metric innkeeper_policy_review_failures_total counts them.")
-            });
-            (ConditionStatus::True, SOME_REVIEWS_FAILED, message)
-        }
+        Some(state) => reviews_condition(state, observation.live),
+        None if observation.is_leading_policies => not_known_yet(HEALTHY_CONDITION),
+        None => Condition {
+            type_: HEALTHY_CONDITION.to_owned(),
+            status: ConditionStatus::Unknown,
+            reason: POLICY_NOT_ACTIVE.to_owned(),
+            message: NO_REQUESTS.to_owned(),
+        },
     };
-    *healthy = Condition {
+}
+
+/// Whether the reviews of a policy succeed, with the first failed one that the Module names.
+fn reviews_condition(state: &PolicyState, live: &[Condition]) -> Condition {
+    let record = &state.record[..state.record.len().min(RECORD_DIGITS)];
+    let (reason, message) = if state.failed_reviews == 0 {
+        let message = format!(
+            "No review with the record {record} has failed since the present replicas started."
+        );
+        (REVIEWS_SUCCEED, message)
+    } else {
+        let failed = format!("Reviews with the record {record} have ended without a verdict: ");
+        let is_named =
+            |one: &&Condition| one.type_ == HEALTHY_CONDITION && one.message.starts_with(&failed);
+        let named = live.iter().find(is_named).map(|named| named.message.clone());
+        let example = state.failure_example.as_deref().unwrap_or("see the log of the host");
+        let message = named.unwrap_or_else(|| {
+            format!(
+                "{failed}{example}. The metric innkeeper_policy_review_failures_total counts them."
+            )
+        });
+        (SOME_REVIEWS_FAILED, message)
+    };
+    Condition {
         type_: HEALTHY_CONDITION.to_owned(),
-        status,
+        status: ConditionStatus::True,
         reason: reason.to_owned(),
         message,
-    };
+    }
+}
+
+/// A condition of a policy before the leader has looked at its replicas: the live one is truer.
+fn not_known_yet(type_: &str) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: ConditionStatus::Unknown,
+        reason: POLICY_STATE_UNKNOWN.to_owned(),
+        message: "The leader has not looked yet which replicas review with the policy.".to_owned(),
+    }
 }
 
 /// Replaces what does not hold while the API server or the replicas do not know the policy:
@@ -280,6 +320,7 @@ mod tests {
             is_policy_only: false,
             policy_problem: None,
             held_settings: None,
+            is_leading_policies: false,
             policy_state: None,
             audit: None,
             live: &[],
@@ -341,21 +382,32 @@ mod tests {
             failure_example: Some(example.to_owned()),
             ..policy_state()
         };
-        let named = Condition {
+        let named = |record: &str| Condition {
             reason: SOME_REVIEWS_FAILED.to_owned(),
-            message: "the first".to_owned(),
+            message: format!(
+                "Reviews with the record {record} have ended without a verdict: the first."
+            ),
             ..condition("Healthy", True)
         };
+        let (own, other) = ([named("0011")], [named("2233")]);
+        let unreviewed = PolicyState { reviewing: 0, ..policy_state() };
         for (policy_state, live, expected, message) in [
             (None, &[][..], "Healthy=Unknown PolicyNotActive", "the host has no admission port"),
-            (Some(policy_state()), &[][..], "Healthy=True ReviewsSucceed", "No review has failed."),
+            (Some(unreviewed), &[], "Healthy=Unknown NoReplicaReviews", "the record 0011"),
+            (
+                Some(policy_state()),
+                &[],
+                "Healthy=True ReviewsSucceed",
+                "No review with the record 0011 has failed since the present replicas started.",
+            ),
             (
                 Some(failing("it traps")),
-                &[][..],
+                &[],
                 "Healthy=True SomeReviewsFailed",
                 "verdict: it traps.",
             ),
-            (Some(failing("again")), &[named][..], "Healthy=True SomeReviewsFailed", "the first"),
+            (Some(failing("again")), &own, "Healthy=True SomeReviewsFailed", "the first"),
+            (Some(failing("again")), &other, "Healthy=True SomeReviewsFailed", "verdict: again."),
         ] {
             let observation =
                 Observation { is_policy_only: true, policy_state, live, ..observation() };
@@ -363,6 +415,21 @@ mod tests {
             assert_eq!(shown(&report), [expected]);
             assert!(report.conditions[0].message.contains(message), "{report:?}");
         }
+    }
+
+    #[test]
+    fn policy_of_a_leader_that_has_just_started_keeps_its_live_conditions() {
+        let observation =
+            Observation { is_policy_only: true, is_leading_policies: true, ..observation() };
+        let active = report(&[("Ready", True), ("Serving", True), ("Healthy", Unknown)]);
+        let mut report = complete_report(active, &observation);
+        assert_eq!(
+            shown(&report),
+            ["Ready", "Serving", "Healthy"].map(|one| format!("{one}=Unknown PolicyStateUnknown"))
+        );
+        let live = ["Ready", "Serving", "Healthy"].map(|one| condition(one, True));
+        ConditionHistory::default().carry_over(&mut report.conditions, &live);
+        assert_eq!(report.conditions, live);
     }
 
     fn policy_state() -> PolicyState {

@@ -52,6 +52,7 @@ impl Supervisor {
             is_policy_only,
             policy_problem: self.policies.problem(name),
             held_settings: self.policies.settings.held(name),
+            is_leading_policies: self.policies.is_leading,
             policy_state: self.policies.states.get(name),
             audit: self.policies.audits.get(name).cloned(),
             live,

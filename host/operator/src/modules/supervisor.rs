@@ -50,6 +50,8 @@ pub struct SupervisorHost {
     pub caches: Caches,
     /// What compiles and runs guests.
     pub engine: Engine,
+    /// Whether this host leads the policies of its replicas.
+    pub is_leading_policies: bool,
 }
 
 /// The task that owns the modules. Run it with [`Supervisor::supervise`].
@@ -151,7 +153,16 @@ impl Supervisor {
         outbox: mpsc::UnboundedSender<SupervisorEvent>,
         inbox: mpsc::UnboundedReceiver<SupervisorEvent>,
     ) -> Self {
-        let SupervisorHost { shared, report, cluster, facts, replica, caches, engine } = host;
+        let SupervisorHost {
+            shared,
+            report,
+            cluster,
+            facts,
+            replica,
+            caches,
+            engine,
+            is_leading_policies,
+        } = host;
         Self {
             shared,
             report,
@@ -174,7 +185,7 @@ impl Supervisor {
             latest: LatestTasks::default(),
             rollback: RollbackTargets::default(),
             accounts: AccountStates::default(),
-            policies: PolicyHandovers::new(handover),
+            policies: PolicyHandovers::new(handover, is_leading_policies),
             retries: BTreeMap::new(),
             reinstalls: BTreeMap::new(),
             definitions: None,

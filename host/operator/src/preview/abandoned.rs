@@ -1,9 +1,8 @@
-//! The primaries of the active revision that nobody would reconcile after a swap.
+//! The primaries of the active revision that no module would reconcile after a swap.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_cluster::{ApiClient, View};
 use innkeeper_contract::Kind;
 use innkeeper_core::{Finalizer, Object, PrimarySelector};
@@ -47,8 +46,7 @@ impl ReconciledPrimaries {
     }
 
     /// How many of them `leaves` says would be left; `None` if they cannot be read in time. A host
-    /// that has just started has not read them yet. There are none of a kind that the API server
-    /// does not serve.
+    /// that has just started has not read them yet.
     async fn count(
         &self,
         shared: &Shared,
@@ -58,7 +56,7 @@ impl ReconciledPrimaries {
         let _ = shared.env.timeout(READ_TIME, self.view.settled()).await;
         match self.view.snapshot().unreadable(&self.kind) {
             None => {}
-            Some(CacheReadError::NotServed) => return Some(0),
+            // Their kind may be served in another version.
             Some(_) => return None,
         }
         let all = open_revision::primaries_in(&self.view, &self.kind, &self.namespaces);
@@ -73,7 +71,7 @@ impl ReconciledPrimaries {
     }
 }
 
-/// The primaries that nobody would reconcile after a swap: the candidate reconciles another kind,
+/// The primaries that no module would reconcile after a swap: the candidate reconciles another kind,
 /// or none, or selects fewer of the same kind. Another version of the same kind has the same
 /// objects. `client` is that of the module.
 pub async fn abandoned(

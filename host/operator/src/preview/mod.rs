@@ -71,7 +71,10 @@ pub async fn preview(
     unread.map_err(|rejection| KindRejection { rejection, groups: BTreeSet::new() })?;
     declared::check_view(candidate)?;
     let primaries = primaries(candidate);
-    let mut preview = Preview { primaries: count(primaries.len()), ..Preview::default() };
+    // Rights that come during the runs come too late for some of them.
+    let missing_rights = missing_rights(candidate);
+    let mut preview =
+        Preview { primaries: count(primaries.len()), missing_rights, ..Preview::default() };
     definitions(&mut preview, checks, candidate).await;
     let began = shared.env.instant();
     let mut recreates = Recreates::new(&shared.env, began + PREVIEW_TIME);
@@ -95,7 +98,9 @@ pub async fn preview(
         let primary = ObjectRef::new(candidate.primary_kind.clone(), primary.key.clone());
         compare(&mut preview, &primary, (new, old), now);
     }
-    preview.missing_rights = missing_rights(candidate);
+    if preview.missing_rights.is_empty() {
+        preview.missing_rights = self::missing_rights(candidate);
+    }
     Ok(preview)
 }
 
