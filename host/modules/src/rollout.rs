@@ -321,13 +321,18 @@ mod tests {
         let held = blind.held_by(&Rollout::default()).unwrap();
         assert_eq!((&*held.reason, held.retry), ("WouldFail", RetryPolicy::Later));
         assert!(
-            held.message.contains("the account may not list services; to grant it")
+            held.message.contains("the account may not list services; apply the rules")
                 && held.message.contains("`innkeeper rbac`"),
             "{}",
             held.message
         );
         let seeing = preview(&[(PlannedChange::Fail, 1)]).held_by(&Rollout::default()).unwrap();
         assert_eq!(seeing.retry, RetryPolicy::Never);
+        // What it would delete stays held, whatever a later preview shows.
+        blind.add(PlannedChange::Delete, "Service web/a".to_owned(), Vec::new());
+        let held = blind.held_by(&Rollout::default()).unwrap();
+        assert_eq!((&*held.reason, held.retry), ("WouldDelete", RetryPolicy::Never));
+        blind.deletes = 0;
         // A hold that no right lifts stays until it is approved.
         let manual = Rollout { strategy: Strategy::Manual, failures_max: 9, ..Rollout::default() };
         let held = blind.held_by(&manual).unwrap();

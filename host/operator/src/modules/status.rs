@@ -7,32 +7,17 @@ use innkeeper_contract::{Condition, ConditionStatus};
 use innkeeper_core::{foreign, guest_status};
 use innkeeper_modules::Report;
 use innkeeper_modules::machine::condition::{
-    HEALTHY_CONDITION, HELD_CONDITION, LOADED_CONDITION, READY_CONDITION, SERVING_CONDITION,
+    HELD_CONDITION, LOADED_CONDITION, READY_CONDITION, SERVING_CONDITION,
 };
 use innkeeper_modules::module::{HeldSettings, PolicyMode};
 use serde_json::{Value, json};
 
 use super::account_access::Denial;
+use super::policy_conditions::{
+    ObservedPolicy, replace_healthy, replace_serving, replace_unreviewed,
+};
 use super::readable::AUTHORIZED_CONDITION;
 use crate::policies::{AuditState, PolicyProblem, PolicyState};
-
-/// The reason of a revision that only reviews requests and gets none.
-const POLICY_NOT_ACTIVE: &str = "PolicyNotActive";
-
-/// The reason of a revision that only reviews requests, and whose reviews succeed.
-const REVIEWS_SUCCEED: &str = "ReviewsSucceed";
-
-/// The reason of a revision that only reviews requests, and some of whose reviews failed.
-const SOME_REVIEWS_FAILED: &str = "SomeReviewsFailed";
-
-/// Why a revision that only reviews requests gets none.
-const NO_REQUESTS: &str = "It only reviews requests, and no API server sends this host any: the host has no admission port, or cannot read its policies (see its log).";
-
-/// The reason of a policy of which the leader knows nothing yet.
-const POLICY_STATE_UNKNOWN: &str = "PolicyStateUnknown";
-
-/// How many digits of the id of a record are shown.
-const RECORD_DIGITS: usize = 12;
 
 /// The reason of a revision whose policy no replica can learn.
 const POLICY_RECORD_NOT_WRITTEN: &str = "PolicyRecordNotWritten";
@@ -75,8 +60,13 @@ pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>)
     }
     if observation.is_policy_only {
         let conditions = &mut report.conditions;
-        replace_serving(conditions, observation);
-        replace_healthy(conditions, observation);
+        let policy = ObservedPolicy {
+            is_leading: observation.is_leading_policies,
+            state: observation.policy_state.as_ref(),
+            live: observation.live,
+        };
+        replace_serving(conditions, &policy);
+        replace_healthy(conditions, &policy);
     }
     let of_leader = observation.policy_state.as_ref().and_then(|state| state.problem.as_ref());
     if let Some(problem) = of_leader {
@@ -96,113 +86,6 @@ pub(super) fn complete_report(mut report: Report, observation: &Observation<'_>)
         condition.message = foreign::message(&condition.message, guest_status::MESSAGE_BYTES_MAX);
     }
     report
-}
-
-/// Replaces what the driver says of a revision that only reviews requests: it is active as far as
-/// the driver knows, and the leader of policies knows which replicas review with it. A policy that
-/// no request reaches is not ready.
-fn replace_serving(conditions: &mut [Condition], observation: &Observation<'_>) {
-    let Some(serving) = true_one(conditions, SERVING_CONDITION) else { return };
-    if let Some(state) = &observation.policy_state {
-        *serving = state.condition(serving);
-    } else if observation.is_leading_policies {
-        *serving = not_known_yet(SERVING_CONDITION);
-    } else {
-        serving.status = ConditionStatus::False;
-        POLICY_NOT_ACTIVE.clone_into(&mut serving.reason);
-        serving.message = format!("{} {NO_REQUESTS}", serving.message);
-    }
-    if serving.status == ConditionStatus::True {
-        return;
-    }
-    let not_ready = Condition { type_: READY_CONDITION.to_owned(), ..serving.clone() };
-    if let Some(ready) = true_one(conditions, READY_CONDITION) {
-        *ready = not_ready;
-    }
-}
-
-/// The condition of a type, if it is true.
-fn true_one<'c>(conditions: &'c mut [Condition], type_: &str) -> Option<&'c mut Condition> {
-    let is_it = |one: &&mut Condition| one.type_ == type_ && one.status == ConditionStatus::True;
-    conditions.iter_mut().find(is_it)
-}
-
-/// Replaces what the driver says of the runs of a revision that only reviews requests: it
-/// reconciles nothing. The condition keeps the first failed review that it names, so that a policy
-/// that fails often does not write the status each time.
-fn replace_healthy(conditions: &mut [Condition], observation: &Observation<'_>) {
-    let healthy = conditions.iter_mut().find(|one| one.type_ == HEALTHY_CONDITION);
-    let Some(healthy) = healthy else { return };
-    *healthy = match &observation.policy_state {
-        Some(state) if state.reviewing == 0 => {
-            Condition { status: ConditionStatus::Unknown, ..state.condition(healthy) }
-        }
-        Some(state) => reviews_condition(state, observation.live),
-        None if observation.is_leading_policies => not_known_yet(HEALTHY_CONDITION),
-        None => Condition {
-            type_: HEALTHY_CONDITION.to_owned(),
-            status: ConditionStatus::Unknown,
-            reason: POLICY_NOT_ACTIVE.to_owned(),
-            message: NO_REQUESTS.to_owned(),
-        },
-    };
-}
-
-/// Whether the reviews of a policy succeed, with the first failed one that the Module names.
-fn reviews_condition(state: &PolicyState, live: &[Condition]) -> Condition {
-    let record = &state.record[..state.record.len().min(RECORD_DIGITS)];
-    let (reason, message) = if state.failed_reviews == 0 {
-        let message = format!(
-            "No review with the record {record} has failed since the present replicas started."
-        );
-        (REVIEWS_SUCCEED, message)
-    } else {
-        let failed = format!("Reviews with the record {record} have ended without a verdict: ");
-        let is_named =
-            |one: &&Condition| one.type_ == HEALTHY_CONDITION && one.message.starts_with(&failed);
-        let named = live.iter().find(is_named).map(|named| named.message.clone());
-        let example = state.failure_example.as_deref().unwrap_or("see the log of the host");
-        let message = named.unwrap_or_else(|| {
-            format!(
-                "{failed}{example}. The metric innkeeper_policy_review_failures_total counts them."
-            )
-        });
-        (SOME_REVIEWS_FAILED, message)
-    };
-    Condition {
-        type_: HEALTHY_CONDITION.to_owned(),
-        status: ConditionStatus::True,
-        reason: reason.to_owned(),
-        message,
-    }
-}
-
-/// A condition of a policy before the leader has looked at its replicas: the live one is truer.
-fn not_known_yet(type_: &str) -> Condition {
-    Condition {
-        type_: type_.to_owned(),
-        status: ConditionStatus::Unknown,
-        reason: POLICY_STATE_UNKNOWN.to_owned(),
-        message: "The leader has not looked yet which replicas review with the policy.".to_owned(),
-    }
-}
-
-/// Replaces what does not hold while the API server or the replicas do not know the policy:
-/// `problem` is the reason and the message.
-fn replace_unreviewed(
-    conditions: &mut [Condition],
-    (reason, message): (&str, &str),
-    is_policy_only: bool,
-) {
-    for condition in conditions {
-        let is_about_policy = condition.type_ == READY_CONDITION
-            || (is_policy_only && condition.type_ == SERVING_CONDITION);
-        if is_about_policy {
-            condition.status = ConditionStatus::False;
-            reason.clone_into(&mut condition.reason);
-            message.clone_into(&mut condition.message);
-        }
-    }
 }
 
 /// Shows settings of a policy that need an approval. A held candidate needs one first.
@@ -383,7 +266,7 @@ mod tests {
             ..policy_state()
         };
         let named = |record: &str| Condition {
-            reason: SOME_REVIEWS_FAILED.to_owned(),
+            reason: "SomeReviewsFailed".to_owned(),
             message: format!(
                 "Reviews with the record {record} have ended without a verdict: the first."
             ),

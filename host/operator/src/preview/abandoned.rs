@@ -71,8 +71,8 @@ impl ReconciledPrimaries {
     }
 }
 
-/// The primaries that no module would reconcile after a swap: the candidate reconciles another kind,
-/// or none, or selects fewer of the same kind. Another version of the same kind has the same
+/// The primaries that no module would reconcile after a swap: the candidate reconciles another
+/// kind, or none, or selects fewer of the same kind. Another version of the same kind has the same
 /// objects. `client` is that of the module.
 pub async fn abandoned(
     shared: &Shared,

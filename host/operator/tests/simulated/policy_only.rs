@@ -84,9 +84,7 @@ fn policy_is_active_again_after_a_restart_and_goes_with_its_module() {
         stage.pass(30).await;
 
         // Then it has the same revision, and deletes nothing that the Module needs.
-        let reported = stage.lab.running().operator().modules();
-        let serving = reported[0].conditions.iter().find(|one| one.type_ == "Serving").unwrap();
-        assert_eq!(serving.reason, "PolicyNotActive", "what the new host itself says");
+        assert_eq!(stage.reported_reason("Serving"), "PolicyNotActive");
         stage.until_decided().await;
         stage.delete_module().await;
         stage.until_module_gone().await;

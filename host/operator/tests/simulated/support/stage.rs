@@ -201,6 +201,16 @@ impl Stage {
         metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
     }
 
+    /// The reason of a condition of the Module as this host itself reports it, whatever the Module
+    /// has of an earlier one.
+    pub(crate) fn reported_reason(&self, type_: &str) -> String {
+        let modules = self.lab.running().operator().modules();
+        let conditions = modules.iter().flat_map(|module| &module.conditions);
+        let reasons: Vec<&str> =
+            conditions.filter(|one| one.type_ == type_).map(|one| &*one.reason).collect();
+        reasons.join(", ")
+    }
+
     /// Lets virtual time pass.
     pub(crate) async fn pass(&self, seconds: u64) {
         self.lab.pass(Duration::from_secs(seconds)).await;
