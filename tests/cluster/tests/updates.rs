@@ -93,12 +93,17 @@ async fn pods_are_recreated_one_after_the_other_and_not_for_a_digest_alone() -> 
 
     // When another revision desires another command, then only the first Pod is recreated.
     stage.push_bytes("crews", &guest("2.0.0", "two")).await?;
-    let updating = ("Synced", "False", "Updating");
     let at = (Kind::POD, &*namespace, "a");
     let is_new = |pod: &Value| pod["spec"]["containers"][0]["command"] == json!(["two"]);
     stage.admin.until("the first Pod is recreated", SOON, at, is_new).await?;
-    let message = stage.says(primary, updating).await?;
-    ensure!(message.contains("1 of 3 objects is updated"), "{message}");
+    let is_counted = |one: &Value| {
+        let mut conditions = one["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.any(|synced| {
+            let message = synced["message"].as_str().unwrap_or_default();
+            synced["reason"] == "Updating" && message.contains("1 of 3 objects is updated")
+        })
+    };
+    stage.admin.until("the primary counts it", SOON, primary, is_counted).await?;
     let during = uids(&stage, &namespace).await?;
     ensure!(during[0] != before[0] && during[1..] == before[1..], "{during:?}");
 

@@ -78,7 +78,7 @@ fn candidate_whose_preview_lacked_rights_becomes_active_once_they_are_granted() 
         let message = stage.until_module("Held", "True", "WouldFail").await;
 
         // Then it is held, and the message says which right is missing and what to do.
-        for part in ["may not list services", "`innkeeper rbac`", "previews it again"] {
+        for part in ["may not list services", "`innkeeper rbac`", "repeats the preview"] {
             assert!(message.contains(part), "{part}: {message}");
         }
         assert_eq!(digest(&stage).await, active);
