@@ -10,8 +10,8 @@
 //! - What becomes of policies: `policy_handover` hands the decided ones over, `policy_opening`
 //!   opens those that the leader itself reviews with, `settings_preview` previews other settings
 //!   (`waiting_settings`), and `policy_rollback` counts failed reviews after a swap.
-//! - What users see: `status` assembles the conditions of a Module, `policy_conditions` those of its
-//!   policy and `readable` those of its kinds; `status_writer` writes them.
+//! - What users see: `status` assembles the conditions of a Module, `policy_conditions` those of
+//!   its policy and `readable` those of its kinds; `status_writer` writes them.
 //! - Whose identity requests have: [`module_client`] makes a module's clients.
 //! - What reconciles use: [`open_revision`], its [`health`] and its [`granted_secrets`]. Before a
 //!   revision is active, [`declared`] compares its kinds with discovery and [`crds`] installs its
