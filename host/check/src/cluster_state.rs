@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use innkeeper_contract::Kind;
 use innkeeper_core::{Manager, diff};
 use innkeeper_lab::{Api, ApiFailure};
 use serde_json::Value;
@@ -47,21 +48,9 @@ impl ClusterState {
         let mut found = Vec::new();
         let mut not_served = BTreeSet::new();
         for (index, kind) in subject.kinds().into_iter().enumerate() {
-            let resource = match api.resource(&kind.api_version, &kind.kind).await {
-                Ok(resource) => resource,
-                Err(ApiFailure::NotServed { .. }) => {
-                    not_served.insert(format!("{} {}", kind.api_version, kind.kind));
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let objects = match api.list(&resource.path("", "")).await {
-                // Its definition was deleted after the first look.
-                Err(ApiFailure::Refused { code: 404, .. }) => {
-                    not_served.insert(format!("{} {}", kind.api_version, kind.kind));
-                    continue;
-                }
-                other => other?,
+            let Some(objects) = objects_of(api, kind).await? else {
+                not_served.insert(format!("{} {}", kind.api_version, kind.kind));
+                continue;
             };
             for mut object in objects {
                 object["apiVersion"] = kind.api_version.clone().into();
@@ -218,6 +207,19 @@ impl ClusterState {
     /// The objects, each with its API version, kind, namespace and name.
     pub fn objects(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.objects.iter().map(|(name, object)| (name.as_str(), object))
+    }
+}
+
+/// The objects of a kind; `None` if the API server does not serve it, or no longer.
+async fn objects_of(api: &Api, kind: &Kind) -> Result<Option<Vec<Value>>, ApiFailure> {
+    let resource = match api.resource(&kind.api_version, &kind.kind).await {
+        Err(ApiFailure::NotServed { .. }) => return Ok(None),
+        other => other?,
+    };
+    match api.list(&resource.path("", "")).await {
+        // Its definition was deleted after the first look.
+        Err(ApiFailure::Refused { code: 404, .. }) => Ok(None),
+        other => other.map(Some),
     }
 }
 

@@ -71,7 +71,7 @@ fn client_is_killed_after_its_write_and_started_again() {
     let mut output = String::new();
     child.0.stdout.take().unwrap().read_to_string(&mut output).unwrap();
     assert!(output.contains("the client crashes after it, before the answer"), "{output}");
-    // And the end names the fault that waited for a request in vain.
+    // And the end names the fault for which no request came.
     let (_, pending) = output.split_once("have not happened:\n").unwrap();
     let expected = "  write of secrets number 1: the request is lost, and no answer comes\n";
     assert_eq!(pending, expected);
