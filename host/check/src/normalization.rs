@@ -1,5 +1,6 @@
 //! Removes from objects what differs from run to run.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use jiff::Timestamp;
@@ -84,30 +85,66 @@ fn observed_generations(value: &mut Value, generation: &Value) {
     }
 }
 
+/// The label with which a Deployment marks the Pods of one template.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+
 /// Names that the API server made from `metadata.generateName`, and what replaces each: the
 /// beginning with its rank among those with the same beginning.
+///
+/// The hash of the template in names of a Deployment's Pods is replaced, too, unless there are Pods
+/// of two templates: it depends on defaults, which can depend on earlier values, as
+/// `imagePullPolicy` does on the first image. The template itself is compared in the Deployment.
 pub(crate) fn generated_names<'a>(
     objects: impl Iterator<Item = &'a Value>,
 ) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut names: Vec<(String, String)> = objects
-        .map(|object| {
-            (text(&object["metadata"]["generateName"]), text(&object["metadata"]["name"]))
-        })
-        .filter(|(beginning, name)| {
-            let cut = beginning.get(..GENERATED_BEGINNING_MAX).unwrap_or(beginning);
-            !beginning.is_empty() && name.starts_with(cut)
-        })
-        .collect();
-    names.sort();
+    let mut names: Vec<GeneratedName> = objects.filter_map(GeneratedName::of).collect();
+    let hashes =
+        names.iter().filter_map(|one| Some((one.stem()?.to_owned(), one.hash?.to_owned())));
+    let mut templates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    hashes.for_each(|(stem, hash)| drop(templates.entry(stem).or_default().insert(hash)));
+    for one in &mut names {
+        let is_only = |stem: &str| templates.get(stem).is_some_and(|hashes| hashes.len() == 1);
+        if let Some(stem) = one.stem().filter(|stem| is_only(stem)) {
+            one.beginning = format!("{stem}<template>-");
+        }
+    }
+    names.sort_by(|a, b| (&a.beginning, a.name).cmp(&(&b.beginning, b.name)));
     let mut replaced: Vec<(String, String)> = Vec::new();
     let mut rank = 0;
-    for (index, (beginning, name)) in names.iter().enumerate() {
-        let is_same = index > 0 && names[index - 1].0 == *beginning;
+    for (index, one) in names.iter().enumerate() {
+        let is_same = index > 0 && names[index - 1].beginning == one.beginning;
         rank = if is_same { rank + 1 } else { 1 };
-        replaced.push((name.clone(), format!("{beginning}<{rank}>")));
+        replaced.push((one.name.to_owned(), format!("{}<{rank}>", one.beginning)));
     }
+    // After the names, of which they are a part.
+    let only = templates.into_values().filter(|hashes| hashes.len() == 1).flatten();
+    replaced.extend(only.map(|hash| (hash, "<template>".to_owned())));
     replaced
+}
+
+/// The name of an object that the API server generated.
+struct GeneratedName<'a> {
+    name: &'a str,
+    /// `generateName`.
+    beginning: String,
+    /// The hash of the template from which a Deployment made the Pod.
+    hash: Option<&'a str>,
+}
+
+impl<'a> GeneratedName<'a> {
+    fn of(object: &'a Value) -> Option<Self> {
+        let metadata = &object["metadata"];
+        let beginning = metadata["generateName"].as_str().filter(|text| !text.is_empty())?;
+        let name = metadata["name"].as_str()?;
+        let cut = beginning.get(..GENERATED_BEGINNING_MAX).unwrap_or(beginning);
+        let hash = metadata["labels"][TEMPLATE_HASH].as_str().filter(|text| !text.is_empty());
+        name.starts_with(cut).then(|| Self { name, beginning: beginning.to_owned(), hash })
+    }
+
+    /// What comes before the hash of the template.
+    fn stem(&self) -> Option<&str> {
+        self.beginning.strip_suffix('-')?.strip_suffix(self.hash?)
+    }
 }
 
 pub(crate) fn replace(text: &mut String, replaced: &[(String, String)]) {
@@ -157,6 +194,32 @@ mod tests {
         let name = format!("{}-abcde", "x".repeat(57));
         let other = json!({"metadata": {"generateName": format!("{cut}-"), "name": name}});
         assert_eq!(generated_names([&other].into_iter()), []);
+    }
+
+    #[test]
+    fn hash_of_the_template_is_replaced_if_all_pods_of_a_deployment_have_the_same() {
+        let pod = |hash: &str, end: &str| {
+            json!({"metadata": {"generateName": format!("web-{hash}-"),
+                "name": format!("web-{hash}-{end}"), "labels": {"pod-template-hash": hash}}})
+        };
+        let named = |pods: [Value; 2]| {
+            let replaced = generated_names(pods.iter());
+            let mut texts = pods.map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned());
+            texts.iter_mut().for_each(|text| replace(text, &replaced));
+            texts
+        };
+        assert_eq!(
+            named([pod("6f4f7f6", "zz"), pod("6f4f7f6", "aa")]),
+            ["web-<template>-<2>", "web-<template>-<1>"]
+        );
+        assert_eq!(
+            named([pod("6f4f7f6", "aa"), pod("7cf77d9", "aa")]),
+            ["web-6f4f7f6-<1>", "web-7cf77d9-<1>"]
+        );
+        let pods = [pod("6f4f7f6", "aa")];
+        let mut text = "waits for ReplicaSet web-6f4f7f6".to_owned();
+        replace(&mut text, &generated_names(pods.iter()));
+        assert_eq!(text, "waits for ReplicaSet web-<template>");
     }
 
     #[test]

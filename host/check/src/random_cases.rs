@@ -68,7 +68,7 @@ impl CaseGenerator<'_> {
                 case(scenario, Expectation::AsWithoutFaults)
             }
             Law::Exploration => {
-                let baselines = self.two_primary_baselines.iter().chain(self.baselines);
+                let baselines = self.coexisting_baselines().chain(self.baselines);
                 let baseline = random.choice(baselines.collect::<Vec<_>>())?;
                 let writes = baseline.outcome.write_count().max(1);
                 let mut faults = Vec::new();

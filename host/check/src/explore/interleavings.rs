@@ -3,13 +3,12 @@
 use innkeeper_faults::{CrashPoint, Fault, FaultPlan, PlannedFault, WatchFault};
 use serde_json::Value;
 
-use crate::case_generator::{CaseGenerator, reference, second};
+use crate::case_generator::{Baseline, CaseGenerator, reference, second};
 use crate::facts::condition;
 use crate::fault_lists::late;
 use crate::law::{Case, Expectation, Law};
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Step};
-use crate::subject::Subject;
 
 /// The most kinds whose caches are late in all combinations. Of more kinds at most two are late at
 /// once.
@@ -28,18 +27,6 @@ pub(crate) fn two_primary_lifecycle(seed: u64, sample: &Value) -> Scenario {
     Scenario::new(seed, steps)
 }
 
-/// Whether two primaries can exist at once: not if both want an object of the same name,
-/// which only one of them gets.
-fn can_coexist(subject: &Subject, outcome: &Outcome) -> bool {
-    let Some(settled) = outcome.states.first() else { return false };
-    let primaries: Vec<&Value> =
-        settled.objects().map(|(_, object)| object).filter(|one| subject.is_primary(one)).collect();
-    let is_applied = |primary: &&Value| {
-        condition(primary, "Synced").is_none_or(|synced| synced["status"] == "True")
-    };
-    primaries.len() == 2 && primaries.iter().all(is_applied)
-}
-
 impl CaseGenerator<'_> {
     /// A crash before and after each write of each baseline, with each number of events, up to two,
     /// by which each watched kind's cache is late. The baseline has two primaries if they can exist
@@ -48,7 +35,7 @@ impl CaseGenerator<'_> {
         let staleness = staleness(&self.watched());
         let mut cases = Vec::new();
         for (two, alone) in self.two_primary_baselines.iter().zip(self.baselines) {
-            let baseline = if can_coexist(self.subject, &two.outcome) { two } else { alone };
+            let baseline = if self.can_coexist(&two.outcome) { two } else { alone };
             let writes = baseline.outcome.write_count();
             for write in 1..=writes {
                 for point in [CrashPoint::BeforeRequest, CrashPoint::BeforeAnswer] {
@@ -66,6 +53,26 @@ impl CaseGenerator<'_> {
             }
         }
         cases
+    }
+
+    /// The lifecycles of two primaries that can exist at once.
+    pub(crate) fn coexisting_baselines(&self) -> impl Iterator<Item = &Baseline> {
+        self.two_primary_baselines.iter().filter(|two| self.can_coexist(&two.outcome))
+    }
+
+    /// Whether two primaries can exist at once: not if both want an object of the same name, which
+    /// only one of them gets. Which one depends on the faults.
+    fn can_coexist(&self, outcome: &Outcome) -> bool {
+        let Some(settled) = outcome.states.first() else { return false };
+        let primaries: Vec<&Value> = settled
+            .objects()
+            .map(|(_, object)| object)
+            .filter(|one| self.subject.is_primary(one))
+            .collect();
+        let is_applied = |primary: &&Value| {
+            condition(primary, "Synced").is_none_or(|synced| synced["status"] == "True")
+        };
+        primaries.len() == 2 && primaries.iter().all(is_applied)
     }
 }
 
