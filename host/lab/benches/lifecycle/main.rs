@@ -1,18 +1,17 @@
-//! How long lives of a Podroute take, in wall time: the real operator and guest on a simulated
-//! cluster, one core.
+//! What the real operator and guest cost on a simulated cluster, on one core: lives of Podroutes,
+//! and many Podroutes that change now and then.
 
 #![allow(clippy::print_stdout, reason = "it is the result")]
 
+mod churn;
+mod lives;
+
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use innkeeper_lab::{Api, ApiFailure, Guests, Lab, Modules, Setup};
 use serde_json::{Value, json};
 
-/// Lives that are measured.
-const LIVES: usize = 200;
-/// Lives that are lived at once.
-const TOGETHER: usize = 50;
 /// The most that one part of a life may take, in the cluster's time.
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -32,6 +31,19 @@ fn setup() -> Result<Setup, Failed> {
         "spec": {"source": {"file": component()?}, "allowedCRDGroups": ["quay.io"]},
     })]);
     Ok(setup)
+}
+
+/// A simulated cluster with Podroute's Module, and so many namespaces.
+async fn lab_with(namespaces: usize) -> Result<(Lab, Vec<String>), Failed> {
+    let lab = Lab::start(&Guests::new()?, setup()?).await?;
+    lab.serves(LIMIT).await?;
+    let namespaces: Vec<String> = (0..namespaces).map(|index| format!("n{index}")).collect();
+    for name in &namespaces {
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        lab.api().apply(&namespace, "").await?;
+    }
+    Ok((lab, namespaces))
 }
 
 fn podroute(replicas: i64) -> Value {
@@ -71,39 +83,6 @@ async fn all(lab: &Lab, what: &str, namespaces: &[String], replicas: i64) -> Res
     Ok(())
 }
 
-/// Lives of some Podroutes, each in a namespace of its own: made, ready, scaled, drift repaired,
-/// deleted.
-async fn live(lab: &Lab, namespaces: &[String]) -> Result<Duration, Failed> {
-    let api = lab.api();
-    let begun = Instant::now();
-    for namespace in namespaces {
-        api.apply(&podroute(2), namespace).await?;
-    }
-    all(lab, "ready", namespaces, 2).await?;
-    let ready = begun.elapsed();
-    for namespace in namespaces {
-        api.apply(&podroute(3), namespace).await?;
-    }
-    all(lab, "scaled", namespaces, 3).await?;
-    for namespace in namespaces {
-        api.apply(&deployment(1), namespace).await?;
-    }
-    all(lab, "drift is repaired", namespaces, 3).await?;
-    for namespace in namespaces {
-        api.delete(&api.path_of(&podroute(3), namespace).await?).await?;
-    }
-    lab.until("gone", LIMIT, async |api| {
-        for namespace in namespaces {
-            if at(api, &deployment(3), namespace).await?.is_some() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    })
-    .await?;
-    Ok(ready)
-}
-
 /// How long this thread has had a core, which is what counts on a machine that has more to do. As
 /// long as Linux says it: in hundredths of a second.
 fn worked() -> Duration {
@@ -114,43 +93,13 @@ fn worked() -> Duration {
     Duration::from_millis(10 * ticks)
 }
 
-async fn measure() -> Result<(), Failed> {
-    let lab = Lab::start(&Guests::new()?, setup()?).await?;
-    lab.serves(LIMIT).await?;
-    let namespaces: Vec<String> = (0..LIVES).map(|index| format!("n{index}")).collect();
-    for name in &namespaces {
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-        lab.api().apply(&namespace, "").await?;
-    }
-    for (what, together) in [("one after the other", 1), ("side by side", TOGETHER)] {
-        let mut ready = Vec::new();
-        let (begun, worked_before) = (Instant::now(), worked());
-        for group in namespaces.chunks(together) {
-            ready.push(live(&lab, group).await?);
-        }
-        let took = begun.elapsed();
-        let of_a_core = worked().saturating_sub(worked_before) / u32::try_from(LIVES)?;
-        ready.sort();
-        let each = took / u32::try_from(LIVES)?;
-        println!(
-            "{LIVES} lives of a Podroute {what} ({together} at once): {:.0} a second, {:.1} ms each, {:.1} ms of a core ({:.0} a second); from apply to ready {:.1} ms in the middle, {:.1} ms at most",
-            1.0 / each.as_secs_f64(),
-            each.as_secs_f64() * 1000.0,
-            of_a_core.as_secs_f64() * 1000.0,
-            1.0 / of_a_core.as_secs_f64(),
-            ready[ready.len() / 2].as_secs_f64() * 1000.0,
-            ready[ready.len() - 1].as_secs_f64() * 1000.0,
-        );
-    }
-    lab.end().await;
-    Ok(())
-}
-
 fn main() -> Result<(), Failed> {
     // Only `cargo bench` says so.
     if std::env::args().all(|argument| argument != "--bench") {
         return Ok(());
     }
-    innkeeper_lab::block_on(measure())?
+    innkeeper_lab::block_on(async {
+        lives::measure().await?;
+        churn::measure().await
+    })?
 }
