@@ -9,16 +9,21 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt as _, Full};
+use innkeeper_cluster::Fence;
 use innkeeper_faults::{BoxError, Connection, RequestInfo};
 use tower::Service;
 
 use super::write_barrier::WriteBarrier;
 
-/// Carries the requests of one process and their answers. Clones are the same one.
+/// Carries the requests of one process and their answers. Clones are the same one, except for the
+/// fence.
 #[derive(Clone)]
 pub(super) struct NetworkLink {
     connection: Connection<WriteBarrier>,
     state: Arc<Mutex<State>>,
+    /// While it is closed nothing is sent, as the host's own connection checks it before each write
+    /// to the socket: the process may have been paused since its first check.
+    fence: Option<Fence>,
 }
 
 #[derive(Default)]
@@ -32,7 +37,12 @@ struct State {
 
 impl NetworkLink {
     pub(super) fn new(connection: Connection<WriteBarrier>) -> Self {
-        Self { connection, state: Arc::default() }
+        Self { connection, state: Arc::default(), fence: None }
+    }
+
+    /// The same link behind a fence.
+    pub(super) fn behind(&self, fence: Fence) -> Self {
+        Self { fence: Some(fence), ..self.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -77,6 +87,9 @@ impl NetworkLink {
 
     async fn send(self, request: Request<Bytes>) -> Result<Response<LinkBody>, BoxError> {
         self.wait_connected().await;
+        if self.fence.as_ref().is_some_and(Fence::is_closed) {
+            return Err("the Lease of this host has expired".into());
+        }
         let info = RequestInfo::of(&request, request.body());
         if let Some(writes) = &mut self.lock().writes
             && info.is_write()
@@ -130,5 +143,43 @@ impl Body for LinkBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         ready!(self.link.poll_connected(context));
         self.body.as_mut().poll_frame(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use innkeeper_cluster::Env;
+    use innkeeper_faults::FaultInjector;
+    use innkeeper_simulator::Simulator;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn request_behind_a_closed_fence_is_not_sent_even_if_it_began_before() {
+        let simulator = Simulator::new(1, Timestamp::UNIX_EPOCH);
+        let injector = FaultInjector::new(WriteBarrier::new(simulator));
+        let link = NetworkLink::new(Connection::through(&injector));
+        let env = Env::scripted(1, Timestamp::UNIX_EPOCH);
+        let fence = Fence::closed(&env);
+        let path = "/api/v1/namespaces/default/configmaps";
+        let sent = async || {
+            let body =
+                r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}"#;
+            let request = Request::post(path).header("content-type", "application/json");
+            let request = request.body(Full::new(Bytes::from(body))).unwrap();
+            let mut link = link.behind(fence.clone());
+            let sending = link.call(request);
+            env.sleep(Duration::from_secs(1)).await;
+            link.record_writes();
+            let is_answered = sending.await.is_ok();
+            (is_answered, link.take_recorded_writes().len())
+        };
+        fence.extend(env.uptime() + Duration::from_secs(2));
+        assert_eq!(sent().await, (true, 1));
+        fence.extend(env.uptime() + Duration::from_millis(500));
+        assert_eq!(sent().await, (false, 0), "the fence closes before the connection writes");
     }
 }

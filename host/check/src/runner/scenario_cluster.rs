@@ -171,7 +171,7 @@ impl<'a> ScenarioCluster<'a> {
         let modules = [Some(&self.module), hostile];
         setup.modules = Modules::Given(modules.into_iter().flatten().cloned().collect());
         let secrets = SecretDigestKey::new(b"check");
-        let (link, env) = (process.link.clone(), process.env.clone());
+        let (link, env) = (process.link.behind(fence.clone()), process.env.clone());
         let cluster = Cluster::over(link, env, Settings::default(), secrets).behind(fence);
         let guests = &self.fixture.guests;
         process.lab = Some(Lab::over(self.simulator.clone(), cluster, guests, setup).await?);
