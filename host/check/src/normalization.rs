@@ -98,10 +98,12 @@ pub(crate) fn generated_names<'a>(
     objects: impl Iterator<Item = &'a Value>,
 ) -> Vec<(String, String)> {
     let mut names: Vec<GeneratedName> = objects.filter_map(GeneratedName::of).collect();
-    let hashes =
-        names.iter().filter_map(|one| Some((one.stem()?.to_owned(), one.hash?.to_owned())));
     let mut templates: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    hashes.for_each(|(stem, hash)| drop(templates.entry(stem).or_default().insert(hash)));
+    for one in &names {
+        if let Some((stem, hash)) = one.stem().zip(one.hash) {
+            templates.entry(stem.to_owned()).or_default().insert(hash.to_owned());
+        }
+    }
     for one in &mut names {
         let is_only = |stem: &str| templates.get(stem).is_some_and(|hashes| hashes.len() == 1);
         if let Some(stem) = one.stem().filter(|stem| is_only(stem)) {
@@ -116,9 +118,6 @@ pub(crate) fn generated_names<'a>(
         rank = if is_same { rank + 1 } else { 1 };
         replaced.push((one.name.to_owned(), format!("{}<{rank}>", one.beginning)));
     }
-    // After the names, of which they are a part.
-    let only = templates.into_values().filter(|hashes| hashes.len() == 1).flatten();
-    replaced.extend(only.map(|hash| (hash, "<template>".to_owned())));
     replaced
 }
 
@@ -216,10 +215,11 @@ mod tests {
             named([pod("6f4f7f6", "aa"), pod("7cf77d9", "aa")]),
             ["web-6f4f7f6-<1>", "web-7cf77d9-<1>"]
         );
+        // Somebody else's Pod keeps its name.
         let pods = [pod("6f4f7f6", "aa")];
-        let mut text = "waits for ReplicaSet web-6f4f7f6".to_owned();
+        let mut text = "web-6f4f7f6-bb".to_owned();
         replace(&mut text, &generated_names(pods.iter()));
-        assert_eq!(text, "waits for ReplicaSet web-<template>");
+        assert_eq!(text, "web-6f4f7f6-bb");
     }
 
     #[test]

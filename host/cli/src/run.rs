@@ -118,6 +118,10 @@ pub(crate) struct Arguments {
     /// Maximum number of guest calls at the same time [default: the number of cores, at least 2].
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     max_concurrent_guest_calls: Option<usize>,
+    /// Number of threads for requests, watches and guest calls of less than 5 ms; longer guest calls
+    /// have threads of their own [default: one for every four cores, at least one].
+    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
+    threads: Option<usize>,
     /// Number of guest instances that the host keeps in memory for the next calls.
     #[arg(long, value_name = "NUMBER", default_value_t = GUESTS_DEFAULT)]
     guest_pool_size: u32,
@@ -165,6 +169,12 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// One thread for every four cores: with more of them, each message between tasks wakes another
+/// thread, which costs more than it gains while the API server is slower than one thread.
+fn threads_default() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 4).max(1))
+}
+
 /// Runs the host until a signal.
 ///
 /// # Errors
@@ -174,6 +184,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     renamed::check_environment()?;
     logs::start(arguments.log_format, &arguments.log_filter)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(arguments.threads.unwrap_or_else(threads_default))
         .enable_all()
         .build()
         .context("cannot start the runtime")?;

@@ -1,8 +1,10 @@
 //! The calls of guests in reconciles and in reviews in the background.
 
+use std::time::Duration;
+
 use innkeeper_sandbox::Permits;
 
-use crate::execution::Execution;
+use crate::execution::{CallPace, Execution};
 
 /// Runs the calls of guests in reconciles and in reviews in the background: each waits for a permit
 /// of the sandbox. Reviews of requests have permits of their own, so that none of these calls
@@ -27,6 +29,20 @@ impl GuestCalls {
     pub async fn run<T>(&self, module: &str, tenant: &str, call: impl FnOnce() -> T) -> T {
         let permit = self.permits.acquire(module, tenant).await;
         let result = self.execution.run(call);
+        drop(permit);
+        result
+    }
+
+    /// The same for a call of a revision whose calls have a pace: `call` gets the time after which
+    /// it is to end, if there is one, and may run twice ([`Execution::run_call`]).
+    pub async fn run_paced<T>(
+        &self,
+        (module, tenant): (&str, &str),
+        pace: &CallPace,
+        call: impl FnMut(Option<Duration>) -> T,
+    ) -> T {
+        let permit = self.permits.acquire(module, tenant).await;
+        let result = self.execution.run_call(pace, call);
         drop(permit);
         result
     }

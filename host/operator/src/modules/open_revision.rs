@@ -14,6 +14,7 @@ use innkeeper_core::{Finalizer, Object, ObjectKey, ObjectRef, PrimarySelector, c
 use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
 use innkeeper_sandbox::Guest;
 
+use crate::execution::CallPace;
 use crate::guest_log::GuestLog;
 
 /// How far the teardown of a module is, whose Module is being deleted.
@@ -48,6 +49,8 @@ pub struct OpenRevision {
     pub parameters: String,
     /// The guest's log.
     pub log: Arc<GuestLog>,
+    /// Whether the guest's calls are short.
+    pub pace: Arc<CallPace>,
     /// The module's finalizer on its primaries.
     pub finalizer: Finalizer,
     /// The guest decorates its primaries: it gives no status.
@@ -90,6 +93,7 @@ impl OpenRevision {
             primary_kind,
             parameters,
             log,
+            pace: Arc::default(),
             finalizer,
             decorates,
             teardown: TeardownPhase::None,

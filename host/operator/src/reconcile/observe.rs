@@ -29,6 +29,16 @@ pub struct Observation<'a> {
     reads: ReadRecord,
     /// Objects that the guest read and that the host has to read live first.
     unknown: BTreeSet<ObjectRef>,
+    /// What the guest logged in its call.
+    log: Vec<LogLine>,
+}
+
+/// A line of the guest's log, masked.
+struct LogLine {
+    /// The earlier revision of the primary for which the guest was called.
+    earlier: Option<String>,
+    level: Level,
+    message: String,
 }
 
 impl<'a> Observation<'a> {
@@ -48,6 +58,7 @@ impl<'a> Observation<'a> {
             secrets,
             reads: ReadRecord::default(),
             unknown: BTreeSet::new(),
+            log: Vec::new(),
         }
     }
 
@@ -108,6 +119,23 @@ impl<'a> Observation<'a> {
             .filter(|kind| is_beyond(kind) && !self.revision.is_optional(kind))
             .filter_map(unseen)
             .collect()
+    }
+
+    /// Drops what an earlier call logged, whose result does not count.
+    pub fn begin_call(&mut self) {
+        self.log.clear();
+    }
+
+    /// Writes what the guest logged to the host's log.
+    pub fn write_log(&mut self) {
+        let (active, key) = (self.revision, &self.primary.key);
+        let (env, name) = (active.client.env(), active.name());
+        for LogLine { earlier, level, message } in self.log.drain(..) {
+            match earlier {
+                None => active.log.write(env, name, key, (level, &message)),
+                Some(revision) => active.log.write_earlier(env, name, key, (&revision, &message)),
+            }
+        }
     }
 
     /// Everything that the run has read.
@@ -260,9 +288,8 @@ impl ClusterView for Observation<'_> {
     }
 
     fn log_earlier(&mut self, revision: &str, message: &str) {
-        let (active, key) = (self.revision, &self.primary.key);
-        let message = self.secrets.mask(message);
-        active.log.write_earlier(active.client.env(), active.name(), key, (revision, &message));
+        let (earlier, message) = (Some(revision.to_owned()), self.secrets.mask(message));
+        self.log.push(LogLine { earlier, level: Level::Debug, message });
     }
 
     fn mask(&self, outcome: &mut Outcome) {
@@ -296,9 +323,8 @@ impl Host for Observation<'_> {
     }
 
     fn log(&mut self, level: Level, message: &str) {
-        let (active, key) = (self.revision, &self.primary.key);
         let message = self.secrets.mask(message);
-        active.log.write(active.client.env(), active.name(), key, (level, &message));
+        self.log.push(LogLine { earlier: None, level, message });
     }
 }
 

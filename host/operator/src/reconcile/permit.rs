@@ -1,6 +1,9 @@
 //! The evaluation of one primary in the operator: waits for a permit of the sandbox, and measures.
 
+use std::time::Duration;
+
 use innkeeper_core::ownership::PrimaryOwner;
+use innkeeper_sandbox::{Guest, Limits};
 
 use crate::evaluate::{
     self, Evaluation, EvaluationError, EvaluationResult, REVISION_DIGEST_PURPOSE, Subject,
@@ -20,11 +23,13 @@ pub async fn evaluate_with_permit(
     let (active, primary) = (observation.revision(), observation.primary().clone());
     let asked = shared.elapsed();
     let tenant = module_queue::tenant_of(&primary.key);
-    let call = || {
+    let call = |time: Option<Duration>| {
+        observation.begin_call();
         let waited = shared.elapsed().saturating_sub(asked);
         let digest = |text: &str| active.client.digest_text(REVISION_DIGEST_PURPOSE, text);
+        let guest = within(active.guest(), time);
         let subject = Subject {
-            guest: active.guest(),
+            guest: &guest,
             primary: &primary,
             owner,
             grants: active.grants(),
@@ -35,7 +40,9 @@ pub async fn evaluate_with_permit(
         };
         (evaluate::evaluate(&subject, observation), waited)
     };
-    let (evaluation, waited) = shared.guest_calls.run(active.name(), tenant, call).await;
+    let caller = (&**active.name(), tenant);
+    let (evaluation, waited) = shared.guest_calls.run_paced(caller, &active.pace, call).await;
+    observation.write_log();
     shared.metrics.permit_wait_seconds.observe(waited.as_secs_f64());
     for (index, figures) in evaluation.figures.iter().enumerate() {
         let seconds = figures.time.as_secs_f64();
@@ -52,6 +59,13 @@ pub async fn evaluate_with_permit(
         }
     }
     evaluation
+}
+
+/// The guest, with calls that end after this time at the latest, if there is one.
+fn within(guest: &Guest, time: Option<Duration>) -> Guest {
+    let limits = *guest.limits();
+    let time = time.map_or(limits.time, |time| time.min(limits.time));
+    guest.with_limits(Limits { time, ..limits })
 }
 
 /// Whether the guest asks to run again after a time. An answer that is not used asks for nothing
