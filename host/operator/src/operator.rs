@@ -307,6 +307,11 @@ impl Operator {
         self.shared.queue().is_quiet(self.shared.elapsed())
     }
 
+    /// Whether a reconcile that failed waits for its next try.
+    pub fn waits_for_retry(&self) -> bool {
+        self.shared.queue().waits_for_retry()
+    }
+
     /// The number of objects whose Events the host remembers, until the object or the module is
     /// gone.
     pub fn remembered_events(&self) -> usize {

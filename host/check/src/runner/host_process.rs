@@ -24,6 +24,11 @@ impl HostProcess {
         self.lab.as_ref().is_some_and(|lab| lab.running().operator().is_quiet())
     }
 
+    /// Whether its operator waits before it tries something again that failed.
+    pub(super) fn waits_for_retry(&self) -> bool {
+        self.lab.as_ref().is_some_and(|lab| lab.running().operator().waits_for_retry())
+    }
+
     /// Whether it has lost its Lease.
     pub(super) fn has_lost_lease(&self) -> bool {
         self.election.as_ref().is_some_and(Task::is_finished)

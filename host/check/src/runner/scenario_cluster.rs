@@ -45,6 +45,10 @@ const QUIET_UNDER_FAULTS: Duration = Duration::from_secs(75);
 /// writes from time to time, such as a CronJob each minute. No fault lasts as long.
 const PERIODIC_AFTER: Duration = Duration::from_mins(5);
 
+/// After this time the wait before the next try of what failed counts as quiet: it fails for ever,
+/// as no fault lasts as long.
+const RETRIES_MAX: Duration = Duration::from_mins(15);
+
 /// The longest time that an orderly stop of the host may take, in virtual time.
 pub(super) const STOP_MAX: Duration = Duration::from_mins(1);
 
@@ -263,7 +267,8 @@ impl<'a> ScenarioCluster<'a> {
         let mut version = self.barrier.version();
         loop {
             let needed = if passed >= PERIODIC_AFTER { QUIET } else { self.quiet };
-            if quiet >= needed && busy == 0 {
+            let retries = passed < RETRIES_MAX && self.process.waits_for_retry();
+            if quiet >= needed && busy == 0 && !retries {
                 return Ok(true);
             }
             if passed >= QUIET_MAX {

@@ -301,6 +301,12 @@ impl Queue {
         self.modules.iter().map(|(module, of_module)| (&**module, of_module.queue.ready()))
     }
 
+    /// Whether a request that failed waits for its next try.
+    pub fn waits_for_retry(&self) -> bool {
+        let mut entries = self.modules.values().flat_map(|module| module.entries.values());
+        entries.any(|entry| entry.failures > 0 && entry.due.is_some())
+    }
+
     /// Whether nothing is ready, running or due by `now`.
     pub fn is_quiet(&self, now: Duration) -> bool {
         self.running == 0

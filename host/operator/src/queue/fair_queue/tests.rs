@@ -190,8 +190,11 @@ fn a_taken_key_lists_its_triggers_since_the_last_run() {
     assert_eq!(next(&mut queue, SECOND), "an input changed during the run");
     queue.done(&a, ReconcileResult::Ok(Some(SECOND)), SECOND, 0.5);
     assert_eq!(next(&mut queue, SECOND * 2), "requeue time reached");
+    assert!(!queue.waits_for_retry());
     queue.done(&a, ReconcileResult::Failed, SECOND * 2, 0.5);
+    assert!(queue.waits_for_retry());
     assert_eq!(next(&mut queue, SECOND * 3), "retry after a failure");
+    assert!(!queue.waits_for_retry(), "it runs");
 }
 
 #[test]
