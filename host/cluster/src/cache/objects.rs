@@ -85,6 +85,14 @@ impl Objects {
         self.note_greatest(version);
     }
 
+    /// The cached object, if it is this version of this uid.
+    pub(super) fn same(&self, key: &ObjectKey, uid: &str, version: &str) -> Option<&Arc<Object>> {
+        let is_same = |object: &&Arc<Object>| {
+            *object.uid == *uid && *object.resource_version == *version && !version.is_empty()
+        };
+        self.live.get(key).filter(is_same)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.live.len()
     }

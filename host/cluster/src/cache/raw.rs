@@ -22,7 +22,8 @@ pub(super) trait Wire:
     fn text(&self) -> &str;
 }
 
-/// The text of a whole object. It decodes only the version, which the watcher needs.
+/// The text of a whole object. It decodes only the version, which the watcher needs, and what says
+/// which object it is.
 #[derive(Clone)]
 pub(super) struct Raw {
     text: Box<RawValue>,
@@ -61,16 +62,19 @@ impl<'de> Deserialize<'de> for Raw {
             metadata: Metadata,
         }
         #[derive(Default, Deserialize)]
+        #[serde(default)]
         struct Metadata {
-            #[serde(default, rename = "resourceVersion")]
+            namespace: Option<String>,
+            name: Option<String>,
+            uid: Option<String>,
+            #[serde(rename = "resourceVersion")]
             resource_version: Option<String>,
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let head: Head = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
-        let metadata = ObjectMeta {
-            resource_version: head.metadata.resource_version,
-            ..ObjectMeta::default()
-        };
+        let Metadata { namespace, name, uid, resource_version } = head.metadata;
+        let metadata =
+            ObjectMeta { namespace, name, uid, resource_version, ..ObjectMeta::default() };
         Ok(Self { text, metadata })
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use innkeeper_core::Object;
+use innkeeper_core::{Object, ObjectKey};
+use kube::api::ObjectMeta;
 
 use super::CacheStore;
 use crate::Mismatch;
@@ -27,6 +28,21 @@ impl CacheStore {
                 cache.apply(id, Source::Watch, notices, |objects| event.apply_to(objects, now));
             }
         });
+    }
+
+    /// The cached object, if the API server sends a version that a write response has brought
+    /// already: the text need not be decoded again.
+    pub(in crate::cache) fn cached(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        metadata: &ObjectMeta,
+    ) -> Option<Arc<Object>> {
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let key = ObjectKey::new(namespace, metadata.name.as_deref()?);
+        let (uid, version) = (metadata.uid.as_deref()?, metadata.resource_version.as_deref()?);
+        let inner = self.lock();
+        inner.cache(id, serial)?.objects.same(&key, uid, version).cloned()
     }
 
     /// Takes the beginning of a list. Events that wait for a write come from before it.

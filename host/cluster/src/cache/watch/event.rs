@@ -41,7 +41,8 @@ pub(super) fn take_event<K: Wire>(
             }
         }
         Event::Apply(raw) => {
-            if let Some(object) = decode(&raw) {
+            let cached = store.cached(id, serial, raw.meta());
+            if let Some(object) = cached.or_else(|| decode(&raw)) {
                 store.apply_watch_event(id, serial, WatchEvent::Applied(object));
             }
         }
