@@ -73,5 +73,8 @@ pub(crate) fn controller_manager_flags(folder: &Path, port: u16) -> Vec<String> 
         "--bind-address=127.0.0.1".to_owned(),
         "--use-service-account-credentials".to_owned(),
         "--leader-elect=false".to_owned(),
+        // At the default rate it needs 4 s to create the accounts of its controllers.
+        "--kube-api-qps=500".to_owned(),
+        "--kube-api-burst=1000".to_owned(),
     ]
 }
