@@ -9,6 +9,7 @@
 mod componentize;
 mod inputs;
 mod install;
+mod kept;
 mod languages;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +18,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use innkeeper_toolchain::{TARGET, Toolchain, lock};
 
+use self::kept::Kept;
 use crate::command;
+use crate::metadata::metadata;
 use crate::progress::say;
 
 /// What a ConfigMap can hold (1 MiB, its keys and metadata included).
@@ -46,8 +49,9 @@ pub(crate) struct Component {
 /// all of them, or those with these names.
 ///
 /// Needs a Rust that compiles for wasm, and looks for one (see [`install`]); for guests in other
-/// languages what [`languages`] says. Does nothing for components whose inputs have not changed.
-/// Says what it does, and the sizes.
+/// languages what [`languages`] says. Does nothing for components whose inputs have not changed, and
+/// takes those that an earlier build of this user made, also in another clone. Says what it does, and
+/// the sizes.
 ///
 /// # Errors
 /// If a name is unknown, or a guest does not build.
@@ -94,7 +98,9 @@ pub(crate) fn build_with(
     let is_stale = |(source, digest): &(&Source, &String)| {
         inputs::current(&out, source.name(), digest).is_none()
     };
-    let stale: Vec<(&Source, &String)> = wanted.iter().zip(&digests).filter(is_stale).collect();
+    let stale = wanted.iter().zip(&digests).filter(is_stale).collect();
+    let kept = Kept::of_user();
+    let stale = not_restored(&kept, &out, stale)?;
     let of_rust: Vec<&Source> =
         stale.iter().map(|(source, _)| *source).filter(|source| !is_script(source)).collect();
     if let (Some((toolchain, _)), false) = (&rust, of_rust.is_empty()) {
@@ -105,7 +111,7 @@ pub(crate) fn build_with(
             say(&format!("guests: building {}", script.name));
             script.build(root, &componentize::path(&out, &script.name))?;
         }
-        inputs::record(&out, source.name(), digest)?;
+        kept.record(&out, source.name(), digest)?;
     }
 
     wanted
@@ -113,6 +119,30 @@ pub(crate) fn build_with(
         .zip(&digests)
         .map(|(source, digest)| measure(&out, source.name(), digest))
         .collect()
+}
+
+/// Restores the components that an earlier build of this user made of the same inputs; gives the
+/// others.
+///
+/// # Errors
+/// If a component cannot be written.
+fn not_restored<'a>(
+    kept: &Kept,
+    out: &Path,
+    mut stale: Vec<(&'a Source, &'a String)>,
+) -> Result<Vec<(&'a Source, &'a String)>> {
+    let all = stale.len();
+    let mut restored = Vec::new();
+    for (source, digest) in &stale {
+        restored.push(kept.restore(out, source.name(), digest)?);
+    }
+    let mut restored = restored.into_iter();
+    stale.retain(|_| !restored.next().unwrap_or_default());
+    if stale.len() < all {
+        let count = all - stale.len();
+        say(&format!("guests: {count} components of earlier builds have the same inputs"));
+    }
+    Ok(stale)
 }
 
 /// The checks of the guests in Rust that need no wasm: format, lints and tests of the workspace.
@@ -212,17 +242,7 @@ impl Source {
 
 /// The packages and their `cdylib` targets of a workspace.
 fn libraries(workspace: &Path) -> Result<Vec<(String, PackageTarget)>> {
-    let mut cargo = command::cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]);
-    let output = cargo.current_dir(workspace).output().context("cannot run `cargo metadata`")?;
-    if !output.status.success() {
-        bail!(
-            "`cargo metadata` failed in {}:\n{}",
-            workspace.display(),
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    let metadata: Metadata = serde_json::from_slice(&output.stdout)
-        .context("`cargo metadata` gave something unreadable")?;
+    let metadata: Metadata = metadata(workspace, &["--no-deps"])?;
     let targets = metadata.packages.into_iter().flat_map(|package| {
         let name = package.name;
         package.targets.into_iter().map(move |target| (name.clone(), target))

@@ -20,6 +20,7 @@ mod soak;
 mod suite;
 mod supply;
 mod tidy;
+mod user_folder;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@
 //! - [`Go`]: a Go of this machine, and its call that compiles a guest.
 //! - [`componentize`]: makes a component from a core module.
 //! - [`lock`]: allows one build at a time in a shared folder; [`bound_builds`] keeps the user's
-//!   shared folders small.
+//!   shared folders small, [`create_private_folder`] makes a folder of the user's cache.
 //!
 //! This crate loads and runs no component, installs nothing and prints nothing.
 
@@ -23,6 +23,7 @@ pub use build_folders::{BUILDS_BYTES_MAX, bound_builds};
 pub use go::Go;
 pub use lock::{Lock, lock};
 pub use package::Package;
+pub use private_folder::create as create_private_folder;
 pub use toolchain::{DEBIAN_PACKAGES, HOW_TO_INSTALL, Toolchain, cache_folder};
 
 /// The target of guests. It has no system interface, and guests may use none.

@@ -8,11 +8,11 @@ use rustix::process::geteuid;
 /// The permission of the group and of others to write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Creates a folder within `base`, for this user only: it holds programs that later builds run.
+/// Creates `folder` within `base`, for this user only: it holds programs that later builds run.
 ///
 /// # Errors
 /// If the folder cannot be made, or another user can write to it or to its parents up to `base`.
-pub(crate) fn create(folder: &Path, base: &Path) -> Result<()> {
+pub fn create(folder: &Path, base: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -31,12 +31,12 @@ pub(super) fn copy(module: &Path, to: &Path) -> Result<()> {
     innkeeper_toolchain::componentize::write(to, &bytes)
 }
 
-/// The size of `bytes` with the best compression of gzip.
+/// Compresses `bytes` with the best compression of gzip.
 ///
 /// # Errors
 /// Those of the encoder.
-pub(super) fn gzip_bytes(bytes: &[u8]) -> Result<u64> {
+pub(super) fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
-    Ok(encoder.finish()?.len() as u64)
+    Ok(encoder.finish()?)
 }
