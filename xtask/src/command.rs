@@ -15,7 +15,13 @@ pub(crate) fn root() -> PathBuf {
 
 /// The folder of build results.
 pub(crate) fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    target_of(&root())
+}
+
+/// The folder of build results of a workspace.
+pub(crate) fn target_of(workspace: &Path) -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR");
+    named.map_or_else(|| workspace.join("target"), PathBuf::from)
 }
 
 /// Cargo, in the root of the repository, with `args`.

@@ -18,6 +18,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use innkeeper_toolchain::{TARGET, Toolchain, lock};
 
+pub(crate) use self::inputs::digest_of;
 use self::kept::Kept;
 use crate::command;
 use crate::metadata::metadata;
@@ -31,6 +32,12 @@ const OTHER_SDKS: [&str; 3] = ["sdk-go", "sdk-py", "sdk-ts"];
 
 /// The workspace of Kubewarden policies, below that of the guests.
 const KUBEWARDEN: &str = "kubewarden";
+
+/// The lints of the guests in Rust.
+const LINTS: [&str; 6] = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+
+/// What [`rust_checks`] compiles, as calls of cargo in the workspace of the guests.
+pub(crate) const RUST_BUILDS: [&[&str]; 2] = [&LINTS, &["test", "--workspace", "--no-run"]];
 
 /// A guest that has been built.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,11 +155,7 @@ fn not_restored<'a>(
 /// The checks of the guests in Rust that need no wasm: format, lints and tests of the workspace.
 pub(crate) fn rust_checks(root: &Path) -> Vec<Command> {
     // Without --all, fmt would reach through the contract's crate into the host's workspace.
-    let checks = [
-        &["fmt", "--check"][..],
-        &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-        &["test", "--workspace", "--no-fail-fast"],
-    ];
+    let checks = [&["fmt", "--check"], &LINTS[..], &["test", "--workspace", "--no-fail-fast"]];
     let check = |arguments: &[&str]| {
         let mut command = command::cargo(arguments);
         command.current_dir(root.join("guests"));

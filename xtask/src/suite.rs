@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that must hold, in the order of cost.
 
 mod counts;
+mod dependencies;
 mod disk;
 mod durations;
 mod lanes;
@@ -12,6 +13,7 @@ mod repeat;
 mod times;
 mod which;
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -20,6 +22,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use innkeeper_controlplane::Programs;
 
 use self::counts::TestCounts;
+use self::dependencies::Dependencies;
 use self::disk::Disk;
 use self::parts::Part;
 use self::programs::Outcome;
@@ -31,6 +34,12 @@ use crate::progress::{Steps, complain, say};
 use crate::{conformance, demo, guests, schema, supply, tidy};
 
 const LINTS: [&str; 6] = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+const BUILD: [&str; 3] = ["build", "--workspace", "--all-targets"];
+
+/// Steps that compile dependencies that are kept for later runs.
+const GUESTS_STEP: &str = "guests in Rust: format, lints, tests";
+const LINTS_STEP: &str = "lints (about 4 min the first time)";
+const BUILD_STEP: &str = "host: build with its tests (about 8 min the first time)";
 
 /// The suite as it runs.
 struct Suite {
@@ -57,20 +66,7 @@ pub(crate) fn run() -> Result<()> {
     suite.step("tidy", |_| tidy::run());
     suite.step("dependencies: licences, bans, sources, advisories", |_| supply::run());
     suite.step("schemas of the contract", |_| schema::run(true));
-    suite.steps_at_once(vec![
-        vec![Part::new("guests in Rust: format, lints, tests", Ok(guests::rust_checks(&root())))],
-        vec![
-            Part::new("guests in other languages: types, tests", guests::other_checks(&root())),
-            Part::new("guests: components", xtask(&["guests"]).map(|one| vec![one])),
-        ],
-        vec![
-            Part::new("lints (about 4 min the first time)", Ok(vec![cargo(&LINTS)])),
-            Part::new(
-                "host: build with its tests (about 8 min the first time)",
-                Ok(vec![cargo(&["build", "--workspace", "--all-targets"])]),
-            ),
-        ],
-    ]);
+    suite.compile();
     suite.step("host: unit tests", |tests| {
         // The same selection of packages as in the build, or features would differ and
         // everything would be compiled again.
@@ -104,6 +100,35 @@ pub(crate) fn run() -> Result<()> {
 }
 
 impl Suite {
+    /// Compiles and checks what the tests need, with the dependencies that earlier runs compiled.
+    fn compile(&mut self) {
+        let host = Dependencies::new("host", root(), &[&LINTS, &BUILD]);
+        let in_rust = Dependencies::new("guests", root().join("guests"), &guests::RUST_BUILDS);
+        host.restore();
+        in_rust.restore();
+        let compiled = self.steps_at_once(vec![
+            vec![Part::new(GUESTS_STEP, Ok(guests::rust_checks(&root())))],
+            vec![
+                Part::new("guests in other languages: types, tests", guests::other_checks(&root())),
+                Part::new("guests: components", xtask(&["guests"]).map(|one| vec![one])),
+            ],
+            vec![
+                Part::new(LINTS_STEP, Ok(vec![cargo(&LINTS)])),
+                Part::new(BUILD_STEP, Ok(vec![cargo(&BUILD)])),
+            ],
+        ]);
+        // After a failure units may be missing.
+        let is_new = |steps: &[&str]| {
+            self.failures.is_empty() && steps.iter().any(|&step| compiled.contains(step))
+        };
+        if is_new(&[GUESTS_STEP]) {
+            in_rust.keep();
+        }
+        if is_new(&[LINTS_STEP, BUILD_STEP]) {
+            host.keep();
+        }
+    }
+
     fn step(&mut self, what: &str, work: impl FnOnce(&mut Outcome) -> Result<()>) {
         self.steps.next(what);
         let mut tests = Outcome::default();
@@ -112,16 +137,22 @@ impl Suite {
         self.ended(what, None, tests.counts, result);
     }
 
-    /// Runs lanes of steps at once; shows the output of each step at its end.
-    fn steps_at_once(&mut self, lanes: Vec<Vec<Part>>) {
+    /// Runs lanes of steps at once; shows the output of each step at its end. Gives the steps that
+    /// compiled dependencies.
+    fn steps_at_once(&mut self, lanes: Vec<Vec<Part>>) -> BTreeSet<String> {
+        let mut compiled = BTreeSet::new();
         say("The next steps run at the same time, and are shown when they end:");
         lanes.iter().flatten().for_each(|part| say(&format!("      {}", part.what)));
         parts::run(lanes, |part| {
             self.steps.next(&part.what);
             part.lines.iter().for_each(|line| say(line));
+            if part.lines.iter().any(|line| dependencies::is_compiled(line)) {
+                compiled.insert(part.what.clone());
+            }
             let result = part.error.map_or(Ok(()), |error| Err(anyhow!(error)));
             self.ended(&part.what, Some(part.time), part.counts, result);
         });
+        compiled
     }
 
     /// Notes what came of a step that began before; with the time that it took, if it began much
@@ -194,7 +225,7 @@ impl Outcome {
 /// The scenario that failed: its page is as it was.
 pub(crate) fn screens() -> Result<()> {
     guests::build(&root(), None)?;
-    command(&mut cargo(&["build", "--workspace", "--all-targets"]))?.1?;
+    command(&mut cargo(&BUILD))?.1?;
     let mut scenarios = test(&["--test", "acceptance_*", "--", "--ignored"]);
     command(scenarios.env("INNKEEPER_SCREENS", "write"))?.1
 }
