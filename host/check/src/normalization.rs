@@ -204,7 +204,9 @@ mod tests {
         let named = |pods: [Value; 2]| {
             let replaced = generated_names(pods.iter());
             let mut texts = pods.map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned());
-            texts.iter_mut().for_each(|text| replace(text, &replaced));
+            for text in &mut texts {
+                replace(text, &replaced);
+            }
             texts
         };
         assert_eq!(

@@ -11,8 +11,6 @@ const CHANGES: usize = 600;
 /// Times between two changes, in the cluster's time.
 const PERIODS: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(10), Duration::from_mins(1)];
-/// The most that one part may take, in the cluster's time.
-const LIMIT: Duration = Duration::from_mins(10);
 
 /// Prints the cluster's time by wall time. Every second change is one of a Podroute's spec by a
 /// user, which leads to other Pods; the others are drift of its Deployment, which the host repairs.
@@ -22,15 +20,15 @@ pub(super) async fn measure() -> Result<(), Failed> {
         lab.api().apply(&podroute(2), namespace).await?;
     }
     all(&lab, "ready", &namespaces, 2).await?;
-    let mut changes = 0_usize..;
+    let mut numbers = 0_usize..;
     for period in PERIODS {
         let (begun, worked_before) = (Instant::now(), worked());
         let mut replicas = 0;
-        for change in changes.by_ref().take(CHANGES) {
-            let namespace = &namespaces[change / 2 % PRIMARIES];
+        for number in numbers.by_ref().take(CHANGES) {
+            let namespace = &namespaces[number / 2 % PRIMARIES];
             // Each round changes all Podroutes, from 2 replicas to 3 or back.
-            replicas = if change / 2 / PRIMARIES % 2 == 0 { 3 } else { 2 };
-            let changed = if change % 2 == 0 { podroute(replicas) } else { deployment(1) };
+            replicas = if (number / 2 / PRIMARIES).is_multiple_of(2) { 3 } else { 2 };
+            let changed = if number.is_multiple_of(2) { podroute(replicas) } else { deployment(1) };
             lab.api().apply(&changed, namespace).await?;
             lab.pass(period).await;
         }
