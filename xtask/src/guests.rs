@@ -56,9 +56,9 @@ pub(crate) struct Component {
 /// all of them, or those with these names.
 ///
 /// Needs a Rust that compiles for wasm, and looks for one (see [`install`]); for guests in other
-/// languages what [`languages`] says. Does nothing for components whose inputs have not changed, and
-/// takes those that an earlier build of this user made, also in another clone. Says what it does, and
-/// the sizes.
+/// languages what [`languages`] says. Does nothing for components whose inputs have not changed,
+/// and takes those that an earlier build of this user made, also in another clone. Says what it
+/// does, and the sizes.
 ///
 /// # Errors
 /// If a name is unknown, or a guest does not build.

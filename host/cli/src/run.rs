@@ -118,8 +118,8 @@ pub(crate) struct Arguments {
     /// Maximum number of guest calls at the same time [default: the number of cores, at least 2].
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     max_concurrent_guest_calls: Option<usize>,
-    /// Number of threads for requests, watches and guest calls of less than 5 ms; longer guest calls
-    /// have threads of their own [default: one for every four cores, at least one].
+    /// Number of threads for requests, watches and guest calls of less than 5 ms; longer guest
+    /// calls have threads of their own [default: one for every four cores, at least one].
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     threads: Option<usize>,
     /// Number of guest instances that the host keeps in memory for the next calls.

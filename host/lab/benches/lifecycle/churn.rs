@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Failed, all, deployment, lab_with, podroute, worked};
+use super::podroutes::{Failed, all, deployment, lab_with, podroute, worked};
 
 /// The Podroutes.
 const PRIMARIES: usize = 100;

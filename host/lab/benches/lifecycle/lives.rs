@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use innkeeper_lab::Lab;
 
-use super::{Failed, LIMIT, all, at, deployment, lab_with, podroute, worked};
+use super::podroutes::{Failed, LIMIT, all, at, deployment, lab_with, podroute, worked};
 
 /// Lives that are measured.
 const LIVES: usize = 200;
