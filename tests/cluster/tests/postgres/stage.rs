@@ -43,8 +43,11 @@ pub(crate) async fn stage() -> Result<(Stage, Host, String)> {
     Ok((stage, host, namespace))
 }
 
-/// Waits until all that a `PostgreSQL` wants now is applied and reported.
+/// Waits until all that a `PostgreSQL` wants now is applied and reported. Before the host has seen
+/// the Secret that was applied with it, it wants no Deployment.
 pub(crate) async fn synced(stage: &Stage, namespace: &str) -> Result<Value> {
+    let server = (Kind::DEPLOYMENT, namespace, NAME);
+    stage.admin.until("the Deployment is there", SOON, server, |_| true).await?;
     stage.synced((POSTGRESQL, namespace, NAME)).await
 }
 
