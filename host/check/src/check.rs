@@ -3,31 +3,30 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use crate::budget::Budget;
 use crate::case_generator::{Baseline, CaseGenerator, lifecycle};
 use crate::cluster_state::ClusterState;
+use crate::direct::{self, DirectFigures, Found};
 use crate::explore::{self, Corpus};
 use crate::law::{Case, Judgement, Law};
 use crate::oracle::Oracle;
 use crate::run_error::RunError;
 use crate::runner::ScenarioRunner;
-use crate::shrink::shrink;
+use crate::shrink::{Shrunk, shrink};
 use crate::subject::Subject;
 use crate::trace::Trace;
 use crate::variants;
 
-/// How much is checked.
-#[derive(Clone, Debug)]
-pub struct Budget {
-    /// The seed of everything random.
-    pub seed: u64,
-    /// The laws.
-    pub laws: Vec<Law>,
-    /// The time for all laws together; each gets an equal part, and what others leave.
-    pub time: Duration,
-    /// The most cases of each law.
-    pub cases_max: usize,
-    /// The time to make one failing scenario smaller.
-    pub shrink_time: Duration,
+/// The part of the time that direct evaluation gets, if there is a limit.
+const DIRECT_SHARE: u32 = 10;
+
+/// How far a check is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Direct evaluation has judged so many primaries.
+    Direct(u64),
+    /// So many of a law's cases were checked and are listed.
+    Law(Law, usize, usize),
 }
 
 /// The result of one law.
@@ -44,6 +43,8 @@ pub struct LawResult {
     /// How many different parts the signatures of the checked cases have: requests with their
     /// answers and successors, and reasons of conditions, Events and failures.
     pub signature_parts: usize,
+    /// For how many primaries direct evaluation has judged the law.
+    pub direct: u64,
     /// The smallest scenario that breaks the law, if one does.
     pub broken: Option<Trace>,
 }
@@ -66,6 +67,8 @@ pub struct CheckReport {
     /// The kinds of the guest that the simulated cluster does not serve: nothing of them
     /// is compared.
     pub not_served: BTreeSet<String>,
+    /// How much direct evaluation has judged.
+    pub direct: DirectFigures,
     /// How many scenarios were run.
     pub scenarios_run: u64,
     /// The virtual time of all of these.
@@ -74,15 +77,15 @@ pub struct CheckReport {
     pub took: Duration,
 }
 
-/// Checks a guest. `progress` is called before each case, and before each try to make a failing one
-/// smaller, with the law and how many of its cases were checked and are listed.
+/// Checks a guest. `progress` is called before each primary of direct evaluation, before each case,
+/// and before each try to make a failing one smaller.
 ///
 /// # Errors
 /// If the guest cannot be run on the simulated cluster.
 pub fn check(
     runner: &ScenarioRunner,
     budget: &Budget,
-    mut progress: impl FnMut(Law, usize, usize),
+    mut progress: impl FnMut(Progress),
 ) -> Result<CheckReport, RunError> {
     let began = Instant::now();
     let mut oracle = Oracle::new(runner);
@@ -103,18 +106,30 @@ pub fn check(
         two_primary_baselines: &two_primary_baselines,
     };
     let start = Instant::now();
+    let Found { figures: direct, mut broken } = direct::search(
+        (runner, &mut oracle),
+        budget,
+        &variants,
+        budget.time / DIRECT_SHARE,
+        |primaries| progress(Progress::Direct(primaries)),
+    )?;
     let mut results = Vec::new();
     for (index, law) in budget.laws.iter().enumerate() {
         let laws_left = u32::try_from(budget.laws.len() - index).unwrap_or(u32::MAX);
         let end = Instant::now() + budget.time.saturating_sub(start.elapsed()) / laws_left;
         let mut check = LawCheck { runner, oracle: &mut oracle, generator: &generator, budget };
-        results.push(check.check(*law, end, &mut progress)?);
+        let result = match broken.remove(law) {
+            Some(shrunk) => check.found_directly(*law, shrunk)?,
+            None => check.check(*law, end, &mut progress)?,
+        };
+        results.push(LawResult { direct: direct.evaluations_of(*law), ..result });
     }
     let Oracle { scenarios_run, simulated, .. } = oracle;
     let states = baselines.iter().filter_map(|baseline| baseline.outcome.states.last());
     let not_served = states.flat_map(ClusterState::not_served).cloned().collect();
     let took = began.elapsed();
-    Ok(CheckReport { laws: results, properties, not_served, scenarios_run, simulated, took })
+    let laws = results;
+    Ok(CheckReport { laws, properties, not_served, direct, scenarios_run, simulated, took })
 }
 
 /// Runs the lifecycle of each sample without faults.
@@ -169,6 +184,19 @@ struct LawCheck<'a, 'r> {
 }
 
 impl LawCheck<'_, '_> {
+    /// The result of a law that direct evaluation has found broken, and its scenario too.
+    ///
+    /// # Errors
+    /// If the scenario cannot be run again.
+    fn found_directly(&self, law: Law, shrunk: Shrunk) -> Result<LawResult, RunError> {
+        let broken = Some(Trace::of(self.runner, shrunk)?);
+        Ok(LawResult {
+            checked: 1,
+            broken,
+            ..nothing_checked(law, self.generator.cases(law).len())
+        })
+    }
+
     /// Checks the cases of a law until one breaks it, there are no more, or the time is over.
     ///
     /// # Errors
@@ -177,17 +205,10 @@ impl LawCheck<'_, '_> {
         &mut self,
         law: Law,
         end: Instant,
-        progress: &mut impl FnMut(Law, usize, usize),
+        progress: &mut impl FnMut(Progress),
     ) -> Result<LawResult, RunError> {
         let all = self.generator.cases(law);
-        let mut result = LawResult {
-            law,
-            cases: all.len(),
-            checked: 0,
-            inconclusive: 0,
-            signature_parts: 0,
-            broken: None,
-        };
+        let mut result = nothing_checked(law, all.len());
         let mut random = fastrand::Rng::with_seed(self.budget.seed);
         let mut corpus = Corpus::default();
         let mut listed = spread(all);
@@ -197,7 +218,7 @@ impl LawCheck<'_, '_> {
             }
             let next = listed.next().or_else(|| corpus.next(self.generator, law, &mut random));
             let Some(case) = next else { break };
-            progress(law, result.checked, result.cases);
+            progress(Progress::Law(law, result.checked, result.cases));
             result.checked += 1;
             let judgement = self.oracle.judge(&case)?;
             corpus.take(&case, self.oracle.take_signature());
@@ -207,7 +228,11 @@ impl LawCheck<'_, '_> {
                 Judgement::Broken(violation) => {
                     let until = Instant::now() + self.budget.shrink_time;
                     let shrunk = shrink(self.oracle, case, violation, || {
-                        progress(law, result.checked.saturating_sub(1), result.cases);
+                        progress(Progress::Law(
+                            law,
+                            result.checked.saturating_sub(1),
+                            result.cases,
+                        ));
                         Instant::now() < until
                     })?;
                     result.broken = Some(Trace::of(self.runner, shrunk)?);
@@ -217,6 +242,19 @@ impl LawCheck<'_, '_> {
         }
         result.signature_parts = corpus.seen();
         Ok(result)
+    }
+}
+
+/// The result of a law before its first case.
+fn nothing_checked(law: Law, cases: usize) -> LawResult {
+    LawResult {
+        law,
+        cases,
+        checked: 0,
+        inconclusive: 0,
+        signature_parts: 0,
+        direct: 0,
+        broken: None,
     }
 }
 

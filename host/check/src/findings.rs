@@ -34,12 +34,17 @@ const BROKEN_CALLS: [&str; 16] = [
 /// The most objects that a violation names.
 const OBJECTS_MAX: usize = 10;
 
+/// Whether calls with this reason of a failure gave no usable answer.
+pub(crate) fn is_broken_call(reason: &str) -> bool {
+    BROKEN_CALLS.contains(&reason)
+}
+
 /// Finds what breaks a rule that holds for each scenario, whatever the law.
 pub(crate) fn broken_invariant(outcome: &Outcome) -> Option<Violation> {
     let broken: Vec<String> = outcome
         .guest_failures
         .iter()
-        .filter(|(reason, _)| BROKEN_CALLS.contains(&reason.as_str()))
+        .filter(|(reason, _)| is_broken_call(reason))
         .map(|(reason, count)| format!("{reason}: {count}"))
         .collect();
     if !broken.is_empty() {

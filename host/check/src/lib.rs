@@ -6,14 +6,18 @@
 //! without faults and compares the results; [`check`] reports for each law how many cases hold, and
 //! for one that does not the smallest scenario that shows it.
 //!
+//! Before the scenarios, [`check`] judges some laws for many primaries by calls of the guest alone.
+//!
 //! # Guarantees
 //! The same component, samples and seed give the same results.
 
+mod budget;
 mod case_document;
 mod case_generator;
 mod check;
 mod cluster_state;
 mod copied_uids;
+mod direct;
 mod explore;
 mod facts;
 mod fault_cases;
@@ -27,6 +31,7 @@ mod oracle;
 mod other_client_cases;
 mod outcome;
 mod path_cases;
+mod primary_generator;
 mod random_cases;
 mod replay;
 mod request_counts;
@@ -38,9 +43,11 @@ mod subject;
 mod trace;
 mod variants;
 
+pub use budget::Budget;
 pub use case_document::{CASE_BYTES_MAX, ReadCaseError};
-pub use check::{Budget, CheckReport, LawResult, check};
+pub use check::{CheckReport, LawResult, Progress, check};
 pub use cluster_state::{ClusterState, Difference};
+pub use direct::DirectFigures;
 pub use incident::{Incident, PlannedIncident};
 pub use law::{Case, Expectation, Judgement, Law, Violation};
 pub use outcome::Outcome;

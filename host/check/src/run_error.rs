@@ -3,6 +3,7 @@
 use std::io;
 
 use innkeeper_lab::{ApiFailure, LabError};
+use innkeeper_sandbox::LoadError;
 
 /// Why a scenario cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -23,9 +24,12 @@ pub enum RunError {
     /// The simulated API server does not give what the comparison needs.
     #[error("cannot read the simulated cluster: {0}")]
     Read(#[from] ApiFailure),
-    /// The component cannot be copied for a swap.
-    #[error("cannot make another component for a swap: {0}")]
+    /// The component cannot be read, or not be copied for a swap.
+    #[error("cannot use the file of the component: {0}")]
     Component(io::Error),
+    /// The component cannot be loaded for calls without a host.
+    #[error("cannot load the component: {0}")]
+    Load(#[from] LoadError),
 }
 
 fn failures(reasons: &str) -> String {

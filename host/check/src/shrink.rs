@@ -115,7 +115,7 @@ fn is_needed(expectation: Expectation, step: &Step) -> bool {
 
 /// The paths of the members and items below `spec` and of labels and annotations, the largest
 /// first.
-fn members(object: &Value) -> Vec<Vec<String>> {
+pub(crate) fn members(object: &Value) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     for root in [&["spec"][..], &["metadata", "labels"], &["metadata", "annotations"]] {
         let path: Vec<String> = root.iter().map(|&part| part.to_owned()).collect();
@@ -146,7 +146,8 @@ fn walk(value: &Value, path: &[String], paths: &mut Vec<Vec<String>>) {
     }
 }
 
-fn remove(object: &mut Value, path: &[String]) {
+/// Removes the member or item at a path.
+pub(crate) fn remove(object: &mut Value, path: &[String]) {
     let Some((last, parents)) = path.split_last() else { return };
     let parent = parents.iter().try_fold(object, |value, part| match value {
         Value::Object(members) => members.get_mut(part),

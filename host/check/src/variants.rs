@@ -28,10 +28,17 @@ const VARIANTS_MAX: usize = 400;
 const CHANGES_MAX: usize = 4;
 
 /// A property that has no properties of its own.
-struct Leaf<'s> {
-    path: Vec<String>,
-    schema: &'s Value,
-    is_required: bool,
+pub(crate) struct Leaf<'s> {
+    pub(crate) path: Vec<String>,
+    pub(crate) schema: &'s Value,
+    pub(crate) is_required: bool,
+}
+
+/// The properties of `spec` in the schema of a kind that have no properties of their own.
+pub(crate) fn leaves(schema: &Value) -> Vec<Leaf<'_>> {
+    let mut leaves = Vec::new();
+    walk(&schema["properties"]["spec"], vec!["spec".to_owned()], true, &mut leaves);
+    leaves
 }
 
 /// Variants of the samples: each property with each of its boundary values, and left out.
@@ -40,8 +47,7 @@ pub(crate) fn of(subject: &Subject) -> (Vec<Value>, Coverage) {
     let Some(schema) = schema_of(subject) else {
         return (subject.samples.clone(), coverage);
     };
-    let mut leaves = Vec::new();
-    walk(&schema["properties"]["spec"], vec!["spec".to_owned()], true, &mut leaves);
+    let leaves = leaves(&schema);
     coverage.properties = leaves.len();
     let mut changed = BTreeSet::new();
     let mut variants = Vec::new();
@@ -81,8 +87,7 @@ pub(crate) fn of(subject: &Subject) -> (Vec<Value>, Coverage) {
 /// A sample with one to four random properties changed.
 pub(crate) fn random(subject: &Subject, random: &mut fastrand::Rng) -> Option<Value> {
     let schema = schema_of(subject)?;
-    let mut leaves = Vec::new();
-    walk(&schema["properties"]["spec"], vec!["spec".to_owned()], true, &mut leaves);
+    let leaves = leaves(&schema);
     let mut variant = random.choice(&subject.samples)?.clone();
     for _ in 0..random.usize(1..=CHANGES_MAX) {
         let leaf = random.choice(&leaves)?;
@@ -111,7 +116,7 @@ pub fn smallest_sample(subject: &Subject) -> Option<Value> {
 }
 
 /// The schema of the primary kind, from the definitions of the manifest and of the cluster.
-fn schema_of(subject: &Subject) -> Option<Value> {
+pub(crate) fn schema_of(subject: &Subject) -> Option<Value> {
     let kind = subject.manifest.primary.as_ref()?;
     let definitions = subject.manifest.crds.iter().chain(&subject.preexisting);
     let definition = definitions.into_iter().find(|one| {
@@ -145,7 +150,7 @@ fn walk<'s>(schema: &'s Value, path: Vec<String>, is_required: bool, leaves: &mu
 }
 
 /// Values of a property: its boundaries, all of an enumeration, empty and long ones.
-fn values(schema: &Value, present: Option<&Value>) -> Vec<Value> {
+pub(crate) fn values(schema: &Value, present: Option<&Value>) -> Vec<Value> {
     if let Some(all) = schema["enum"].as_array() {
         return all.clone();
     }
@@ -158,12 +163,14 @@ fn values(schema: &Value, present: Option<&Value>) -> Vec<Value> {
         "integer" | "number" => {
             let minimum = number("minimum").unwrap_or(-1);
             let maximum = number("maximum").unwrap_or(minimum.max(0).saturating_add(5));
-            let mut values = vec![minimum, minimum + 1, 0, 1, 3, maximum - 1, maximum];
+            let (next, last) = (minimum.saturating_add(1), maximum.saturating_sub(1));
+            let mut values = vec![minimum, next, 0, 1, 3, last, maximum];
             values.retain(|value| (minimum..=maximum).contains(value));
             values.sort_unstable();
             values.dedup();
             // An object that wants thousands of copies is valid, and of no use for a check.
-            let is_small = |value: &i64| value.abs() <= 1_000.max(minimum.abs() + 1);
+            let most = minimum.unsigned_abs().saturating_add(1).max(1_000);
+            let is_small = |value: &i64| value.unsigned_abs() <= most;
             values.into_iter().filter(is_small).map(Value::from).collect()
         }
         "string" => texts(schema, present),
@@ -237,12 +244,12 @@ fn example(schema: &Value) -> Option<Value> {
     })
 }
 
-fn get<'v>(object: &'v Value, path: &[String]) -> Option<&'v Value> {
+pub(crate) fn get<'v>(object: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter().try_fold(object, |value, name| value.get(name))
 }
 
 /// Sets a property; objects on the way are made. False if something else is in the way.
-fn set(object: &mut Value, path: &[String], value: Value) -> bool {
+pub(crate) fn set(object: &mut Value, path: &[String], value: Value) -> bool {
     let Some((last, parents)) = path.split_last() else { return false };
     let mut place = object;
     for name in parents {
@@ -254,7 +261,7 @@ fn set(object: &mut Value, path: &[String], value: Value) -> bool {
     true
 }
 
-fn unset(object: &mut Value, path: &[String]) {
+pub(crate) fn unset(object: &mut Value, path: &[String]) {
     let Some((last, parents)) = path.split_last() else { return };
     let parent = parents.iter().try_fold(object, |value, name| value.get_mut(name));
     if let Some(members) = parent.and_then(Value::as_object_mut) {

@@ -98,9 +98,17 @@ impl Guests {
     /// # Errors
     /// If it is no guest.
     pub fn compile(&self, component: &[u8]) -> Result<(), LoadError> {
-        let guest = self.engine.load(component, &Limits::default())?;
+        let guest = self.load(component)?;
         self.held.lock().unwrap_or_else(PoisonError::into_inner).push(guest);
         Ok(())
+    }
+
+    /// Loads a component for calls without an operator, with the default limits.
+    ///
+    /// # Errors
+    /// If it is no guest.
+    pub fn load(&self, component: &[u8]) -> Result<Guest, LoadError> {
+        self.engine.load(component, &Limits::default())
     }
 }
 

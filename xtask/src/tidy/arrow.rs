@@ -49,7 +49,8 @@ const ARROW: [(&str, &[&str]); 28] = [
             "innkeeper-faults",
             "innkeeper-cluster",
             "innkeeper-core",
-            // Its tests read manifests.
+            // It calls guests without a host, and plans as the host does.
+            "innkeeper-operator",
             "innkeeper-sandbox",
         ],
     ),

@@ -167,4 +167,18 @@ pub enum Bug {
     NewSelector,
     /// Makes a new object only for Shops that the version before did not set up.
     SkipsInitialized,
+
+    // Rare combinations of six properties of the spec.
+    /// Traps if a stuck and paused Shop with at least 3 replicas, files and a database of 2 GiB
+    /// migrates its data.
+    TrapOnRareShop,
+    /// Desires a label that Kubernetes does not allow for a stuck and paused Shop with at least 3
+    /// replicas, files, a database of 1 GiB and several pages.
+    LabelOfRareShop,
+    /// Writes the primary's uid into the Job of a paused Shop with at least 3 replicas, a password,
+    /// files and a database.
+    UidInRareJob,
+    /// Counts its runs in the ConfigMap of a stuck and paused Shop with at least 3 replicas, a
+    /// password, files and a database.
+    CountRunsOfRareShop,
 }

@@ -23,6 +23,10 @@ impl Run<'_> {
             template["metadata"] =
                 json!({"annotations": {"shop.example/of": present.object.metadata.uid}});
         }
+        if self.has_rare(Bug::UidInRareJob) {
+            let uid = &self.shop().metadata.uid;
+            template["metadata"] = json!({"annotations": {"shop.example/of": uid}});
+        }
         let job = Raw::<Job>::new(name, json!({"spec": {"template": template}}));
         desired.object_with(job, [Policy::RecreateWhenImmutable])
     }

@@ -22,6 +22,23 @@ impl Run<'_> {
         self.bug == bug
     }
 
+    /// Whether the guest has a bug that shows only with a rare combination of properties, and the
+    /// Shop has these.
+    pub(crate) fn has_rare(&self, bug: Bug) -> bool {
+        let spec = &self.shop().spec;
+        let is_stuck = spec.is_stuck && spec.replicas >= 3;
+        let is_rare = match bug {
+            Bug::TrapOnRareShop => spec.migrate && spec.storage == 2 && is_stuck,
+            Bug::LabelOfRareShop => spec.pages.len() > 1 && spec.storage == 1 && is_stuck,
+            Bug::CountRunsOfRareShop => spec.password && spec.storage > 0 && is_stuck,
+            Bug::UidInRareJob => {
+                spec.migrate && spec.password && spec.storage > 0 && spec.replicas >= 3
+            }
+            _ => false,
+        };
+        self.has(bug) && spec.paused && spec.files && is_rare
+    }
+
     /// The primary.
     pub(crate) fn shop(&self) -> &Shop {
         self.observed.primary()

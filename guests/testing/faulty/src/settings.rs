@@ -110,7 +110,8 @@ impl Run<'_> {
                 let shops = self.context.list::<Shop>(self.observed.namespace(), "");
                 set("shops", shops.map_or(0, |shops| shops.len()).to_string());
             }
-            Bug::CountRuns => {
+            Bug::CountRunsOfRareShop if !self.has_rare(self.bug) => {}
+            Bug::CountRuns | Bug::CountRunsOfRareShop => {
                 let count = was("runs").and_then(|runs| runs.parse().ok());
                 set("runs", (count.unwrap_or(0_u64) + 1).to_string());
             }
@@ -169,6 +170,8 @@ impl Run<'_> {
         };
         let mut names: Vec<String> = pages.iter().map(|page| name(page)).collect();
         if !self.has(Bug::DuplicatePages) {
+            // Different pages can have one name.
+            names.sort();
             names.dedup();
         }
         if self.has(Bug::KeepsPages) {

@@ -31,6 +31,7 @@ impl Run<'_> {
             Bug::LoopOnZeroReplicas if spec.replicas == 0 => loop {
                 std::hint::spin_loop();
             },
+            Bug::TrapOnRareShop => assert!(!self.has_rare(self.bug), "the Shop is an ordinary one"),
             _ => {}
         }
     }

@@ -125,6 +125,9 @@ impl Run<'_> {
         if self.has(Bug::LabelFromImage) {
             deployment = deployment.label("image", &spec.image);
         }
+        if self.has_rare(Bug::LabelOfRareShop) {
+            deployment = deployment.label("pages", &spec.pages.join(", "));
+        }
         deployment
     }
 }

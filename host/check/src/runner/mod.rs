@@ -18,7 +18,10 @@ mod scenario_fixture;
 mod scenario_run;
 mod write_barrier;
 
+use std::sync::Arc;
+
 use innkeeper_lab::Guests;
+use innkeeper_sandbox::Guest;
 
 pub use self::scenario_fixture::HostileModule;
 use self::scenario_fixture::ScenarioFixture;
@@ -54,6 +57,17 @@ impl ScenarioRunner {
     /// The other Module.
     pub fn hostile_module(&self) -> Option<&HostileModule> {
         self.fixture.hostile_module.as_ref()
+    }
+
+    /// The guest's component, loaded for calls without a host.
+    ///
+    /// # Errors
+    /// If the component cannot be read, or is no guest.
+    pub(crate) fn guest(&self) -> Result<Guest, RunError> {
+        let subject = self.subject();
+        let component = rebuilt::component_of(&subject.module).map_err(RunError::Component)?;
+        let guest = self.fixture.guests.load(&component)?;
+        Ok(guest.with_manifest(Arc::new(subject.manifest.clone())))
     }
 
     /// Runs a scenario on a new cluster.

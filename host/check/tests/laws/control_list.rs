@@ -18,7 +18,7 @@ fn samples() -> Vec<Value> {
 }
 
 /// The guest with a bug, its sample and its setting.
-fn with_bug(known: &KnownBug) -> Subject {
+pub(crate) fn with_bug(known: &KnownBug) -> Subject {
     let mut objects = documents(&format!("testing/faulty/samples/{}.yaml", known.sample));
     if known.setting == Setting::NoSecret {
         objects.retain(|object| object["kind"] != "Secret");
@@ -73,7 +73,7 @@ fn harmless_bugs_break_no_law() {
     let guests = Guests::new().unwrap();
     for known in &HARMLESS {
         let runner = runner(&guests, with_bug(known));
-        let report = check(&runner, &budget(&[known.law], 2), |_, _, _| {}).unwrap();
+        let report = check(&runner, &budget(&[known.law], 2), |_| {}).unwrap();
         assert!(report.laws[0].checked > 0, "{}", known.name);
         let broken = &report.laws[0].broken;
         assert!(broken.is_none(), "{}: {}", known.name, broken.as_ref().unwrap());
@@ -95,7 +95,7 @@ fn assert_found(bugs: &[KnownBug]) {
         let (name, law) = (known.name, known.law);
         let start = Instant::now();
         let runner = runner(&guests, with_bug(known));
-        let report = check(&runner, &budget(&[law], CASES_MAX), |_, _, _| {}).unwrap();
+        let report = check(&runner, &budget(&[law], CASES_MAX), |_| {}).unwrap();
         let checked = report.laws[0].checked;
         let Some(trace) = &report.laws[0].broken else {
             missed.push(format!("{name}: {law} holds in {checked} cases"));
@@ -112,7 +112,7 @@ fn guest_without_a_bug_breaks_no_law() {
     println!("seed {SEED}");
     let guests = Guests::new().unwrap();
     let subject = subject("faulty", &Value::Null, samples());
-    let report = check(&runner(&guests, subject), &budget(&Law::ALL, 12), |_, _, _| {}).unwrap();
+    let report = check(&runner(&guests, subject), &budget(&Law::ALL, 12), |_| {}).unwrap();
     for law in &report.laws {
         assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
     }
@@ -126,7 +126,7 @@ fn guest_without_a_bug_breaks_no_law_with_data_jobs_and_passwords() {
     for sample in ["store", "sized", "migrated", "guarded", "misused"] {
         let objects = documents(&format!("testing/faulty/samples/{sample}.yaml"));
         let subject = subject("faulty", &Value::Null, objects);
-        let report = check(&runner(&guests, subject), &budget(&Law::ALL, 3), |_, _, _| {}).unwrap();
+        let report = check(&runner(&guests, subject), &budget(&Law::ALL, 3), |_| {}).unwrap();
         for law in &report.laws {
             assert!(law.broken.is_none(), "{sample}: {}", law.broken.as_ref().unwrap());
         }
@@ -139,7 +139,7 @@ fn smallest_scenario_of_a_stuck_deletion_still_deletes() {
     let guests = Guests::new().unwrap();
     let subject = subject("faulty", &json!({ "bug": "never-finalized" }), samples());
     let budget = Budget { shrink_time: Duration::from_secs(20), ..budget(&[Law::Finalizing], 1) };
-    let report = check(&runner(&guests, subject), &budget, |_, _, _| {}).unwrap();
+    let report = check(&runner(&guests, subject), &budget, |_| {}).unwrap();
     let trace = report.laws[0].broken.as_ref().unwrap();
     let steps = &trace.case.scenario.steps;
     assert!(steps.iter().any(|step| matches!(step, Step::Delete(_))), "{trace}");
@@ -154,7 +154,7 @@ fn sample_that_the_api_server_refuses_is_an_error() {
     let mut samples = samples();
     samples[0]["spec"]["replicas"] = json!(11);
     let subject = subject("faulty", &Value::Null, samples);
-    let result = check(&runner(&guests, subject), &budget(&[Law::Crash], 1), |_, _, _| {});
+    let result = check(&runner(&guests, subject), &budget(&[Law::Crash], 1), |_| {});
     let message = result.unwrap_err().to_string();
     assert!(message.contains("refuses a sample") && message.contains("replicas"), "{message}");
 }

@@ -116,13 +116,14 @@ pub(crate) fn runner(guests: &Guests, subject: Subject) -> ScenarioRunner {
     ScenarioRunner::new(guests.clone(), subject)
 }
 
-/// As many cases of each of these laws, without a limit of time.
+/// As many cases of each of these laws, without direct evaluation and a limit of time.
 pub(crate) fn budget(laws: &[Law], cases_max: usize) -> Budget {
     Budget {
         seed: SEED,
         laws: laws.to_vec(),
         time: Duration::from_hours(1),
         cases_max,
+        primaries_max: 0,
         shrink_time: Duration::ZERO,
     }
 }

@@ -16,7 +16,7 @@ fn assert_lawful(name: &str) {
     let listed = ListedGuest::all().into_iter().find(|one| one.guest == name).unwrap();
     let budget = Budget { seed, ..budget(&listed.laws(), CASES) };
     let runner = runner(&Guests::new().unwrap(), listed.subject());
-    let report = check(&runner, &budget, |_, _, _| {}).unwrap();
+    let report = check(&runner, &budget, |_| {}).unwrap();
     for law in &report.laws {
         assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
     }

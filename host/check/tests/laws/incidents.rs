@@ -330,7 +330,7 @@ fn exploration_lists_each_crash_with_each_staleness_and_goes_on_from_what_was_ne
     let runner = shops();
     let budget = Budget { seed: 7, ..budget(&[Law::Exploration], 4) };
     let run = || {
-        let report = check(&runner, &budget, |_, _, _| {}).unwrap();
+        let report = check(&runner, &budget, |_| {}).unwrap();
         let law = &report.laws[0];
         assert!(law.broken.is_none(), "{}", law.broken.as_ref().unwrap());
         (law.cases, law.checked, law.signature_parts)

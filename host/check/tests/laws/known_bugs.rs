@@ -128,6 +128,51 @@ pub(crate) const OTHERS: [KnownBug; 16] = [
     known("password-in-status", Law::NoLeak).with("guarded").setting(Setting::SecretGranted),
 ];
 
+/// The bugs of these lists that direct evaluation finds: answers of the guest alone show them.
+pub(crate) const IN_ANSWERS: [&str; 33] = [
+    "trap-on-empty-image",
+    "takes-first-page",
+    "parses-image",
+    "slices-image",
+    "allocates-by-replicas",
+    "loop-on-zero-replicas",
+    "divide-by-replicas",
+    "name-from-setting",
+    "label-from-image",
+    "one-replica-less",
+    "duplicate-pages",
+    "foreign-namespace",
+    "undeclared-kind",
+    "time-in-data",
+    "time-in-status",
+    "appends-to-status",
+    "flaps-condition",
+    "recreates-job",
+    "count-runs",
+    "alternate",
+    "part-of-uid",
+    "whole-uid",
+    "unordered-list",
+    "never-scales-down",
+    "keeps-settings",
+    "keeps-first-image",
+    "keeps-pages",
+    "generation-in-data",
+    "keeps-size-silently",
+    "stays-paused",
+    "password-in-settings",
+    "password-in-environment",
+    "password-in-status",
+];
+
+/// Bugs that show only with a rare combination of six properties of the spec.
+pub(crate) const RARE: [KnownBug; 4] = [
+    known("trap-on-rare-shop", Law::Totality),
+    known("label-of-rare-shop", Law::Totality),
+    known("uid-in-rare-job", Law::Determinism),
+    known("count-runs-of-rare-shop", Law::Fixpoint),
+];
+
 /// Bugs of the guest that do no harm: the host masks granted values of Secrets in messages, and
 /// leaves an object to its first owner, which it reports.
 pub(crate) const HARMLESS: [KnownBug; 3] = [

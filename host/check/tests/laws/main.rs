@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a failed test shows its seed and what it found")]
 
 mod control_list;
+mod direct;
 mod guest_fixture;
 mod guests;
 mod incidents;

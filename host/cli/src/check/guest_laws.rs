@@ -27,6 +27,9 @@ use crate::{code_cache, component, out, rbac};
 /// How long one failing scenario is made smaller.
 const SHRINK_TIME: Duration = Duration::from_mins(1);
 
+/// Direct evaluation judges so many primaries for each case of `--cases`.
+const PRIMARIES_PER_CASE: usize = 100;
+
 /// The time of a check if neither a time nor a number of cases is given, in seconds.
 const SECONDS: u64 = 60;
 
@@ -56,6 +59,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u64).range(0..=TIME_MAX))]
     seconds: Option<u64>,
     /// The most cases of each law, listed and random ones [default: as many as there is time for].
+    /// Before these, the guest is called without a host for up to 100 times as many primaries.
     /// Without --seconds a check plays the same cases on each machine.
     #[arg(
         long,
@@ -126,12 +130,12 @@ pub(super) fn run(
     let cases_max =
         options.cases.map_or(usize::MAX, |cases| usize::try_from(cases).unwrap_or(usize::MAX));
     let time = Duration::from_secs(options.seconds());
-    let budget = Budget { seed, laws, time, cases_max, shrink_time: SHRINK_TIME };
+    let primaries_max = cases_max.saturating_mul(PRIMARIES_PER_CASE);
+    let shrink_time = SHRINK_TIME;
+    let budget = Budget { seed, laws, time, cases_max, primaries_max, shrink_time };
     let started = Timestamp::now();
     let mut progress = LawProgress::begin();
-    let report = check(&runner, &budget, |law, checked, cases| {
-        progress.show(law, checked, cases);
-    });
+    let report = check(&runner, &budget, |reached| progress.show(reached));
     progress.end();
     let report = report.with_context(cannot_be_checked)?;
     // Whatever becomes of the report.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use innkeeper_check::Law;
+use innkeeper_check::Progress;
 
 use crate::out;
 
@@ -25,16 +25,15 @@ impl LawProgress {
         Self { is_terminal: out::is_error_terminal(), start: Instant::now(), shown: None }
     }
 
-    /// Shows that a law is checked, how many of its cases were, and how many it has without random
-    /// ones; unless it showed something a short time before.
-    pub(super) fn show(&mut self, law: Law, checked: usize, cases: usize) {
+    /// Shows how far the check is, unless it showed that a short time before.
+    pub(super) fn show(&mut self, reached: Progress) {
         let now = Instant::now();
         if !self.is_due(now) {
             return;
         }
         self.shown = Some(now);
         let seconds = now.duration_since(self.start).as_secs();
-        let line = line(law, checked, cases, seconds);
+        let line = line(reached, seconds);
         if self.is_terminal {
             out::replace_error_line(&line);
         } else {
@@ -58,22 +57,37 @@ impl LawProgress {
     }
 }
 
-fn line(law: Law, checked: usize, cases: usize, seconds: u64) -> String {
-    match checked.checked_sub(cases) {
-        None => format!("checking {law}: case {} of {cases}, {seconds} s", checked + 1),
-        Some(random) => format!("checking {law}: random case {}, {seconds} s", random + 1),
+fn line(reached: Progress, seconds: u64) -> String {
+    match reached {
+        Progress::Direct(primaries) => {
+            format!("calling the guest alone: primary {}, {seconds} s", primaries + 1)
+        }
+        Progress::Law(law, checked, cases) => match checked.checked_sub(cases) {
+            None => format!("checking {law}: case {} of {cases}, {seconds} s", checked + 1),
+            Some(random) => format!("checking {law}: random case {}, {seconds} s", random + 1),
+        },
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use innkeeper_check::Law;
+
     use super::*;
 
     #[test]
     fn line_tells_law_case_and_time() {
-        assert_eq!(line(Law::Crash, 0, 88, 3), "checking crash: case 1 of 88, 3 s");
-        assert_eq!(line(Law::Crash, 87, 88, 3), "checking crash: case 88 of 88, 3 s");
-        assert_eq!(line(Law::Crash, 88, 88, 9), "checking crash: random case 1, 9 s");
+        assert_eq!(line(Progress::Law(Law::Crash, 0, 88), 3), "checking crash: case 1 of 88, 3 s");
+        assert_eq!(
+            line(Progress::Law(Law::Crash, 87, 88), 3),
+            "checking crash: case 88 of 88, 3 s"
+        );
+        assert_eq!(
+            line(Progress::Law(Law::Crash, 88, 88), 9),
+            "checking crash: random case 1, 9 s"
+        );
+        let direct = line(Progress::Direct(41), 2);
+        assert_eq!(direct, "calling the guest alone: primary 42, 2 s");
     }
 
     #[test]

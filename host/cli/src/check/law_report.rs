@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
+use super::law_results;
 use crate::component::Opened;
 use crate::document::Document;
 use crate::objects::InputObject;
@@ -85,6 +86,7 @@ pub(super) fn statement(
         "seed": inputs.seed,
         "scenarios": report.scenarios_run,
         "simulatedSeconds": report.simulated.as_secs(),
+        "direct": law_results::direct_json(&report.direct),
         "laws": laws,
         "skipped": inputs.skipped,
         "history": inputs.history,
@@ -107,7 +109,7 @@ fn law(result: &LawResult) -> Value {
         None => "notJudged",
     };
     let mut law = json!({"law": result.law, "result": word, "cases": result.cases,
-        "checked": result.checked, "notJudged": result.inconclusive});
+        "checked": result.checked, "notJudged": result.inconclusive, "direct": result.direct});
     if let Some(trace) = &result.broken {
         law["violation"] = json!({"what": trace.violation.what, "case": trace.case});
     }

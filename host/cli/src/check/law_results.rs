@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_check::{CheckReport, LawResult, Trace};
+use innkeeper_check::{CheckReport, DirectFigures, LawResult, Trace};
 use innkeeper_core::{counted_len, foreign};
 use serde_json::{Value, json};
 
@@ -55,7 +55,53 @@ pub(super) fn print(
         "{laws}, {broken} broken with seed {seed}; {} scenarios, {hours:.1} simulated hours in {took} s: {factor} times as fast, {per_second} scenarios/s",
         report.scenarios_run,
     ));
+    add_direct(&mut page, &report.direct);
     out::page(&page)
+}
+
+/// Adds how much the calls of the guest alone have judged.
+fn add_direct(page: &mut Page, direct: &DirectFigures) {
+    if direct.primaries == 0 {
+        return;
+    }
+    page.line(format_args!(
+        "without a host: {} primaries, {} calls of the guest, {} evaluations of laws in {:.1} s: {} evaluations/s",
+        direct.primaries,
+        direct.calls,
+        direct.all_evaluations(),
+        direct.took.as_secs_f64(),
+        evaluations_per_second(direct),
+    ));
+    if direct.unconfirmed > 0 {
+        let first: Vec<String> =
+            direct.suspicions.iter().map(|(law, what)| format!("{law}: {what}")).collect();
+        page.line(format_args!(
+            "{} that no scenario confirmed, so no law is broken by them: {}",
+            counted_len(
+                usize::try_from(direct.unconfirmed).unwrap_or(usize::MAX),
+                "suspicion",
+                "suspicions"
+            ),
+            first.join("; ")
+        ));
+    }
+}
+
+/// How many laws direct evaluation judges in a second.
+fn evaluations_per_second(direct: &DirectFigures) -> u64 {
+    let micros = direct.took.as_micros().max(1);
+    let per_second = u128::from(direct.all_evaluations()) * 1_000_000 / micros;
+    u64::try_from(per_second).unwrap_or(u64::MAX)
+}
+
+/// How much direct evaluation has judged, for programs.
+pub(super) fn direct_json(direct: &DirectFigures) -> Value {
+    let suspicions = direct.suspicions.iter();
+    let suspicions: Vec<Value> =
+        suspicions.map(|(law, what)| json!({"law": law.name(), "what": what})).collect();
+    json!({"primaries": direct.primaries, "refused": direct.refused, "calls": direct.calls,
+        "evaluations": direct.all_evaluations(), "unconfirmed": direct.unconfirmed,
+        "suspicions": suspicions})
 }
 
 /// Adds what happens in a case that breaks a law, and the command that plays it again.
@@ -88,7 +134,10 @@ pub(super) fn violation_json(trace: &Trace, again: &str) -> Value {
 fn report_json(report: &CheckReport, seed: u64, again: &str) -> Value {
     let laws: Vec<Value> = report.laws.iter().map(|law| law_json(law, again)).collect();
     let Speed { simulated, took, factor, per_second } = Speed::of(report);
-    json!({"laws": laws, "seed": seed, "scenarios": report.scenarios_run,
+    let mut direct = direct_json(&report.direct);
+    direct["seconds"] = report.direct.took.as_secs_f64().into();
+    direct["evaluationsPerSecond"] = evaluations_per_second(&report.direct).into();
+    json!({"laws": laws, "seed": seed, "scenarios": report.scenarios_run, "direct": direct,
         "simulatedSeconds": simulated, "seconds": took, "speedFactor": factor,
         "scenariosPerSecond": per_second,
         "properties": {"all": report.properties.properties,
@@ -101,7 +150,7 @@ fn law_json(result: &LawResult, again: &str) -> Value {
     let mut law = json!({"law": result.law.name(), "sentence": result.law.sentence(),
         "publishedBug": {"what": bug, "source": source},
         "cases": result.cases, "checked": result.checked, "notJudged": result.inconclusive,
-        "signatureParts": result.signature_parts,
+        "direct": result.direct, "signatureParts": result.signature_parts,
         "holds": result.broken.is_none() && result.is_judged()});
     if let Some(trace) = &result.broken {
         law["violation"] = violation_json(trace, again);
@@ -122,6 +171,9 @@ fn row(result: &LawResult) -> [String; 4] {
     };
     if result.inconclusive > 0 {
         checked = format!("{checked}, {} not judged", result.inconclusive);
+    }
+    if result.direct > 0 {
+        checked = format!("{checked}; {} without a host", result.direct);
     }
     [word.into(), result.law.name().into(), checked, result.law.sentence().into()]
 }
