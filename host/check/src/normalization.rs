@@ -22,6 +22,9 @@ const HISTORY: [&str; 2] =
 /// headless Service is `None`, which stays.
 const ALLOCATED: [&str; 4] = ["clusterIP", "clusterIPs", "nodeName", "healthCheckNodePort"];
 
+/// The label with which a Deployment marks the Pods of one template.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+
 /// Removes what the API server and the controllers of Kubernetes set.
 pub(crate) fn strip(object: &mut Value, is_primary: bool) {
     let generation = object["metadata"]["generation"].clone();
@@ -84,9 +87,6 @@ fn observed_generations(value: &mut Value, generation: &Value) {
         _ => {}
     }
 }
-
-/// The label with which a Deployment marks the Pods of one template.
-const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// Names that the API server made from `metadata.generateName`, and what replaces each: the
 /// beginning with its rank among those with the same beginning.

@@ -39,7 +39,8 @@ impl Execution {
     /// present thread, since each change of threads costs more than such a call does: `call` gets
     /// the time after which it is to end. If it does not end in that time, its result is dropped,
     /// and it runs again as [`run`](Self::run) says, as do the next [`LONG_CALLS`] calls: it gets
-    /// no time then. So a guest that takes long delays other work by [`SHORT`], and rarely.
+    /// no time then. So a guest that takes long delays other work by four times [`SHORT`] at most,
+    /// and in one of a hundred calls.
     pub fn run_call<T>(self, pace: &CallPace, mut call: impl FnMut(Option<Duration>) -> T) -> T {
         if self == Self::Threads && pace.is_short() {
             let began = Instant::now();
