@@ -14,6 +14,7 @@ pub mod diff;
 pub mod drift;
 pub mod extra_rights;
 pub mod field_fights;
+pub mod field_mask;
 pub mod field_path;
 pub mod fieldset;
 pub mod finalizer;
@@ -48,6 +49,7 @@ pub mod value_source;
 pub mod well_known;
 
 pub use counted::{counted, counted_len};
+pub use field_mask::FieldMask;
 pub use finalizer::Finalizer;
 pub use labels::Labels;
 pub use last_run::LastRun;

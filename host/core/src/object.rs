@@ -10,7 +10,7 @@ mod decode;
 mod error;
 mod hidden_digests;
 mod managed_fields;
-mod raw_json;
+pub(crate) mod raw_json;
 mod secret;
 mod shown_text;
 mod type_meta;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 /// The members of a JSON object as raw text, ordered by name.
-pub(super) type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+pub(crate) type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// Writes an object of members. `replaced` has other texts for some members, and further members.
 pub(super) fn join(
@@ -43,7 +43,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// Appends a text as JSON. Nearly all names of members are letters and digits, which need no
 /// escape.
-fn push_quoted(text: &str, out: &mut String) {
+pub(crate) fn push_quoted(text: &str, out: &mut String) {
     if text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         out.push('"');
         out.push_str(text);
