@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Condition, Event, RevisionHistory, UpdateGroup, ValueSource};
+use crate::{Condition, Event, ReadFields, RevisionHistory, UpdateGroup, ValueSource};
 
 /// The desired state: the document of the outcomes `complete` and `partial`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,15 @@ pub struct Desired {
     /// period runs it earlier. 0 counts as left out. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after_seconds: Option<u32>,
+    /// All fields that this run read: of the primary, of owned objects, and of the answers to
+    /// `get` and `list`. The host does not run the guest again for a change of other fields that
+    /// the host itself does not need. Identity and readiness of objects count as read, also those
+    /// of kinds that are not listed. Default: the run may have read every field. Limits: kinds of
+    /// the manifest, each once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    // Without `null`, as the other lists.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<ReadFields>"))]
+    pub read_fields: Option<Vec<ReadFields>>,
 }
 
 /// A desired object.

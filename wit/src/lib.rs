@@ -28,6 +28,7 @@ mod kind_parameter;
 mod manifest;
 mod observed;
 mod policy_manifest;
+mod read_fields;
 mod review_request;
 mod revision_history;
 mod rule_match;
@@ -46,6 +47,7 @@ pub use observed::{Observed, ObservedList, ObservedObject, Readiness, ReadinessS
 pub use policy_manifest::{
     MatchCondition, Operation, PolicyKind, PolicyManifest, PolicyRule, RuleScope, SideEffects,
 };
+pub use read_fields::ReadFields;
 pub use review_request::{GroupVersionKind, GroupVersionResource, ReviewRequest, User};
 pub use revision_history::RevisionHistory;
 pub use selector::{LabelRequirement, PrimarySelector, SelectorOperator, ValueRequirement};
@@ -58,7 +60,7 @@ pub const VERSION: &str = "0.1.0";
 
 /// Version of the contract's documents. An addition to a document raises it and leaves [`VERSION`],
 /// so that components name the same functions as before.
-pub const DOCUMENTS_VERSION: &str = "0.1.3";
+pub const DOCUMENTS_VERSION: &str = "0.1.4";
 
 /// The interface that a guest exports to reconcile a kind.
 pub const RECONCILER_INTERFACE: &str = "innkeeper:guest/reconciler@0.1.0";

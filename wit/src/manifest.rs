@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Kind, KindParameter, PolicyManifest, PrimarySelector};
+use crate::{Kind, KindParameter, PolicyManifest, PrimarySelector, ReadFields};
 
 /// The manifest of a guest: the document that `describe` returns.
 ///
@@ -38,6 +38,12 @@ pub struct Manifest {
     /// and reconciles again when an answer changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Kind>,
+    /// The fields that `reconcile` reads of objects of these kinds. The host gives it objects of
+    /// these kinds with these fields, `apiVersion`, `kind`, and name, namespace and uid only, and
+    /// does not run it again for a change of other fields that the host itself does not need.
+    /// Default: all fields of every kind. Limits: kinds of the manifest, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_fields: Vec<ReadFields>,
     /// CustomResourceDefinitions (`apiextensions.k8s.io/v1`) that the host installs if
     /// `allowedCRDGroups` of the Module has their groups. Limits: at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -35,6 +35,9 @@ pub struct Observed<P = Value, O = Value> {
     /// returns the objects that must remain for now, and `finalized` when it is done.
     #[serde(default)]
     pub deleting: bool,
+    /// Whether the host takes `readFields` in the answer. Earlier hosts refuse that member.
+    #[serde(default)]
+    pub report_read_fields: bool,
 }
 
 /// An object and its readiness.

@@ -5,7 +5,7 @@ package guest
 import "encoding/json"
 
 // DocumentsVersion is the version of the documents of the contract.
-const DocumentsVersion = "0.1.3"
+const DocumentsVersion = "0.1.4"
 
 // A field at fault.
 type Cause struct {
@@ -59,6 +59,12 @@ type DesiredDocument struct {
 	// of the Module. The host deletes objects of earlier runs that are not here if the outcome is
 	// `complete`, and none if it is `partial`.
 	Objects []DesiredObject `json:"objects,omitempty"`
+	// All fields that this run read: of the primary, of owned objects, and of the answers to
+	// `get` and `list`. The host does not run the guest again for a change of other fields that
+	// the host itself does not need. Identity and readiness of objects count as read, also those
+	// of kinds that are not listed. Default: the run may have read every field. Limits: kinds of
+	// the manifest, each once.
+	ReadFields []ReadFields `json:"readFields,omitempty"`
 	// Seconds after which the host runs the guest again even if nothing changed; a shorter resync
 	// period runs it earlier. 0 counts as left out. Default: none.
 	RequeueAfterSeconds *int64 `json:"requeueAfterSeconds,omitempty"`
@@ -250,6 +256,11 @@ type Manifest struct {
 	// The kind that the guest reconciles. The host calls `reconcile` for each object of it that
 	// the Module selects. Default: none, for a guest that only has a `policy`.
 	Primary Kind `json:"primary,omitzero"`
+	// The fields that `reconcile` reads of objects of these kinds. The host gives it objects of
+	// these kinds with these fields, `apiVersion`, `kind`, and name, namespace and uid only, and
+	// does not run it again for a change of other fields that the host itself does not need.
+	// Default: all fields of every kind. Limits: kinds of the manifest, each once.
+	ReadFields []ReadFields `json:"readFields,omitempty"`
 	// Other kinds that the guest reads by `cluster.get` and `cluster.list`. The host watches them,
 	// and reconciles again when an answer changes.
 	Reads []Kind `json:"reads,omitempty"`
@@ -286,6 +297,8 @@ type ObservedDocument struct {
 	Owned []ObservedObject `json:"owned"`
 	// `parameters` of the Module, validated against `parametersSchema` of the manifest.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
+	// Whether the host takes `readFields` in the answer. Earlier hosts refuse that member.
+	ReportReadFields bool `json:"reportReadFields"`
 	// Desired objects that the host could not apply after the previous run, each with the reason.
 	Unapplied []Unapplied `json:"unapplied"`
 	// Kinds of the manifest that the API server does not serve.
@@ -420,6 +433,19 @@ type PrimarySelector struct {
 	MatchFields []ValueRequirement `json:"matchFields,omitempty"`
 	// Labels with exactly these values.
 	MatchLabels map[string]string `json:"matchLabels,omitempty"`
+}
+
+// The fields of a kind that a guest reads.
+type ReadFields struct {
+	// Group and version (`apps/v1`), or the version alone for the core group (`v1`).
+	APIVersion string `json:"apiVersion"`
+	// The fields, as `fieldsV1` in `managedFields` has them: `f:name` is a member of an object,
+	// `k:{"name":"a"}` the items of a list with these keys, and `*` every item of a list or every
+	// member of an object. A path that ends in `{}` stands for its whole value; `{}` alone is the
+	// whole object. Limits: 32 elements deep, 4,096 elements, 512 bytes each.
+	Fields any `json:"fields"`
+	// Kind, CamelCase and singular (`Deployment`).
+	Kind string `json:"kind"`
 }
 
 // The readiness of an object.

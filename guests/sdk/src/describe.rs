@@ -38,6 +38,7 @@ impl Describe {
             primary: Some(P::kind()),
             owned: Vec::new(),
             reads: Vec::new(),
+            read_fields: Vec::new(),
             crds: Vec::new(),
             resync_seconds: None,
             finalizer: None,

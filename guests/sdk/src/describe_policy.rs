@@ -31,6 +31,7 @@ impl DescribePolicy {
             primary: None,
             owned: Vec::new(),
             reads: Vec::new(),
+            read_fields: Vec::new(),
             crds: Vec::new(),
             resync_seconds: None,
             finalizer: None,

@@ -12,7 +12,7 @@ use crate::scenario::controllers;
 use crate::subject::Subject;
 
 /// The reasons of calls that gave no usable answer. A failure that a guest reports is an answer.
-const BROKEN_CALLS: [&str; 16] = [
+const BROKEN_CALLS: [&str; 17] = [
     "GuestTrapped",
     "GuestTimeout",
     "GuestOutOfMemory",
@@ -28,6 +28,7 @@ const BROKEN_CALLS: [&str; 16] = [
     "CrossNamespace",
     "MalformedObject",
     "MalformedStatus",
+    "MalformedReadFields",
     "ValueSourceNotGranted",
 ];
 

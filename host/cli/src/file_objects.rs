@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use innkeeper_contract::{Kind, Readiness, ValueSourceKind};
+use innkeeper_contract::{Kind, Manifest, Readiness, ValueSourceKind};
 use innkeeper_core::object::holds_secrets;
 use innkeeper_core::value_source::ValueSourceGrant;
-use innkeeper_core::{Object, ObjectKey, Selector, foreign, observed};
+use innkeeper_core::{KindMasks, Object, ObjectKey, Selector, foreign, observed};
 use innkeeper_sandbox::{Host, Level, ReadError, ResourceKind};
 use jiff::Timestamp;
 
@@ -26,6 +26,8 @@ pub(crate) struct FileObjects {
     objects: ByKind,
     /// The Secrets whose values the guest does not see.
     hidden: BTreeSet<ObjectKey>,
+    /// The fields that the guest gets of objects of some kinds.
+    masks: KindMasks,
     now: Timestamp,
 }
 
@@ -65,7 +67,14 @@ impl FileObjects {
                 bail!("{}: {} {} is given twice", given.place, kind, given.text("/metadata/name"));
             }
         }
-        Ok(Self { kinds, unserved, objects, hidden: BTreeSet::new(), now })
+        Ok(Self {
+            kinds,
+            unserved,
+            objects,
+            hidden: BTreeSet::new(),
+            masks: KindMasks::default(),
+            now,
+        })
     }
 
     /// The objects for a guest that sees no values of the Secrets among these sources.
@@ -73,6 +82,11 @@ impl FileObjects {
         let secrets = sources.iter().filter(|source| source.kind == ValueSourceKind::Secret);
         self.hidden = secrets.map(|source| source.key.clone()).collect();
         self
+    }
+
+    /// The objects for a guest that gets the fields of its manifest only.
+    pub(crate) fn within(self, manifest: &Manifest) -> Self {
+        Self { masks: KindMasks::of_manifest(manifest), ..self }
     }
 
     /// The same objects at another time.
@@ -108,10 +122,16 @@ impl FileObjects {
     /// An object as the guest sees it.
     pub(crate) fn shown<'o>(&self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
         if holds_secrets(kind) && self.hidden.contains(&object.key) {
-            Cow::Owned(object.as_value_source())
+            let hidden = object.as_value_source();
+            Cow::Owned(self.masked(kind, &hidden).into_owned())
         } else {
-            Cow::Borrowed(object)
+            self.masked(kind, object)
         }
+    }
+
+    /// The fields of an object that the guest gets.
+    pub(crate) fn masked<'o>(&self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
+        self.masks.shown(kind, object)
     }
 
     fn kind(&self, kind: &ResourceKind) -> Result<&Kind, ReadError> {

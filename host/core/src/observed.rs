@@ -51,7 +51,10 @@ impl Observed<'_> {
             out.push_str(r#","parameters":"#);
             out.push_str(self.parameters);
         }
-        out.push_str(if self.deleting { r#","deleting":true}"# } else { "}" });
+        if self.deleting {
+            out.push_str(r#","deleting":true"#);
+        }
+        out.push_str(r#","reportReadFields":true}"#);
         out
     }
 }

@@ -42,6 +42,11 @@ impl PrimarySelector {
             && self.fields.matches_by(|path| field_path::value(&object.text, path))
     }
 
+    /// Whether the selector compares fields other than labels and annotations.
+    pub fn reads_fields(&self) -> bool {
+        !self.fields.is_everything()
+    }
+
     /// Whether an object can exist that both selectors select. In doubt it says so.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.labels.overlaps(&other.labels)

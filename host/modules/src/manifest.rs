@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use innkeeper_contract::{Kind, Manifest, Scope};
-use innkeeper_core::{PrimarySelector, control, foreign, names as grammar};
+use innkeeper_core::{KindMasks, PrimarySelector, control, foreign, names as grammar};
 use semver::Version;
 use serde_json::Value;
 
@@ -70,6 +70,9 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
     for (index, read) in manifest.reads.iter().enumerate() {
         kind(&format!("reads[{index}]"), read, &mut errors);
     }
+    if let Err(error) = KindMasks::read(&manifest.read_fields, manifest) {
+        errors.push(error.to_string());
+    }
     check_selector(manifest, &mut errors);
     if let Some(finalizer) = &manifest.finalizer
         && !finalizer.is_empty()
@@ -103,6 +106,7 @@ fn check_parts(manifest: &Manifest, errors: &mut Vec<String>) {
     for (member, is_empty) in [
         ("selector", manifest.selector.is_none()),
         ("owned", manifest.owned.is_empty()),
+        ("readFields", manifest.read_fields.is_empty()),
         ("crds", manifest.crds.is_empty()),
         ("resyncSeconds", manifest.resync_seconds.is_none()),
         ("finalizer", manifest.finalizer.is_none()),

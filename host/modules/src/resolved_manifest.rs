@@ -1,6 +1,7 @@
 //! A manifest with the kinds that the parameters of a Module name.
 
 use innkeeper_contract::{Kind, KindParameter, KindRole, Manifest, OwnedKind};
+use innkeeper_core::kind_masks::declares;
 use serde_json::Value;
 
 use crate::kind_parameters::RequestedKind;
@@ -41,6 +42,9 @@ pub fn resolve(
             KindRole::Reads => resolved.reads.push(kind),
         }
     }
+    // The fields of a primary kind that a parameter has replaced.
+    let named = resolved.clone();
+    resolved.read_fields.retain(|one| declares(&named, &one.api_version, &one.kind));
     manifest::check(&resolved)?;
     Ok(resolved)
 }

@@ -23,6 +23,7 @@ pub(crate) fn manifest(name: &str) -> Manifest {
             merges: false,
         }],
         reads: Vec::new(),
+        read_fields: Vec::new(),
         crds: Vec::new(),
         resync_seconds: None,
         finalizer: None,

@@ -21,6 +21,7 @@ use crate::reconcile::primary_state::{PrimaryState, PrimaryStates};
 use crate::watch::dependency_index::{DependencyIndex, RunStart};
 use crate::watch::own_writes::OwnWrites;
 use crate::watch::read_record::ReadRecord;
+use crate::watch::read_scope::Unread;
 
 /// The state that the reconciles of one operator share, with each other and with its supervisor.
 pub struct Shared {
@@ -111,7 +112,11 @@ impl Shared {
         let name = active.name().clone();
         self.queue().set_rate(&name, active.spec().writes_per_second);
         self.health.reset(&name);
-        self.modules.write().unwrap_or_else(PoisonError::into_inner).insert(name, active.clone());
+        let mut modules = self.modules.write().unwrap_or_else(PoisonError::into_inner);
+        modules.insert(name, active.clone());
+        drop(modules);
+        // The fields that its runs read are yet to be learned.
+        self.index().forget_fields(active.name());
         self.wake_primaries(active, &Trigger::RevisionActive);
     }
 
@@ -265,15 +270,19 @@ pub struct RunGuard<'a> {
 }
 
 impl RunGuard<'_> {
-    /// Ends the run with the record of its reads: see [`DependencyIndex::record`].
+    /// Ends the run of a revision with the record of its reads: see [`DependencyIndex::record`].
     pub fn record(
         mut self,
         request: &ReconcileRequest,
+        revision: &OpenRevision,
         record: ReadRecord,
-        bytes_max: usize,
     ) -> bool {
         let Some(start) = self.start.take() else { return false };
-        self.shared.index().record(request, start, record, bytes_max)
+        let bytes_max = revision.spec().recorded_read_bytes;
+        self.shared.index().record(request, start, record, bytes_max, |change, reported| {
+            let unread = |both| Unread::of(revision, &change.kind, both, reported);
+            change.both().map_or_else(Unread::default, unread)
+        })
     }
 }
 

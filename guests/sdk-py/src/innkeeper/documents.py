@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-VERSION = "0.1.3"
+VERSION = "0.1.4"
 """The version of the documents."""
 
 ConditionStatus = Literal[
@@ -281,6 +281,13 @@ class DesiredDocument(TypedDict):
     of the Module. The host deletes objects of earlier runs that are not here if the outcome is
     `complete`, and none if it is `partial`."""
 
+    readFields: NotRequired[list[ReadFields]]
+    """All fields that this run read: of the primary, of owned objects, and of the answers to
+    `get` and `list`. The host does not run the guest again for a change of other fields that
+    the host itself does not need. Identity and readiness of objects count as read, also those
+    of kinds that are not listed. Default: the run may have read every field. Limits: kinds of
+    the manifest, each once."""
+
     requeueAfterSeconds: NotRequired[int | None]
     """Seconds after which the host runs the guest again even if nothing changed; a shorter resync
     period runs it earlier. 0 counts as left out. Default: none."""
@@ -490,6 +497,12 @@ class Manifest(TypedDict):
     """The kind that the guest reconciles. The host calls `reconcile` for each object of it that
     the Module selects. Default: none, for a guest that only has a `policy`."""
 
+    readFields: NotRequired[list[ReadFields]]
+    """The fields that `reconcile` reads of objects of these kinds. The host gives it objects of
+    these kinds with these fields, `apiVersion`, `kind`, and name, namespace and uid only, and
+    does not run it again for a change of other fields that the host itself does not need.
+    Default: all fields of every kind. Limits: kinds of the manifest, each once."""
+
     reads: NotRequired[list[Kind]]
     """Other kinds that the guest reads by `cluster.get` and `cluster.list`. The host watches them,
     and reconciles again when an answer changes."""
@@ -535,6 +548,9 @@ class ObservedDocument(TypedDict):
 
     parameters: NotRequired[Any]
     """`parameters` of the Module, validated against `parametersSchema` of the manifest."""
+
+    reportReadFields: bool
+    """Whether the host takes `readFields` in the answer. Earlier hosts refuse that member."""
 
     unapplied: list[Unapplied]
     """Desired objects that the host could not apply after the previous run, each with the reason."""
@@ -642,6 +658,22 @@ class PrimarySelector(TypedDict):
 
     matchLabels: NotRequired[dict[str, str]]
     """Labels with exactly these values."""
+
+
+class ReadFields(TypedDict):
+    """The fields of a kind that a guest reads."""
+
+    apiVersion: str
+    """Group and version (`apps/v1`), or the version alone for the core group (`v1`)."""
+
+    fields: dict[str, Any]
+    """The fields, as `fieldsV1` in `managedFields` has them: `f:name` is a member of an object,
+    `k:{"name":"a"}` the items of a list with these keys, and `*` every item of a list or every
+    member of an object. A path that ends in `{}` stands for its whole value; `{}` alone is the
+    whole object. Limits: 32 elements deep, 4,096 elements, 512 bytes each."""
+
+    kind: str
+    """Kind, CamelCase and singular (`Deployment`)."""
 
 
 class Readiness(TypedDict):

@@ -20,6 +20,7 @@ fn manifest() -> Manifest {
             Kind::cluster("v1", "Node", "nodes"),
             Kind::namespaced("v1", "Service", "services"),
         ],
+        read_fields: Vec::new(),
         crds: vec![json!({"metadata": {"name": "podroutes.quay.io"}})],
         resync_seconds: None,
         finalizer: Some(String::new()),

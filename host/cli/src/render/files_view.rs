@@ -22,6 +22,7 @@ use crate::out;
 /// A cluster that has the objects of some files, and the primary among them.
 pub(super) struct FilesView {
     objects: FileObjects,
+    primary_kind: Kind,
     primary: Arc<Object>,
     /// Whether the file of the primary has no uid.
     is_without_uid: bool,
@@ -44,7 +45,7 @@ impl FilesView {
     ) -> anyhow::Result<Self> {
         let owned = manifest.owned.iter().map(|owned| &owned.kind);
         let kinds = [primary_kind].into_iter().chain(owned).chain(&manifest.reads);
-        let objects = FileObjects::new(kinds, given, unserved, now)?;
+        let objects = FileObjects::new(kinds, given, unserved, now)?.within(manifest);
         for given in given.iter().filter(|given| !objects.declares(given)) {
             out::eprint(&format!(
                 "innkeeper: {}: the guest declares no {} {}, so it cannot see it",
@@ -61,7 +62,8 @@ impl FilesView {
             .map(|(primary, _)| primary.clone())
             .context("the primary is among the objects")?;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
-        Ok(Self { objects, primary, is_without_uid, parameters })
+        let primary_kind = primary_kind.clone();
+        Ok(Self { objects, primary_kind, primary, is_without_uid, parameters })
     }
 
     /// The view of a guest that sees no values of the Secrets among these sources.
@@ -141,7 +143,7 @@ impl ClusterView for FilesView {
         let owned: Vec<_> =
             owned.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         let document = Observed {
-            object: primary,
+            object: &self.objects.masked(&self.primary_kind, primary),
             owned: &owned,
             unapplied,
             unserved: self.objects.unserved(),

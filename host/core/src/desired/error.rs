@@ -59,6 +59,12 @@ pub enum InvalidDesired {
         /// What is wrong.
         problem: String,
     },
+    /// The fields that the run says it read cannot be used.
+    #[error("the guest gave unusable {problem}")]
+    MalformedReadFields {
+        /// The entry, and what is wrong with it.
+        problem: String,
+    },
 }
 
 impl InvalidDesired {
@@ -72,6 +78,7 @@ impl InvalidDesired {
             }
             Self::ValueSourceNotGranted { .. } => "ValueSourceNotGranted",
             Self::MalformedStatus { .. } => "MalformedStatus",
+            Self::MalformedReadFields { .. } => "MalformedReadFields",
         }
     }
 }

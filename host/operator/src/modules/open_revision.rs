@@ -9,8 +9,11 @@ use innkeeper_contract::{Kind, ValueSourceKind};
 use innkeeper_core::consent::{self, RESYNC_ANNOTATION};
 use innkeeper_core::finalizer::FinalizerAction;
 use innkeeper_core::host_names::Grants;
+use innkeeper_core::object_change::HostReads;
 use innkeeper_core::ownership::PrimaryOwner;
-use innkeeper_core::{Finalizer, Object, ObjectKey, ObjectRef, PrimarySelector, control, object};
+use innkeeper_core::{
+    Finalizer, KindMasks, Object, ObjectKey, ObjectRef, PrimarySelector, control, object,
+};
 use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
 use innkeeper_sandbox::Guest;
 
@@ -59,6 +62,8 @@ pub struct OpenRevision {
     pub teardown: TeardownPhase,
     /// The kinds that the manifest declares, by group and version, and kind.
     kinds: BTreeMap<(String, String), Arc<Kind>>,
+    /// The fields that the guest gets of objects of some kinds, with those of their identity.
+    read_masks: KindMasks,
     /// The kinds that earlier revisions declared: of them the host only prunes what was made.
     retired_kinds: Vec<Arc<Kind>>,
 }
@@ -85,6 +90,7 @@ impl OpenRevision {
         let finalizer = Finalizer::new(&revision.module, manifest.finalizer.as_deref());
         let retired_kinds = revision.retired_kinds.iter().cloned().map(Arc::new).collect();
         let decorates = control::decorates(manifest);
+        let read_masks = KindMasks::of_manifest(manifest);
         Self {
             revision,
             selector,
@@ -98,6 +104,7 @@ impl OpenRevision {
             decorates,
             teardown: TeardownPhase::None,
             kinds,
+            read_masks,
             retired_kinds,
         }
     }
@@ -157,6 +164,29 @@ impl OpenRevision {
     /// Whether the manifest says that the guest makes objects of a kind.
     pub fn is_owned(&self, kind: &Kind) -> bool {
         self.guest().manifest().owned.iter().any(|owned| owned.kind == *kind)
+    }
+
+    /// The masks of the kinds of whose objects the guest does not get every field.
+    pub fn read_masks(&self) -> &KindMasks {
+        &self.read_masks
+    }
+
+    /// What the host itself needs of objects of a kind when they change; `None` if changes of them
+    /// always count: the module is in teardown, or does not know the kind.
+    pub fn host_reads(&self, kind: &Kind) -> Option<HostReads> {
+        if self.is_in_teardown() || self.known_kind(kind).is_none() {
+            return None;
+        }
+        let is_retired = || self.retired_kinds.iter().any(|one| **one == *kind);
+        Some(if *self.primary_kind == *kind {
+            // A selector may compare any field.
+            let is_whole = !self.decorates || self.selector.reads_fields();
+            if is_whole { HostReads::Whole } else { HostReads::Written }
+        } else if self.is_owned(kind) || is_retired() {
+            HostReads::Written
+        } else {
+            HostReads::Head
+        })
     }
 
     /// Whether the manifest says that a kind may be unserved.

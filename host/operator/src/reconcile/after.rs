@@ -11,7 +11,8 @@ use innkeeper_core::desired::DesiredState;
 use innkeeper_core::plan::{Action, Plan, Step};
 use jiff::Timestamp;
 
-use crate::evaluate::{Evaluated, Evaluation, EvaluationResult};
+use crate::evaluate::{Evaluated, Evaluation, EvaluationError, EvaluationResult};
+use crate::modules::open_revision::OpenRevision;
 use crate::queue::trigger::Trigger;
 use crate::reconcile::apply::ApplySummary;
 use crate::reconcile::context::Context;
@@ -21,6 +22,7 @@ use crate::reconcile::problem::{Problem, Problems, Retry};
 use crate::reconcile::round::{AfterRound, RoundEnd, RoundReport};
 use crate::reconcile::{skipped, update_condition};
 use crate::shared::RunGuard;
+use crate::watch::read_scope::ReadScope;
 
 /// Records what the guest read, and adds its answer to the report. Breaks if there is no plan.
 pub fn record_evaluation(
@@ -49,8 +51,8 @@ pub fn record_evaluation(
         let unreadable = observation.unreadable().into_iter().map(unreadable_kind);
         report.prune_blockers = unreadable.map(|problem| granted.mask_problem(problem)).collect();
     }
-    let bytes_max = context.revision.spec().recorded_read_bytes;
-    if read_guard.record(context.request, observation.into_reads(), bytes_max) {
+    let reads = observation.into_reads().within(read_scope(context.revision, &result));
+    if read_guard.record(context.request, context.revision, reads) {
         context.shared.wake(context.request, &Trigger::ReadChanged);
     }
     match result {
@@ -68,6 +70,22 @@ pub fn record_evaluation(
             state.planner.clean = false;
             ControlFlow::Break(RoundEnd::ToReport(report, AfterRound::Report))
         }
+    }
+}
+
+/// Which fields the run could read, and the host needs of what it read.
+fn read_scope(revision: &OpenRevision, result: &Result<Evaluated, EvaluationError>) -> ReadScope {
+    let Ok(Evaluated { desired, .. }) = result else { return ReadScope::Everything };
+    // The host then reads statuses and stored revisions that the guest does not name.
+    if !desired.update_groups.is_empty() || desired.revision_history.is_some() {
+        return ReadScope::Everything;
+    }
+    match &desired.read_fields {
+        // Every run reads the primary: without its kind the report says nothing about it.
+        Some(masks) if masks.get(&revision.primary_kind).is_some() => {
+            ReadScope::Reported(masks.clone())
+        }
+        _ => ReadScope::Declared,
     }
 }
 

@@ -170,12 +170,23 @@ impl<'a> Observation<'a> {
         self.snapshot.get(&object_ref.kind, &object_ref.key)
     }
 
-    /// An object as the guest sees it: a granted value source without the digests of its values.
+    /// An object as the guest sees it: within the mask of its kind, and a granted value source
+    /// without the digests of its values.
     fn shown<'o>(&self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
-        if self.revision.is_value_source(kind, &object.key) {
+        let shown = if self.revision.is_value_source(kind, &object.key) {
             Cow::Owned(object.as_value_source())
         } else {
             Cow::Borrowed(object)
+        };
+        self.masked(kind, shown)
+    }
+
+    /// The fields of an object that the manifest says the guest reads.
+    fn masked<'o>(&self, kind: &Kind, object: Cow<'o, Object>) -> Cow<'o, Object> {
+        let masks = self.revision.read_masks();
+        match object {
+            Cow::Borrowed(object) => masks.shown(kind, object),
+            Cow::Owned(object) => Cow::Owned(masks.shown(kind, &object).into_owned()),
         }
     }
 }
@@ -196,7 +207,7 @@ impl ClusterReads for Observation<'_> {
     /// A Secret that the cache has lost is gone, even if a live read granted it before.
     fn found<'o>(&'o self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
         match self.secrets.get(kind, &object.key) {
-            Some(granted) => Cow::Borrowed(granted),
+            Some(granted) => self.masked(kind, Cow::Borrowed(granted)),
             None => self.shown(kind, object),
         }
     }

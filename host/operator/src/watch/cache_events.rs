@@ -8,10 +8,12 @@ use innkeeper_cluster::{Change as CacheChange, KindState, Listener, Source, crd}
 use tokio::sync::mpsc;
 
 use crate::modules::event::{self, CONFIG_MAP, HOST_MODULE, SupervisorEvent};
+use crate::modules::open_revision::OpenRevision;
 use crate::queue::ReconcileRequest;
 use crate::queue::trigger::Trigger;
 use crate::shared::Shared;
-use crate::watch::dependency_index::Change;
+use crate::watch::dependency_index::{Change, DependencyIndex};
+use crate::watch::read_scope::{Unread, UnreadByModule};
 
 /// Listens to the caches: wakes the requests that a change concerns, and sends the supervisor what
 /// concerns Modules.
@@ -48,17 +50,36 @@ fn concerned(shared: &Shared, of_caches: &CacheChange) -> BTreeSet<ReconcileRequ
         after: of_caches.after.clone(),
         writer: writer.clone(),
     });
-    let mut concerned = shared.index().changed(&change);
     let modules = shared.modules();
+    // Runs that end report fields: the comparison and the readers are of one moment.
+    let mut index = shared.index();
+    let unread = unread_by_module(&modules, &index, &change);
+    let mut concerned = index.changed(&change, &unread);
     let of_primaries = modules.iter().filter(|active| active.primary_kind == change.kind);
-    concerned.extend(of_primaries.map(|active| ReconcileRequest {
+    let requests = of_primaries.map(|active| ReconcileRequest {
         module: active.name().clone(),
         key: of_caches.key.clone(),
-    }));
+    });
+    concerned.extend(requests.filter(|request| !index.is_unread(request, &unread)));
+    drop(index);
     if let Some(writer) = &writer {
         concerned.remove(writer);
     }
     concerned
+}
+
+/// The modules whose requests may sleep through a change.
+fn unread_by_module(
+    modules: &[Arc<OpenRevision>],
+    index: &DependencyIndex,
+    change: &Change,
+) -> UnreadByModule {
+    let Some(both) = change.both() else { return UnreadByModule::new() };
+    let unread = modules.iter().map(|active| {
+        let reported = index.reported_fields(active.name());
+        (active.name().clone(), Unread::of(active, &change.kind, both, reported))
+    });
+    unread.filter(|(_, unread)| *unread != Unread::default()).collect()
 }
 
 impl Listener for CacheEventHandler {

@@ -8,6 +8,9 @@
 //! index keeps the changes since the oldest running run began, and compares them with the reads
 //! when these are recorded: it misses no change.
 //!
+//! A request also sleeps through a change of fields that its last run could not read
+//! ([`crate::watch::read_scope`]).
+//!
 //! # Bounds
 //! Each bound may wake a request too often, never too seldom.
 //! - [`crate::watch::read_record`] bounds the record of a run, and a limit of the Module bounds all
@@ -25,12 +28,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{Object, ObjectKey};
+use innkeeper_core::{KindMasks, Object, ObjectKey};
 
 use self::lists::{Lists, SmallSet};
 use crate::queue::ReconcileRequest;
 pub use crate::watch::read_record::Read;
 use crate::watch::read_record::{Budget, ReadRecord, SMALL_RECORD_BYTES};
+use crate::watch::read_scope::{ReadScopes, Unread, UnreadByModule};
 
 /// The most comparisons of labels with selectors: for one change and one module, and for one record
 /// with all changes during its run.
@@ -68,6 +72,11 @@ pub struct Change<R = ReconcileRequest> {
 }
 
 impl<R> Change<R> {
+    /// The object before and now; `None` if it is new or gone.
+    pub fn both(&self) -> Option<(&Object, &Object)> {
+        self.before.as_deref().zip(self.after.as_deref())
+    }
+
     fn versions(&self) -> impl Iterator<Item = &Arc<Object>> {
         self.before.iter().chain(&self.after)
     }
@@ -92,6 +101,8 @@ pub struct DependencyIndex<R = ReconcileRequest> {
     lists: BTreeMap<Arc<Kind>, BTreeMap<Box<str>, Lists<R>>>,
     /// By the uid of the owner, and by the namespace in which it can own objects; empty for all.
     owned: BTreeMap<Box<str>, BTreeMap<Box<str>, SmallSet<R>>>,
+    /// Which fields the requests could read.
+    scopes: ReadScopes<R>,
     /// The bytes of the records of each module.
     bytes: BTreeMap<Arc<str>, usize>,
     /// The changes since the oldest running run began; the first has the number `first`.
@@ -109,6 +120,7 @@ impl<R> Default for DependencyIndex<R> {
             gets: BTreeMap::new(),
             lists: BTreeMap::new(),
             owned: BTreeMap::new(),
+            scopes: ReadScopes::default(),
             bytes: BTreeMap::new(),
             changes: VecDeque::new(),
             changes_bytes: 0,
@@ -135,15 +147,18 @@ impl<R: Reader> DependencyIndex<R> {
     }
 
     /// Ends a run and records its reads. Gives whether a change since its begin concerns it, so
-    /// that it must run again. The records of its module may take `bytes_max`.
+    /// that it must run again. The records of its module may take `bytes_max`. `unread` compares a
+    /// change with the fields that the runs of the module have reported, this one included.
     pub fn record(
         &mut self,
         request: &R,
         start: RunStart,
         mut record: ReadRecord,
         bytes_max: usize,
+        unread: impl Fn(&Change<R>, Option<&KindMasks>) -> Unread,
     ) -> bool {
-        let is_missed = self.has_missed(request, &start, &record);
+        self.scopes.set(request.module(), request, record.take_scope());
+        let is_missed = self.has_missed(request, &start, &record, unread);
         self.end(start);
         let of_others =
             self.bytes_of(request.module()).saturating_sub(self.bytes_of_request(request));
@@ -152,7 +167,7 @@ impl<R: Reader> DependencyIndex<R> {
         }
         let reads = record.into_reads();
         if self.by_request.get(request).is_none_or(|before| *before != reads) {
-            self.forget(request);
+            self.forget_reads(request);
             for read in &reads {
                 self.insert(request, read);
             }
@@ -170,6 +185,11 @@ impl<R: Reader> DependencyIndex<R> {
 
     /// Forgets the reads of a request.
     pub fn forget(&mut self, request: &R) {
+        self.scopes.forget(request);
+        self.forget_reads(request);
+    }
+
+    fn forget_reads(&mut self, request: &R) {
         let Some(reads) = self.by_request.remove(request) else { return };
         for read in &reads {
             match read {
@@ -217,6 +237,23 @@ impl<R: Reader> DependencyIndex<R> {
         for request in of_module {
             self.forget(&request);
         }
+        self.forget_fields(module);
+    }
+
+    /// Forgets which fields the requests of a module could read, since another revision is active:
+    /// each request counts as one that read every field until it has run.
+    pub fn forget_fields(&mut self, module: &str) {
+        self.scopes.forget_module(module, |request| &**request.module() == module);
+    }
+
+    /// The fields that the runs of a module have reported, if they can be compared.
+    pub fn reported_fields(&self, module: &str) -> Option<&KindMasks> {
+        self.scopes.reported(module)
+    }
+
+    /// Whether a change leaves a request asleep although it read the object.
+    pub fn is_unread(&self, request: &R, unread: &UnreadByModule) -> bool {
+        is_unread(&self.scopes, request, unread)
     }
 
     /// The approximate bytes of the records of each module.
@@ -224,8 +261,9 @@ impl<R: Reader> DependencyIndex<R> {
         self.bytes.iter().map(|(module, bytes)| (&**module, *bytes))
     }
 
-    /// The requests that a change concerns, without its writer.
-    pub fn changed(&mut self, change: &Arc<Change<R>>) -> BTreeSet<R> {
+    /// The requests that a change concerns, without its writer. `unread` has the modules whose
+    /// requests may sleep through it.
+    pub fn changed(&mut self, change: &Arc<Change<R>>, unread: &UnreadByModule) -> BTreeSet<R> {
         self.keep_change(change);
         let mut found = BTreeSet::new();
         for object in change.versions() {
@@ -239,15 +277,25 @@ impl<R: Reader> DependencyIndex<R> {
                 found.extend(requests.flat_map(SmallSet::iter).cloned());
             }
         }
-        self.add_listing(change, &mut found);
+        self.add_listing(change, unread, &mut found);
         if let Some(writer) = &change.writer {
             found.remove(writer);
         }
+        found.retain(|request| !is_unread(&self.scopes, request, unread));
         found
     }
 
     /// Adds the requests that listed a changed object.
-    fn add_listing(&mut self, change: &Change<R>, found: &mut BTreeSet<R>) {
+    fn add_listing(
+        &mut self,
+        change: &Change<R>,
+        unread: &UnreadByModule,
+        found: &mut BTreeSet<R>,
+    ) {
+        let scopes = &self.scopes;
+        let stays_asleep = |request: &R| {
+            change.writer.as_ref() == Some(request) || is_unread(scopes, request, unread)
+        };
         let Some(of_kind) = self.lists.get_mut(&change.kind) else { return };
         let mut budgets = Budgets::default();
         let (before, after) = (change.before.as_ref(), change.after.as_ref());
@@ -260,7 +308,7 @@ impl<R: Reader> DependencyIndex<R> {
         let namespaces = if namespace.is_empty() { &namespaces[..1] } else { &namespaces };
         for namespace in namespaces {
             if let Some(lists) = of_kind.get_mut(*namespace) {
-                lists.wake_whole(change.writer.as_ref(), found);
+                lists.wake_whole(stays_asleep, found);
             }
         }
         for lists in namespaces.iter().filter_map(|namespace| of_kind.get(*namespace)) {
@@ -276,7 +324,13 @@ impl<R: Reader> DependencyIndex<R> {
     }
 
     /// Whether a change since a run began concerns it, or may concern it.
-    fn has_missed(&self, request: &R, start: &RunStart, record: &ReadRecord) -> bool {
+    fn has_missed(
+        &self,
+        request: &R,
+        start: &RunStart,
+        record: &ReadRecord,
+        unread: impl Fn(&Change<R>, Option<&KindMasks>) -> Unread,
+    ) -> bool {
         let Some(skip) = start.from.checked_sub(self.first) else { return true };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
         let mut budget = Budget(COMPARISONS_MAX);
@@ -285,6 +339,9 @@ impl<R: Reader> DependencyIndex<R> {
                 && change
                     .versions()
                     .any(|object| record.concerns(&change.kind, object, &mut budget))
+                && !self
+                    .scopes
+                    .is_unread(request, unread(change, self.scopes.reported(request.module())))
         })
     }
 
@@ -344,6 +401,11 @@ impl<R: Reader> DependencyIndex<R> {
             self.drop_first();
         }
     }
+}
+
+/// Whether a change leaves a request asleep: its module is one of those with unread fields.
+fn is_unread<R: Reader>(scopes: &ReadScopes<R>, request: &R, unread: &UnreadByModule) -> bool {
+    unread.get(request.module()).is_some_and(|unread| scopes.is_unread(request, *unread))
 }
 
 /// The comparisons that are left for each module and one change.

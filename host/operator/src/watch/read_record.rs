@@ -9,6 +9,8 @@ use std::sync::Arc;
 use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey, Selector};
 
+use crate::watch::read_scope::ReadScope;
+
 /// The bytes of the record of one run. Of a larger record, the reads of the kinds that take the
 /// most become whole namespaces, or the whole kind if there are many.
 pub const RECORD_BYTES_MAX: usize = 256 << 10;
@@ -103,6 +105,7 @@ pub struct ReadRecord {
     /// The namespace, by the owner's uid.
     owned: BTreeMap<Box<str>, Box<str>>,
     bytes: usize,
+    scope: ReadScope,
 }
 
 /// Reads of one kind by namespace; the empty namespace is that of lists over all namespaces.
@@ -118,6 +121,17 @@ struct NamespaceReads {
 }
 
 impl ReadRecord {
+    /// Sets which fields the run could read; every field by default.
+    #[must_use]
+    pub fn within(self, scope: ReadScope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// Takes which fields the run could read.
+    pub fn take_scope(&mut self) -> ReadScope {
+        std::mem::take(&mut self.scope)
+    }
+
     /// Records the read of an object by its name.
     pub fn get(&mut self, kind: &Arc<Kind>, key: &ObjectKey) {
         let namespace = key.namespace();

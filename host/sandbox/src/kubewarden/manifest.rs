@@ -71,6 +71,7 @@ pub(crate) fn manifest(metadata: &KubewardenMetadata) -> Result<Described, LoadE
         selector: None,
         owned: Vec::new(),
         reads: reads.into_iter().collect(),
+        read_fields: Vec::new(),
         crds: Vec::new(),
         resync_seconds: None,
         finalizer: None,

@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::audited_object::AuditedObject;
 use crate::modules::event::HOST_MODULE;
 use crate::watch::dependency_index::{Change, DependencyIndex};
+use crate::watch::read_scope::UnreadByModule;
 
 /// The most changed objects between two turns of the audit. More count as a change of everything.
 const CHANGES_MAX: usize = 50_000;
@@ -78,7 +79,7 @@ impl Listener for AuditEvents {
             after: change.after.clone(),
             writer: None,
         });
-        let woken = self.index().changed(&of_index);
+        let woken = self.index().changed(&of_index, &UnreadByModule::default());
         let labels = |object: &Option<Arc<innkeeper_core::Object>>| {
             object.as_ref().map(|object| object.labels.clone())
         };

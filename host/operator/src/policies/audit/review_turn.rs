@@ -15,6 +15,7 @@ use crate::policies::decision::Decision;
 use crate::policies::review_failure::ReviewFailure;
 use crate::watch::dependency_index::RunStart;
 use crate::watch::read_record::ReadRecord;
+use crate::watch::read_scope::Unread;
 
 /// The most bytes of the records of the reviews of one policy.
 pub const READS_BYTES_MAX: usize = 16 << 20;
@@ -98,7 +99,7 @@ impl PolicyAudit {
     fn record_reads(&self, id: &AuditedObject, start: RunStart, reads: ReadRecord) -> bool {
         let mut index = self.events.index();
         if reads.bytes() > 0 {
-            return index.record(id, start, reads, READS_BYTES_MAX);
+            return index.record(id, start, reads, READS_BYTES_MAX, |_, _| Unread::default());
         }
         // Most reviews read nothing, and take no memory.
         index.abandon(start);

@@ -151,10 +151,17 @@ impl<R: Clone + Ord> Lists<R> {
             && self.others.iter().next().is_none()
     }
 
-    /// Adds the requests that listed all objects, without the writer of the change.
-    pub(super) fn wake_whole(&mut self, writer: Option<&R>, found: &mut BTreeSet<R>) {
+    /// Adds the requests that listed all objects, without those that a change leaves asleep.
+    pub(super) fn wake_whole(
+        &mut self,
+        stays_asleep: impl Fn(&R) -> bool,
+        found: &mut BTreeSet<R>,
+    ) {
+        if self.whole.iter().all(&stays_asleep) {
+            return;
+        }
         for request in std::mem::take(&mut self.whole) {
-            if Some(&request) == writer {
+            if stays_asleep(&request) {
                 self.whole.insert(request);
             } else {
                 found.insert(request.clone());

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::watch::read_scope::ReadScope;
 
 fn kind(name: &str) -> Arc<Kind> {
     Arc::new(Kind::namespaced("v1", name, ""))
@@ -39,6 +40,11 @@ fn owned(uid: &str, namespace: &str) -> Read {
 /// A limit that nothing reaches.
 const ALL: usize = usize::MAX;
 
+/// Compares no fields: every change counts.
+fn reads_all(_: &Change, _: Option<&KindMasks>) -> Unread {
+    Unread::default()
+}
+
 fn record(read: &Read) -> ReadRecord {
     let mut record = ReadRecord::default();
     match read {
@@ -55,14 +61,14 @@ fn index(reads: &[(&str, Read)]) -> DependencyIndex {
     let mut index = DependencyIndex::default();
     for (name, read) in reads {
         let begun = index.begin(&request(name));
-        assert!(!index.record(&request(name), begun, record(read), ALL));
+        assert!(!index.record(&request(name), begun, record(read), ALL, reads_all));
     }
     index
 }
 
 /// The names of those that a change wakes, each of which is run then.
 fn woken(index: &mut DependencyIndex, change: &Arc<Change>) -> Vec<String> {
-    let woken = index.changed(change);
+    let woken = index.changed(change, &UnreadByModule::new());
     for request in &woken {
         let begun = index.begin(request);
         index.abandon(begun);
@@ -128,9 +134,9 @@ fn a_change_during_a_run_is_not_missed() {
     let (first, second) = (index.begin(&request("run")), index.begin(&request("run")));
     assert_eq!(woken(&mut index, &change(None, Some(object("x", &json!({}), "")))), [""; 0]);
     let third = index.begin(&request("run"));
-    assert!(index.record(&request("a"), first, record(&get("x")), ALL));
-    assert!(!index.record(&request("b"), second, record(&get("y")), ALL));
-    assert!(!index.record(&request("c"), third, record(&get("x")), ALL));
+    assert!(index.record(&request("a"), first, record(&get("x")), ALL, reads_all));
+    assert!(!index.record(&request("b"), second, record(&get("y")), ALL, reads_all));
+    assert!(!index.record(&request("c"), third, record(&get("x")), ALL, reads_all));
     assert!(index.changes.is_empty(), "no run under way needs it");
 }
 
@@ -139,14 +145,15 @@ fn the_log_is_kept_only_as_long_as_a_run_needs_it() {
     let mut index = DependencyIndex::default();
     let long = index.begin(&request("run"));
     for _ in 0..10 {
-        let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
+        let _ =
+            index.changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::new());
         let short = index.begin(&request("run"));
         index.abandon(short);
     }
     assert_eq!(index.changes.len(), 10);
     index.abandon(long);
     assert_eq!(index.changes.len(), 0);
-    let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
+    let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::new());
     assert_eq!(index.changes.len(), 0);
 }
 
@@ -177,16 +184,16 @@ fn records_beyond_the_bytes_of_the_module_become_whole_kinds() {
     let mut index = DependencyIndex::default();
     for number in 0..100 {
         let begun = index.begin(&request("run"));
-        index.record(&request(&format!("w{number:02}")), begun, names(500), 1 << 20);
+        index.record(&request(&format!("w{number:02}")), begun, names(500), 1 << 20, reads_all);
     }
     let small = 100 * SMALL_RECORD_BYTES;
     assert!(bytes(&index) < (1 << 20) + small, "{}", bytes(&index));
     // One that is small is kept as it is, of the same module and of another.
     let begun = index.begin(&request("run"));
-    index.record(&request("small"), begun, record(&get("p0")), 1 << 20);
+    index.record(&request("small"), begun, record(&get("p0")), 1 << 20, reads_all);
     let other = ReconcileRequest { module: "other".into(), key: ObjectKey::new("n", "other") };
     let begun = index.begin(&request("run"));
-    index.record(&other, begun, names(500), 1 << 20);
+    index.record(&other, begun, names(500), 1 << 20, reads_all);
     let unread = change(None, Some(object("unread", &json!({}), "")));
     let woken = woken(&mut index, &unread);
     assert!(!woken.contains(&"small".to_owned()) && !woken.contains(&"other".to_owned()));
@@ -203,7 +210,7 @@ fn a_record_that_takes_the_place_of_another_counts_once() {
     for _ in 0..100 {
         for count in [500, 499] {
             let begun = index.begin(&request("run"));
-            index.record(&request("a"), begun, names(count), 200_000);
+            index.record(&request("a"), begun, names(count), 200_000, reads_all);
         }
     }
     assert_eq!(bytes(&index), names(499).bytes());
@@ -220,11 +227,11 @@ fn selectors_beyond_the_comparisons_of_a_module_wake_their_readers() {
             record.list(&kind("Pod"), "n", selector.parse().unwrap());
         }
         let begun = index.begin(&request("run"));
-        index.record(&request(&format!("w{reader:04}")), begun, record, ALL);
+        index.record(&request(&format!("w{reader:04}")), begun, record, ALL, reads_all);
     }
     let calm = ReconcileRequest { module: "calm".into(), key: ObjectKey::new("n", "calm") };
     let begun = index.begin(&request("run"));
-    index.record(&calm, begun, record(&list("n", "zone,!old")), ALL);
+    index.record(&calm, begun, record(&list("n", "zone,!old")), ALL, reads_all);
     let woken = woken(&mut index, &change(None, Some(object("x", &json!({}), ""))));
     let exact = COMPARISONS_MAX / (16 * 8);
     assert_eq!(woken.len(), 3_000 - exact, "those beyond the limit are woken");
@@ -251,16 +258,17 @@ fn a_run_that_spans_more_changes_than_are_kept_runs_again() {
     let mut index = DependencyIndex::default();
     let (long, other) = (index.begin(&request("run")), index.begin(&request("run")));
     for _ in 0..=CHANGES_MAX {
-        let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))));
+        let _ =
+            index.changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::new());
     }
     assert_eq!(index.changes.len(), CHANGES_MAX);
     let short = index.begin(&request("run"));
-    assert!(!index.record(&request("a"), short, record(&get("y")), ALL));
-    assert!(index.record(&request("b"), long, record(&get("y")), ALL));
+    assert!(!index.record(&request("a"), short, record(&get("y")), ALL, reads_all));
+    assert!(index.record(&request("b"), long, record(&get("y")), ALL, reads_all));
     index.abandon(other);
     assert_eq!((index.changes.len(), index.changes_bytes), (0, 0));
     let next = index.begin(&request("run"));
-    assert!(!index.record(&request("b"), next, record(&get("y")), ALL));
+    assert!(!index.record(&request("b"), next, record(&get("y")), ALL, reads_all));
 }
 
 #[test]
@@ -270,10 +278,13 @@ fn changes_of_large_objects_are_kept_up_to_their_bytes() {
     let large = json!({"a": "x".repeat(1 << 20)});
     let large = change(None, Some(object("x", &large, "")));
     for _ in 0..100 {
-        let _ = index.changed(&large);
+        let _ = index.changed(&large, &UnreadByModule::new());
     }
     assert!(index.changes_bytes <= CHANGES_BYTES_MAX && !index.changes.is_empty());
-    assert!(index.record(&request("a"), run, record(&get("y")), ALL), "some were dropped");
+    assert!(
+        index.record(&request("a"), run, record(&get("y")), ALL, reads_all),
+        "some were dropped"
+    );
     assert_eq!((index.changes.len(), index.changes_bytes), (0, 0));
 }
 
@@ -299,16 +310,66 @@ fn a_reader_of_all_is_woken_once_until_its_next_run_begins() {
     let names = |woken: BTreeSet<ReconcileRequest>| -> Vec<String> {
         woken.into_iter().map(|request| request.key.name().into()).collect()
     };
-    assert_eq!(names(index.changed(&Arc::new(written))), ["b"]);
-    assert_eq!(names(index.changed(&changed)), ["a"], "its own write did not wake it");
-    assert_eq!(names(index.changed(&changed)), [""; 0]);
+    assert_eq!(names(index.changed(&Arc::new(written), &UnreadByModule::new())), ["b"]);
+    assert_eq!(
+        names(index.changed(&changed, &UnreadByModule::new())),
+        ["a"],
+        "its own write did not wake it"
+    );
+    assert_eq!(names(index.changed(&changed, &UnreadByModule::new())), [""; 0]);
     let run = index.begin(&request("a"));
     // The change comes during the run: it wakes the reader, and the run tells it too.
-    assert_eq!(names(index.changed(&changed)), ["a"]);
-    assert!(index.record(&request("a"), run, record(&list("n", "")), ALL));
+    assert_eq!(names(index.changed(&changed, &UnreadByModule::new())), ["a"]);
+    assert!(index.record(&request("a"), run, record(&list("n", "")), ALL, reads_all));
     let run = index.begin(&request("a"));
-    assert!(!index.record(&request("a"), run, record(&list("n", "")), ALL));
-    assert_eq!(names(index.changed(&changed)), ["a"]);
+    assert!(!index.record(&request("a"), run, record(&list("n", "")), ALL, reads_all));
+    assert_eq!(names(index.changed(&changed, &UnreadByModule::new())), ["a"]);
     index.forget_module("m");
     assert!(index.lists.is_empty());
+}
+
+/// The module of the requests here reads nothing of what a change changes, by its manifest.
+fn unread() -> UnreadByModule {
+    [("m".into(), Unread { declared: true, reported: true })].into()
+}
+
+#[test]
+fn reader_of_other_fields_sleeps_through_a_change_and_is_woken_by_the_next() {
+    let (before, after) = (object("x", &json!({}), "u"), object("x", &json!({}), "u"));
+    let changed = change(Some(before), Some(after));
+    for read in [get("x"), list("n", ""), list("n", "!old"), owned("u", "n")] {
+        let mut index = DependencyIndex::default();
+        for (name, scope) in [("a", ReadScope::Declared), ("b", ReadScope::Everything)] {
+            let begun = index.begin(&request(name));
+            assert!(!index.record(
+                &request(name),
+                begun,
+                record(&read).within(scope),
+                ALL,
+                reads_all
+            ));
+        }
+        let names = |woken: BTreeSet<ReconcileRequest>| -> Vec<String> {
+            woken.into_iter().map(|request| request.key.name().into()).collect()
+        };
+        assert_eq!(names(index.changed(&changed, &unread())), ["b"], "{read:?}");
+        assert!(names(index.changed(&changed, &UnreadByModule::new())).contains(&"a".to_owned()));
+        let begun = index.begin(&request("a"));
+        index.abandon(begun);
+        index.forget_fields("m");
+        assert!(names(index.changed(&changed, &unread())).contains(&"a".to_owned()), "{read:?}");
+    }
+}
+
+#[test]
+fn change_during_a_run_counts_by_the_fields_that_this_run_read() {
+    let changed = change(Some(object("x", &json!({}), "")), Some(object("x", &json!({}), "")));
+    let mut index = DependencyIndex::default();
+    for (scope, is_missed) in [(ReadScope::Everything, true), (ReadScope::Declared, false)] {
+        let begun = index.begin(&request("a"));
+        let _ = index.changed(&changed, &unread());
+        let unread = |_: &Change, _: Option<&KindMasks>| unread()["m"];
+        let reads = record(&get("x")).within(scope);
+        assert_eq!(index.record(&request("a"), begun, reads, ALL, unread), is_missed);
+    }
 }
