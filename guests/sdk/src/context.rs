@@ -1,7 +1,10 @@
+use std::rc::Rc;
+
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::read_fields::ReadFieldsRecord;
 use crate::{KindName, Owned, Resource, Time};
 use innkeeper_contract::{ObservedList, ObservedObject};
 
@@ -94,12 +97,21 @@ pub trait ClusterReader {
 /// What a run can use in addition to [`Observed`](crate::Observed): reads, the time, the log.
 pub struct Context<'a> {
     reader: &'a dyn ClusterReader,
+    fields: Option<Rc<ReadFieldsRecord>>,
 }
 
 impl<'a> Context<'a> {
     /// Creates a context that reads through `reader`.
     pub fn new(reader: &'a dyn ClusterReader) -> Self {
-        Self { reader }
+        Self { reader, fields: None }
+    }
+
+    /// Creates a context that records which fields are read, if there is a record.
+    pub(crate) fn recording(
+        reader: &'a dyn ClusterReader,
+        fields: Option<Rc<ReadFieldsRecord>>,
+    ) -> Self {
+        Self { reader, fields }
     }
 
     /// Reads one object of a declared kind. `namespace` is empty for cluster-scoped kinds.
@@ -133,12 +145,19 @@ impl<'a> Context<'a> {
         self.get_as((&kind.api_version, &kind.kind), namespace, name)
     }
 
+    fn reads<R: DeserializeOwned>(&self, api_version: &str, kind: &str) {
+        if let Some(fields) = &self.fields {
+            fields.add::<R>(api_version, kind);
+        }
+    }
+
     fn get_as<R: DeserializeOwned>(
         &self,
         (api_version, kind): (&str, &str),
         namespace: &str,
         name: &str,
     ) -> Result<Owned<R>, ReadError> {
+        self.reads::<R>(api_version, kind);
         let text = self.reader.get(api_version, kind, namespace, name)?;
         let unreadable = |error| ReadError::Unreadable(format!("{kind} {name}: {error}"));
         // In two steps, so that the code that reads documents is compiled once and not per type.
@@ -197,6 +216,7 @@ impl<'a> Context<'a> {
         namespace: &str,
         selector: &str,
     ) -> Result<Vec<Owned<R>>, ReadError> {
+        self.reads::<R>(api_version, kind);
         let text = self.reader.list(api_version, kind, namespace, selector)?;
         // One pass over the text: a list can have thousands of objects.
         let list: ObservedList<R> = serde_json::from_str(&text)

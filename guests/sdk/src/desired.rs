@@ -1,5 +1,6 @@
 mod object;
 
+use innkeeper_contract::ReadFields;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -25,6 +26,7 @@ pub struct Desired {
     conditions: Vec<Condition>,
     events: Vec<Event>,
     requeue_after_seconds: Option<u32>,
+    read_fields: Option<Vec<ReadFields>>,
     unwritable: Option<String>,
 }
 
@@ -120,6 +122,10 @@ impl Desired {
     pub fn condition(mut self, condition: Condition) -> Self {
         self.add_condition(condition);
         self
+    }
+
+    pub(crate) fn set_read_fields(&mut self, read_fields: Option<Vec<ReadFields>>) {
+        self.read_fields = read_fields;
     }
 
     pub(crate) fn add_condition(&mut self, condition: Condition) {
@@ -235,6 +241,9 @@ impl Desired {
         }
         if let Some(seconds) = self.requeue_after_seconds {
             member(text, b",\"requeueAfterSeconds\":", &seconds)?;
+        }
+        if let Some(fields) = &self.read_fields {
+            member(text, b",\"readFields\":", fields)?;
         }
         text.push(b'}');
         Ok(())

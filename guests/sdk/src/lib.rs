@@ -116,6 +116,7 @@ mod outcome;
 pub mod prelude;
 mod raw;
 pub mod read;
+mod read_fields;
 mod reconciler;
 mod request_rule;
 mod resource;
@@ -129,7 +130,10 @@ mod template_hash;
 pub mod testing;
 mod text;
 mod time;
-#[cfg(any(target_arch = "wasm32", test))]
+#[cfg_attr(
+    not(any(target_arch = "wasm32", test)),
+    expect(dead_code, reason = "only a component compares its types with its definition")
+)]
 mod type_fields;
 mod update_group;
 mod value_source;

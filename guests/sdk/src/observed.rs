@@ -1,10 +1,12 @@
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::read_fields::ReadFieldsRecord;
 use crate::{Kind, Primary, Readiness, ReadinessState, Resource, Unapplied};
 use innkeeper_contract::ObservedObject;
 
@@ -14,6 +16,7 @@ use innkeeper_contract::ObservedObject;
 /// Objects are kept as JSON text and deserialized on request.
 pub struct Observed<'a, P> {
     document: innkeeper_contract::Observed<P, &'a RawValue>,
+    fields: Rc<ReadFieldsRecord>,
 }
 
 /// An object from the cluster and its readiness.
@@ -58,7 +61,18 @@ impl Head<'_> {
 impl<'a, P: Primary> Observed<'a, P> {
     /// Parses an `observed` document.
     pub(crate) fn parse(text: &'a str) -> serde_json::Result<Self> {
-        Ok(Self { document: serde_json::from_str(text)? })
+        Ok(Self { document: serde_json::from_str(text)?, fields: Rc::default() })
+    }
+
+    /// Returns the record of the fields that the run reads, if the host takes it.
+    pub(crate) fn read_fields(&self) -> Option<&Rc<ReadFieldsRecord>> {
+        self.document.report_read_fields.then_some(&self.fields)
+    }
+
+    fn reads<R: Resource + DeserializeOwned>(&self) {
+        if self.document.report_read_fields {
+            self.fields.add::<R>(R::API_VERSION, R::KIND);
+        }
     }
 
     /// Returns the primary.
@@ -79,6 +93,7 @@ impl<'a, P: Primary> Observed<'a, P> {
     /// Returns the owned object of this kind and name; `None` if it does not exist or cannot be
     /// deserialized into `R`.
     pub fn owned<R: Resource + DeserializeOwned>(&self, name: &str) -> Option<Owned<R>> {
+        self.reads::<R>();
         let found = self.find::<R>(name)?;
         let object = serde_json::from_str(found.object.get()).ok()?;
         Some(Owned { object, readiness: found.readiness.clone() })
@@ -87,6 +102,7 @@ impl<'a, P: Primary> Observed<'a, P> {
     /// Returns all owned objects of this kind, ordered by namespace and name, without those that
     /// cannot be deserialized into `R`.
     pub fn all_owned<R: Resource + DeserializeOwned>(&self) -> Vec<Owned<R>> {
+        self.reads::<R>();
         self.document
             .owned
             .iter()

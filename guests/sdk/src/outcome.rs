@@ -1,3 +1,5 @@
+use innkeeper_contract::ReadFields;
+
 use crate::{Condition, Desired, DesiredObject, Failure, Observed, Primary, ReadError, condition};
 
 /// The result of a run.
@@ -94,13 +96,15 @@ impl Outcome {
         }
     }
 
-    /// Returns the document that the host receives.
-    pub(crate) fn into_raw(self) -> RawOutcome {
-        let (desired, wrap): (_, fn(String) -> RawOutcome) = match self {
+    /// Returns the document that the host receives. It has the fields that the run read, if they
+    /// are given.
+    pub(crate) fn into_raw(self, read_fields: Option<Vec<ReadFields>>) -> RawOutcome {
+        let (mut desired, wrap): (_, fn(String) -> RawOutcome) = match self {
             Self::Complete(desired) => (desired, RawOutcome::Complete),
             Self::Partial(desired) => (desired, RawOutcome::Partial),
             Self::Failed(failure) => return RawOutcome::Failed(failure_text(&failure)),
         };
+        desired.set_read_fields(read_fields);
         match desired.text() {
             Ok(text) => wrap(text),
             Err(error) => RawOutcome::Failed(failure_text(&Failure {

@@ -1,3 +1,4 @@
+use crate::Resource as _;
 use crate::outcome::failure_text;
 use crate::{ClusterReader, Context, Failure, Manifest, Observed, Outcome, Primary, RawOutcome};
 
@@ -6,7 +7,10 @@ use crate::{ClusterReader, Context, Failure, Manifest, Observed, Outcome, Primar
 /// # When it runs
 /// The host runs `reconcile` when the primary changes, when an object that the primary owns
 /// changes, and when the answer of a read through the [`Context`] changes ("not found" is an
-/// answer too).
+/// answer too). A change of a field that the types of the last run do not have does not count,
+/// unless the host itself needs the field: so let types have the fields that the guest uses, and no
+/// others. A type that takes everything ([`Raw`](crate::Raw), `serde_json::Value`) reads
+/// everything.
 ///
 /// # Requirements
 /// The same observed state and the same answers must give the same outcome. A guest keeps no
@@ -56,5 +60,11 @@ pub fn reconcile_text<R: Reconciler>(reader: &dyn ClusterReader, observed: &str)
             }));
         }
     };
-    R::reconcile(&Context::new(reader), &observed).into_raw()
+    let fields = observed.read_fields().cloned();
+    if let Some(fields) = &fields {
+        type P<R> = <R as Reconciler>::Primary;
+        fields.add::<P<R>>(P::<R>::API_VERSION, P::<R>::KIND);
+    }
+    let outcome = R::reconcile(&Context::recording(reader, fields.clone()), &observed);
+    outcome.into_raw(fields.map(|fields| fields.list()))
 }

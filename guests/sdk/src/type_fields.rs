@@ -3,7 +3,7 @@
 //! [`warning`] compares them with the definition that the guest installs: the API server prunes
 //! a field that the definition lacks, so a stale `crd.json` loses what users write.
 
-mod probe;
+pub(crate) mod probe;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

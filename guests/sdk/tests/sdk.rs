@@ -5,8 +5,8 @@ use innkeeper_sdk::kinds::{ConfigMap, Deployment, Service};
 use innkeeper_sdk::testing::{FakeReader, Scenario};
 use innkeeper_sdk::{
     Apply, Context, Describe, Desired, Labels, LogLevel, Manifest, Metadata, Observed, Outcome,
-    Policy, Primary, ReadError, Readiness, ReadinessState, Reconciler, Resource, condition, event,
-    read,
+    Policy, Primary, RawOutcome, ReadError, Readiness, ReadinessState, Reconciler, Resource,
+    condition, event, read, reconcile_text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -251,6 +251,32 @@ fn list_returns_matching_objects_in_order() {
     assert_eq!(names("a", ""), ["w", "y", "z"]);
     assert!(matches!(context.list::<read::Secret>("", "a b"), Err(ReadError::Invalid(_))));
     assert!(matches!(context.list::<read::Deployment>("", ""), Err(ReadError::Undeclared)));
+}
+
+#[test]
+fn answer_names_the_fields_that_the_run_read_when_the_host_takes_them() {
+    let mut reader = FakeReader::of(&Guest::describe());
+    let mut stored = secret();
+    stored["metadata"]["namespace"] = json!("default");
+    reader.add(stored, Readiness::default());
+    let mut observed = json!({
+        "object": {"metadata": {"name": "probe", "namespace": "default"}, "spec": {"act": "secret"}},
+    });
+    let answer = |observed: &Value| match reconcile_text::<Guest>(&reader, &observed.to_string()) {
+        RawOutcome::Complete(text) => serde_json::from_str::<Value>(&text).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    // An earlier host would refuse the member.
+    assert_eq!(answer(&observed).get("readFields"), None);
+    observed["reportReadFields"] = json!(true);
+    let fields = &answer(&observed)["readFields"];
+    assert_eq!(fields[0]["kind"], "Probe");
+    assert_eq!(fields[0]["fields"]["f:spec"], json!({"f:act": {}}));
+    assert_eq!(
+        (&fields[1]["kind"], &fields[1]["fields"]["f:data"]),
+        (&json!("Secret"), &json!({}))
+    );
+    assert_eq!(fields.as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -3,6 +3,9 @@
 //! [`Raw`](crate::Raw), or write a struct of your own and implement
 //! [`Resource`](crate::Resource) for it with [`kind!`](crate::kind).
 //!
+//! A change of fields that a type does not have does not run the guest: a struct with few fields
+//! saves runs.
+//!
 //! ```
 //! use innkeeper_sdk::serde_json::{self, json};
 //! use innkeeper_sdk::read::{Namespace, StatefulSet};

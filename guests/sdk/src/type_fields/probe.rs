@@ -13,7 +13,7 @@ use serde_json::Error;
 
 /// What a type asks its deserializer for at one place.
 #[derive(Clone, Copy, Default)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// Any value, or one that the type decides on by itself.
     #[default]
     Unknown,
@@ -30,7 +30,7 @@ pub(super) enum Shape {
 
 /// One step from a value to a value in it.
 #[derive(Clone, Copy)]
-pub(super) enum Step<'a> {
+pub(crate) enum Step<'a> {
     Field(&'a str),
     Item,
     Value,
@@ -40,10 +40,12 @@ pub(super) enum Step<'a> {
 
 /// What a probe finds at the end of its path.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Found {
-    pub(super) shape: Shape,
+pub(crate) struct Found {
+    pub(crate) shape: Shape,
     /// After [`Step::Name`]: a number that all names of one field or variant have in common.
     pub(super) identity: Option<u64>,
+    /// Whether the type asked for the value at the end of the path.
+    pub(crate) is_reached: bool,
 }
 
 /// A deserializer that follows a path through a type, and takes the shape at its end.
@@ -54,7 +56,7 @@ struct Probe<'a> {
 }
 
 /// Follows a path through a type.
-pub(super) fn probe<T: DeserializeOwned>(path: &[Step<'_>]) -> Found {
+pub(crate) fn probe<T: DeserializeOwned>(path: &[Step<'_>]) -> Found {
     let found = Cell::default();
     // The probe ends every deserialization with an error, when it has seen enough.
     drop(T::deserialize(Probe { path, found: &found }));
@@ -65,7 +67,7 @@ impl<'a> Probe<'a> {
     /// Ends the deserialization; the shape counts if this is the end of the path.
     fn end<T>(self, shape: Shape) -> Result<T, Error> {
         if self.path.is_empty() {
-            self.found.set(Found { shape, identity: None });
+            self.found.set(Found { shape, identity: None, is_reached: true });
         }
         Err(Error::custom(""))
     }
@@ -75,7 +77,7 @@ impl<'a> Probe<'a> {
     fn end_name<T, N>(self, name: &N) -> Result<T, Error> {
         let mut identity = Identity(0);
         mem::discriminant(name).hash(&mut identity);
-        self.found.set(Found { shape: Shape::Unknown, identity: Some(identity.0) });
+        self.found.set(Found { identity: Some(identity.0), ..Found::default() });
         Err(Error::custom(""))
     }
 
