@@ -202,7 +202,7 @@ mod tests {
         .unwrap();
         let digest = |_: &crate::ObjectKey, name: &str, _: &str| format!("digest-{name}");
         let text = json!({"metadata": {"name": "s", "namespace": "n", "uid": "u", "labels": {"a": "b"},
-            "annotations": {COPIED_KEYS_ANNOTATION: "copied"}}, "type": "Opaque",
+            "annotations": {COPIED_KEYS_ANNOTATION: "[\"copied\"]"}}, "type": "Opaque",
             "data": {"copied": "eA==", "own": "eA=="}});
         let object = Object::decode(&secret, &text.to_string(), Some(&digest)).unwrap();
         let shown = KindMasks::of_manifest(&manifest).shown(&secret, &object).into_owned();
