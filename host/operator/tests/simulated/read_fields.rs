@@ -38,13 +38,15 @@ fn script() -> Script {
         "plural": "extras", "scope": "Namespaced"}}))
 }
 
-/// A cluster where the guest has run for one primary with this answer.
+/// A cluster where the guest has run for one primary with this answer, and its object has a status:
+/// a guest that reads a field of the status sees whether there is a status at all.
 async fn stage(script: Script, answer: &Value) -> Stage {
     let setup = Setup::new(script).may(&ALL, GROUP, "extras");
     let stage = setup.object(definition("Extra", "extras")).start().await;
     stage.create("one", &complete(answer)).await;
     stage.settle().await;
     assert_eq!(stage.get(EXTRA).await.unwrap()["spec"]["size"], 1);
+    runs_for_status(&stage, &json!({"noise": "none yet"})).await;
     stage.writes();
     stage
 }
