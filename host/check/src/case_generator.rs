@@ -98,6 +98,7 @@ impl CaseGenerator<'_> {
                 let drifted = cases(law, Expectation::AsBeforeTheOtherClient, self.drifts());
                 [drifted, self.rewritten(law)].concat()
             }
+            Law::ReadFields => cases(law, Expectation::AsWithEveryField, self.other_fields()),
             Law::OneOwner => cases(law, Expectation::ControllersStay, self.several()),
             Law::Scope => {
                 let foreign = cases(law, Expectation::OthersAsBefore, self.foreign_objects());

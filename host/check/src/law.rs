@@ -31,6 +31,8 @@ pub enum Law {
     Staleness,
     /// The host repairs objects that another client deletes or changes.
     DriftRepair,
+    /// The guest reports every field that it reads.
+    ReadFields,
     /// Each object has one controller.
     OneOwner,
     /// Objects of others stay as they are.
@@ -47,7 +49,7 @@ pub enum Law {
 
 impl Law {
     /// All laws, in the order in which they are checked.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Totality,
         Self::Convergence,
         Self::Determinism,
@@ -59,6 +61,7 @@ impl Law {
         Self::FailedWrites,
         Self::Staleness,
         Self::DriftRepair,
+        Self::ReadFields,
         Self::OneOwner,
         Self::Scope,
         Self::Finalizing,
@@ -81,6 +84,7 @@ impl Law {
             Self::FailedWrites => "failed-writes",
             Self::Staleness => "staleness",
             Self::DriftRepair => "drift-repair",
+            Self::ReadFields => "read-fields",
             Self::OneOwner => "one-owner",
             Self::Scope => "scope",
             Self::Finalizing => "finalizing",
@@ -112,6 +116,9 @@ impl Law {
             }
             Self::Staleness => "caches that are late, or miss events, change no result",
             Self::DriftRepair => "objects that another client deletes or changes are repaired",
+            Self::ReadFields => {
+                "a change of a field that the guest does not report changes no result"
+            }
             Self::OneOwner => {
                 "objects keep their controllers, and other primaries change nothing for a primary"
             }
@@ -176,6 +183,10 @@ impl Law {
             Self::DriftRepair => (
                 "ToolHive does not make a deleted StatefulSet again, and reports Ready",
                 "https://github.com/stacklok/toolhive/issues/6343",
+            ),
+            Self::ReadFields => (
+                "generated operators miss a change of labels, since the generation stays the same",
+                "https://github.com/vmware-archive/operator-builder/issues/201",
             ),
             Self::OneOwner => (
                 "a registry of the marketplace goes to the primary that was created last",
@@ -246,6 +257,9 @@ pub enum Expectation {
     /// If the API server refused a write: the objects are those of the last spec applied alone, or
     /// a condition of the primary is false.
     FollowsOrReports,
+    /// The objects are those of the same steps if the guest also runs for changes of fields that it
+    /// does not report.
+    AsWithEveryField,
     /// The objects are those of the same steps without the changes by another client, at the same
     /// times.
     AsBeforeTheOtherClient,

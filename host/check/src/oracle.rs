@@ -142,6 +142,12 @@ impl<'a> Oracle<'a> {
             Expectation::AllAccepted => refused(outcome),
             Expectation::AsWithoutFaults => self.compare_without_faults(scenario, outcome)?,
             Expectation::AsWithAnotherSeed => self.compare_seeds(scenario, outcome)?,
+            Expectation::AsWithEveryField => {
+                let other = Scenario { wakes_for_every_field: true, ..scenario.clone() };
+                let reference = self.reference(&other)?;
+                let what = "if the guest also runs for changes of fields that it does not report";
+                compare(outcome.end(), reference.end(), what)
+            }
             Expectation::AsWithTheLastSpecAlone => {
                 return self.compare_with_the_last_spec(scenario, outcome);
             }

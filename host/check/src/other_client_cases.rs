@@ -37,6 +37,41 @@ impl CaseGenerator<'_> {
         scenarios.into_iter()
     }
 
+    /// Each sample, and each field that the host does not apply changed by another client: of the
+    /// objects that the guest makes, and of those that it reads.
+    pub(crate) fn other_fields(&self) -> impl Iterator<Item = Scenario> {
+        let mut scenarios = Vec::new();
+        for (sample, baseline) in self.subject.samples.iter().zip(self.baselines) {
+            let start = apply_and_settle(self.seed, sample);
+            let mut patches = Vec::new();
+            let settled = &baseline.outcome.states[0];
+            for (name, object) in settled.objects() {
+                if !self.subject.is_primary(object) {
+                    let object = settled.stored(name).unwrap_or(object);
+                    patches.extend(other_values(object, |path| !settled.is_applied(name, path)));
+                    patches.push(annotated(object));
+                }
+            }
+            let is_read = |object: &&Value| {
+                let mut reads = self.subject.manifest.reads.iter();
+                reads.any(|kind| {
+                    object["apiVersion"] == *kind.api_version && object["kind"] == *kind.kind
+                })
+            };
+            for object in self.subject.preexisting.iter().filter(is_read) {
+                patches.extend(other_values(object, |_| true));
+                patches.push(annotated(object));
+            }
+            scenarios.push(start.clone());
+            scenarios.extend(patches.into_iter().map(|patch| {
+                let mut scenario = start.clone();
+                scenario.steps.push(Step::MergePatch(patch));
+                scenario
+            }));
+        }
+        scenarios.into_iter()
+    }
+
     /// Each object of each baseline, but made by another client before.
     pub(crate) fn foreign_objects(&self) -> impl Iterator<Item = Scenario> {
         let merges = |object: &Value| {
@@ -75,6 +110,13 @@ impl CaseGenerator<'_> {
         }
         scenarios.into_iter()
     }
+}
+
+/// A patch that adds an annotation of another client.
+fn annotated(object: &Value) -> Value {
+    let mut patch = reference(object);
+    patch["metadata"]["annotations"] = json!({"example.com/of": "another client"});
+    patch
 }
 
 /// Whether an object has a controller, as the objects have that the host makes.

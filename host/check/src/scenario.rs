@@ -25,6 +25,9 @@ pub struct Scenario {
     /// an event or an answer back.
     #[serde(default, rename = "isPatient")]
     pub needs_long_quiet: bool,
+    /// Whether the host also runs the guest for changes of fields that it does not report.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wakes_for_every_field: bool,
 }
 
 /// A step.
@@ -66,6 +69,7 @@ impl Scenario {
             faults: FaultPlan::default(),
             incidents: Vec::new(),
             needs_long_quiet: false,
+            wakes_for_every_field: false,
         }
     }
 

@@ -66,6 +66,8 @@ pub(crate) struct Operators {
     pub(crate) admission: Option<AdmissionSettings>,
     /// The name of this host in Events.
     pub(crate) instance: String,
+    /// Whether guests also run for changes of fields that they do not read.
+    pub(crate) wakes_for_every_field: bool,
 }
 
 impl Operators {
@@ -77,6 +79,9 @@ impl Operators {
         let (engine, from, policies) =
             (self.engine.clone(), self.from.clone(), self.policies.clone());
         let operator = Operator::new(cluster, engine, from, self.bounds, policies, &self.instance)?;
+        if self.wakes_for_every_field {
+            operator.wake_for_every_field();
+        }
         Ok(match self.admission.clone() {
             Some(settings) => operator.with_admission(settings),
             None => operator,

@@ -122,6 +122,10 @@ pub(crate) struct Arguments {
     /// calls have threads of their own [default: one for every four cores, at least one].
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     threads: Option<usize>,
+    /// Run guests also for changes of fields that they do not read. For a guest that reports fewer
+    /// fields than it reads.
+    #[arg(long)]
+    wake_for_every_field: bool,
     /// Number of guest instances that the host keeps in memory for the next calls.
     #[arg(long, value_name = "NUMBER", default_value_t = GUESTS_DEFAULT)]
     guest_pool_size: u32,
@@ -237,8 +241,15 @@ async fn operate(arguments: &Arguments) -> anyhow::Result<()> {
         }
     };
     let bounds = Bounds { workers: arguments.max_concurrent_reconciles };
-    let operators =
-        Operators { engine, from, bounds, policies, admission: settings, instance: instance() };
+    let operators = Operators {
+        engine,
+        from,
+        bounds,
+        policies,
+        admission: settings,
+        instance: instance(),
+        wakes_for_every_field: arguments.wake_for_every_field,
+    };
     log_start(arguments);
     match key {
         Some(key) if arguments.leader_elect => {

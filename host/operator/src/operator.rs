@@ -158,6 +158,12 @@ impl Operator {
         Self { admission: leads.then_some(settings), ..self }
     }
 
+    /// Also runs guests for changes of fields that they do not read. For a guest that reports fewer
+    /// fields than it reads, and to find one.
+    pub fn wake_for_every_field(&self) {
+        self.shared.index().read_every_field();
+    }
+
     /// Runs until `stop` is true or its sender is dropped: then running reconciles finish, and no
     /// further one starts.
     ///

@@ -125,6 +125,8 @@ pub enum Bug {
     ComparesHash,
     /// Does nothing until the spec changes.
     SkipsKnownGeneration,
+    /// Copies the annotations of the Namespace, which it does not report as read.
+    NamesTooFewFields,
     /// Names the ConfigMap of each Shop alike.
     SharedSettings,
     /// Gives an object to the last Shop.

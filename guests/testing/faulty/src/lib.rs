@@ -7,6 +7,7 @@
 mod bug;
 mod finalization;
 mod job;
+mod note;
 mod reconcile;
 mod report;
 mod run;

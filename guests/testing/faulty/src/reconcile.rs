@@ -9,6 +9,7 @@ use innkeeper_sdk::serde_json::json;
 use serde::Deserialize;
 
 use crate::bug::Bug;
+use crate::note::NotedNamespace;
 use crate::run::Run;
 use crate::shop::Shop;
 
@@ -35,6 +36,7 @@ impl Reconciler for Guest {
             .owns::<Job>()
             .reads::<read::Pod>()
             .reads::<read::Secret>()
+            .reads::<NotedNamespace>()
             .finalizes("")
             .parameters(json!({"type": "object", "properties": {"bug": {"type": "string"}}}))
             .installs(include_str!("../crd.json"))

@@ -128,6 +128,7 @@ impl Run<'_> {
                 set("keys", keys.join(","));
             }
             Bug::PasswordInSettings => set("password", self.password().unwrap_or_default()),
+            Bug::NamesTooFewFields => set("note", self.note()),
             Bug::KeepsSettings => {
                 for (key, value) in present.map(|present| present.data.clone()).unwrap_or_default()
                 {

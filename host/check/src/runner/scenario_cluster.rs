@@ -81,6 +81,8 @@ pub(super) struct ScenarioCluster<'a> {
     has_hostile_module: bool,
     /// Whether hosts elect a leader.
     elects_leader: bool,
+    /// Whether the host also runs the guest for changes of fields that it does not report.
+    wakes_for_every_field: bool,
     /// By how many seconds the clock of the host was set forward.
     pub(super) clock_offset: i64,
     pub(super) backup: Option<Backup>,
@@ -122,6 +124,7 @@ impl<'a> ScenarioCluster<'a> {
             module: module.clone(),
             has_hostile_module: scenario.needs_hostile_module(),
             elects_leader: scenario.has_election(),
+            wakes_for_every_field: scenario.wakes_for_every_field,
             clock_offset: 0,
             backup: None,
             schedule: IncidentSchedule::default(),
@@ -178,7 +181,11 @@ impl<'a> ScenarioCluster<'a> {
         let (link, env) = (process.link.behind(fence.clone()), process.env.clone());
         let cluster = Cluster::over(link, env, Settings::default(), secrets).behind(fence);
         let guests = &self.fixture.guests;
-        process.lab = Some(Lab::over(self.simulator.clone(), cluster, guests, setup).await?);
+        let lab = Lab::over(self.simulator.clone(), cluster, guests, setup).await?;
+        if self.wakes_for_every_field {
+            lab.running().operator().wake_for_every_field();
+        }
+        process.lab = Some(lab);
         let mut passed = Duration::ZERO;
         loop {
             let Some(lab) = &process.lab else { return Ok(process) };

@@ -109,11 +109,12 @@ pub(crate) const FAULTS: [KnownBug; 8] = [
 ];
 
 /// Bugs that others meet: other clients, other primaries, users who delete.
-pub(crate) const OTHERS: [KnownBug; 16] = [
+pub(crate) const OTHERS: [KnownBug; 17] = [
     known("adopts-drift", Law::DriftRepair),
     known("forgets-what-exists", Law::DriftRepair),
     known("creates-only", Law::DriftRepair),
     known("compares-hash", Law::DriftRepair),
+    known("names-too-few-fields", Law::ReadFields).with("noted"),
     known("hands-over", Law::OneOwner),
     known("counts-others", Law::OneOwner),
     known("merges-into-foreign", Law::Scope),

@@ -74,15 +74,22 @@ pub(super) struct ReadScopes<R> {
     sources: BTreeMap<R, ScopeSource>,
     /// The fields that the runs of each module have reported; `None` if these are too many.
     reported: BTreeMap<Arc<str>, Option<KindMasks>>,
+    /// Whether every request counts as one that read every field.
+    is_every_field_read: bool,
 }
 
 impl<R> Default for ReadScopes<R> {
     fn default() -> Self {
-        Self { sources: BTreeMap::new(), reported: BTreeMap::new() }
+        Self { sources: BTreeMap::new(), reported: BTreeMap::new(), is_every_field_read: false }
     }
 }
 
 impl<R: Clone + Ord> ReadScopes<R> {
+    /// Lets every request count as one that read every field, whatever its runs report.
+    pub(super) fn read_every_field(&mut self) {
+        self.is_every_field_read = true;
+    }
+
     /// The fields that the runs of a module have reported, if they can be compared.
     pub(super) fn reported(&self, module: &str) -> Option<&KindMasks> {
         self.reported.get(module)?.as_ref()
@@ -117,6 +124,7 @@ impl<R: Clone + Ord> ReadScopes<R> {
     /// Whether a change does not concern a request, whatever it read.
     pub(super) fn is_unread(&self, request: &R, unread: Unread) -> bool {
         match self.sources.get(request) {
+            _ if self.is_every_field_read => false,
             None => false,
             Some(ScopeSource::Manifest) => unread.declared,
             Some(ScopeSource::Reports) => unread.reported,
@@ -169,6 +177,15 @@ mod tests {
         assert!(scopes.is_unread(&1, Unread { declared: false, reported: true }));
         assert!(!scopes.is_unread(&2, READS_NONE));
         scopes.set(&module, &1, ReadScope::Everything);
+        assert!(!scopes.is_unread(&1, READS_NONE));
+    }
+
+    #[test]
+    fn every_request_is_concerned_if_every_field_counts_as_read() {
+        let (module, mut scopes) = (Arc::from("m"), ReadScopes::default());
+        scopes.set(&module, &1, ReadScope::Declared);
+        assert!(scopes.is_unread(&1, READS_NONE));
+        scopes.read_every_field();
         assert!(!scopes.is_unread(&1, READS_NONE));
     }
 
