@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
                         path: self.shown(),
                         element: element.clone(),
                     })?;
-                    let item = with_keys(self.below(element, below)?, &keys);
+                    let item = self.below(element, below)?.union(&mask_of(&keys));
                     // Two texts may stand for the same keys.
                     let item = mask.items.get(&keys).map_or(item.clone(), |own| own.union(&item));
                     mask.items.insert(keys, item);
@@ -85,11 +85,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The mask of an item that is named by its keys: a reader finds the item by them.
-fn with_keys(item: FieldMask, keys: &Keys) -> FieldMask {
+/// The mask of the keys of an item: a reader finds the item by them.
+fn mask_of(keys: &Keys) -> FieldMask {
     let names: Vec<[&str; 1]> = keys.keys().map(|name| [&**name]).collect();
     let paths: Vec<&[&str]> = names.iter().map(|name| &name[..]).collect();
-    item.union(&FieldMask::of_paths(&paths))
+    FieldMask::of_paths(&paths)
 }
 
 /// The keys of an item: an object of at least one scalar.

@@ -20,7 +20,7 @@ pub(super) enum Effect {
     /// It fails; the text says how.
     Fails(String),
     /// The host would apply this plan for the desired state.
-    Plans(DesiredState, Plan),
+    Plans(Box<DesiredState>, Plan),
     /// Nothing, as far as the caches know.
     None,
 }
@@ -30,7 +30,7 @@ impl Effect {
     pub(super) fn of(result: EvaluationResult) -> Self {
         let error = match result {
             EvaluationResult::Planned(evaluated) => {
-                return Self::Plans(evaluated.desired, evaluated.plan);
+                return Self::Plans(Box::new(evaluated.desired), evaluated.plan);
             }
             EvaluationResult::NeedsRead(_) => return Self::None,
             EvaluationResult::Failed(error) => error,
