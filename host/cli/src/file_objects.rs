@@ -179,8 +179,6 @@ impl Host for FileObjects {
             })
             .map(|((of, _), (object, readiness))| (self.shown(of, object), readiness.clone()))
             .collect();
-        let objects: Vec<_> =
-            objects.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         Ok(observed::list_document(&objects))
     }
 

@@ -1,5 +1,7 @@
 //! The documents that a guest reads, joined from the cached texts of objects without parsing them.
 
+use std::borrow::Borrow;
+
 use innkeeper_contract::{Kind, Readiness, ReadinessState, Unapplied};
 use serde::Serialize;
 
@@ -7,11 +9,11 @@ use crate::Object;
 
 /// The parts of an `observed` document (see `innkeeper_contract::Observed`).
 #[derive(Debug)]
-pub struct Observed<'a> {
+pub struct Observed<'a, O = &'a Object> {
     /// The primary.
     pub object: &'a Object,
     /// The objects that the module made for the primary, in order.
-    pub owned: &'a [(&'a Object, Readiness)],
+    pub owned: &'a [(O, Readiness)],
     /// The objects that the host could not apply in the previous round.
     pub unapplied: &'a [Unapplied],
     /// Declared kinds that the cluster does not serve.
@@ -36,15 +38,15 @@ pub fn bytes<'a>(objects: impl IntoIterator<Item = &'a Object>) -> usize {
     })
 }
 
-impl Observed<'_> {
+impl<O: Borrow<Object>> Observed<'_, O> {
     /// Joins the document.
     pub fn document(&self) -> String {
-        let owned_bytes = bytes(self.owned.iter().map(|(object, _)| *object));
+        let owned_bytes = bytes(self.owned.iter().map(|(object, _)| object.borrow()));
         let mut out = String::with_capacity(self.object.text.len() + owned_bytes + 128);
         out.push_str(r#"{"object":"#);
         out.push_str(&self.object.guest_text());
         out.push_str(r#","owned":"#);
-        push_list(&mut out, self.owned.iter().map(|(object, readiness)| (*object, readiness)));
+        push_list(&mut out, self.owned);
         push_member(&mut out, "unapplied", self.unapplied);
         push_member(&mut out, "unserved", self.unserved);
         if !self.parameters.is_empty() {
@@ -67,23 +69,23 @@ pub fn object_document(object: &Object, readiness: &Readiness) -> String {
 }
 
 /// Joins an `observed-list` document: the result of `cluster.list`.
-pub fn list_document(objects: &[(&Object, Readiness)]) -> String {
-    let bytes = bytes(objects.iter().map(|(object, _)| *object));
+pub fn list_document<O: Borrow<Object>>(objects: &[(O, Readiness)]) -> String {
+    let bytes = bytes(objects.iter().map(|(object, _)| object.borrow()));
     let mut out = String::with_capacity(bytes + 16);
     out.push_str(r#"{"items":"#);
-    push_list(&mut out, objects.iter().map(|(object, readiness)| (*object, readiness)));
+    push_list(&mut out, objects);
     out.push('}');
     out
 }
 
 /// Appends a list of objects.
-fn push_list<'a>(out: &mut String, objects: impl Iterator<Item = (&'a Object, &'a Readiness)>) {
+fn push_list<O: Borrow<Object>>(out: &mut String, objects: &[(O, Readiness)]) {
     out.push('[');
-    for (index, (object, readiness)) in objects.enumerate() {
+    for (index, (object, readiness)) in objects.iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
-        push_object(out, object, readiness);
+        push_object(out, object.borrow(), readiness);
     }
     out.push(']');
 }
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn document_without_optional_members_is_parsed() {
         let primary = object("p");
-        let text = Observed {
+        let text = Observed::<&Object> {
             object: &primary,
             owned: &[],
             unapplied: &[],
@@ -226,7 +228,10 @@ mod tests {
             read.items.iter().filter_map(|item| item.object["metadata"]["name"].as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(
-            serde_json::from_str::<ObservedList>(&list_document(&[])).unwrap().items.len(),
+            serde_json::from_str::<ObservedList>(&list_document::<&Object>(&[]))
+                .unwrap()
+                .items
+                .len(),
             0
         );
     }

@@ -54,11 +54,11 @@ pub fn get(
     reads.record().get(&kind, &key);
     match reads.snapshot()?.get(&kind, &key) {
         CacheLookup::Found(object) => {
-            let object = reads.found(&kind, &object);
-            if observed::bytes([&*object]) > room {
+            let shown = reads.found(&kind, &object);
+            if observed::bytes([&*shown]) > room {
                 return Err(ReadError::TooLarge);
             }
-            Ok(observed::object_document(&object, &readiness::of(&kind, &object)))
+            Ok(observed::object_document(&shown, &readiness::of(&kind, &object)))
         }
         CacheLookup::Absent => Err(ReadError::NotFound),
         CacheLookup::Unknown => Err(reads.unknown(ObjectRef::new(kind, key))),
@@ -80,7 +80,7 @@ pub fn list(
     let selector: Selector =
         label_selector.parse().map_err(|error| ReadError::Invalid(format!("{error}")))?;
     if !is_namespace(namespace) {
-        return Ok(observed::list_document(&[]));
+        return Ok(observed::list_document::<&Object>(&[]));
     }
     reads.record().list(&kind, namespace, selector.clone());
     let within = (!namespace.is_empty()).then_some(namespace);
@@ -91,9 +91,8 @@ pub fn list(
     if observed::bytes(objects.iter().map(|object| &**object)) > room {
         return Err(ReadError::TooLarge);
     }
-    let shown: Vec<_> = objects.iter().map(|object| reads.listed(&kind, object)).collect();
-    let objects: Vec<_> =
-        shown.iter().map(|object| (&**object, readiness::of(&kind, object))).collect();
+    let shown = |object| (reads.listed(&kind, object), readiness::of(&kind, object));
+    let objects: Vec<_> = objects.iter().map(|object| shown(object)).collect();
     Ok(observed::list_document(&objects))
 }
 

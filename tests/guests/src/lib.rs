@@ -379,30 +379,45 @@ fn finds(at: usize, text: &str) -> String {
     )
 }
 
+/// What a read names: the API version, the kind, the namespace, and the name or the selector.
+pub type ReadArguments = [&'static str; 4];
+
+/// The ConfigMap that [`get`] reads.
+const CONFIG_MAP: ReadArguments = ["v1", "ConfigMap", "ns", "cm"];
+
 /// `cluster.get` of ConfigMap `cm` in namespace `ns`, as wasm text that leaves nothing; the
 /// answer lies at `READ_RESULT`.
 pub fn get() -> String {
-    read("get")
+    read("get", CONFIG_MAP)
 }
 
 /// `cluster.list` of ConfigMaps in namespace `ns` with the selector `cm`.
 pub fn list() -> String {
-    read("list")
+    read("list", CONFIG_MAP)
 }
 
-fn read(function: &str) -> String {
-    format!(
-        "(call ${function} (i32.const {SCRATCH}) (i32.const 2) (i32.const {}) (i32.const 9) \
-         (i32.const {}) (i32.const 2) (i32.const {}) (i32.const 2) (i32.const {READ_RESULT}))",
-        SCRATCH + 2,
-        SCRATCH + 11,
-        SCRATCH + 13,
-    )
+/// `cluster.get` or `cluster.list` with these arguments, as [`get`].
+pub fn read(function: &str, arguments: ReadArguments) -> String {
+    let mut at = SCRATCH;
+    let texts: Vec<String> = arguments
+        .iter()
+        .map(|text| {
+            let constants = format!("(i32.const {at}) (i32.const {})", text.len());
+            at += text.len();
+            constants
+        })
+        .collect();
+    format!("(call ${function} {} (i32.const {READ_RESULT}))", texts.join(" "))
 }
 
 /// What [`get`] and [`list`] need.
 pub fn reader() -> Tiny {
-    Tiny::default().importing(READS).data(SCRATCH, "v1ConfigMapnscm")
+    reader_of(CONFIG_MAP)
+}
+
+/// What [`read`] needs with these arguments.
+pub fn reader_of(arguments: ReadArguments) -> Tiny {
+    Tiny::default().importing(READS).data(SCRATCH, &arguments.concat())
 }
 
 /// Answers `complete` with the text of the last read, if it succeeded.

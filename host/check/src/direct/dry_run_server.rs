@@ -1,5 +1,6 @@
 //! What an API server would store of an object: the simulated one, by dry runs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use http::Request;
 use innkeeper_cluster::SecretDigestKey;
 use innkeeper_contract::Kind;
 use innkeeper_core::desired::DesiredObject;
-use innkeeper_core::{Manager, Object, ObjectKey, ObjectRef};
+use innkeeper_core::{KindMasks, Manager, Object, ObjectKey, ObjectRef};
 use innkeeper_lab::{Api, ApiFailure, Resource, Setup};
 use innkeeper_operator::MODULES_NAMESPACE;
 use innkeeper_simulator::{Controllers, Simulator};
@@ -45,6 +46,8 @@ pub(super) struct DryRunServer {
     kinds: Vec<Arc<Kind>>,
     /// Those of them that the server does not serve.
     unserved: Vec<Kind>,
+    /// The fields that the guest gets of each kind.
+    masks: KindMasks,
     existing: BTreeMap<ObjectRef, Arc<Object>>,
     /// The Secrets that the Module grants, with their values.
     granted: BTreeMap<ObjectKey, Arc<Object>>,
@@ -80,6 +83,7 @@ impl DryRunServer {
             now: start,
             kinds,
             unserved: Vec::new(),
+            masks: KindMasks::of_manifest(&subject.manifest),
             existing: BTreeMap::new(),
             granted: BTreeMap::new(),
             known: HashMap::new(),
@@ -137,6 +141,11 @@ impl DryRunServer {
     /// The kinds of the manifest that the server does not serve.
     pub(super) fn unserved(&self) -> &[Kind] {
         &self.unserved
+    }
+
+    /// An object with the fields that the guest gets of its kind.
+    pub(super) fn shown<'o>(&self, kind: &Kind, object: &'o Object) -> Cow<'o, Object> {
+        self.masks.shown(kind, object)
     }
 
     /// The kind of the manifest with this name.

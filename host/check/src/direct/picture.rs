@@ -114,10 +114,12 @@ impl ClusterView for PictureView<'_> {
     ) -> Result<String, CallError> {
         let own = owned.iter().filter(|(_, object)| object.is_made_for(&primary.uid));
         let owned: Vec<_> = own
-            .map(|(object_ref, object)| (&**object, readiness::of(&object_ref.kind, object)))
+            .map(|(ObjectRef { kind, .. }, object)| {
+                (self.server.shown(kind, object), readiness::of(kind, object))
+            })
             .collect();
         let document = Observed {
-            object: primary,
+            object: &self.server.shown(&self.picture.primary_ref.kind, primary),
             owned: &owned,
             unapplied,
             unserved: self.server.unserved(),
@@ -154,7 +156,8 @@ impl Host for PictureView<'_> {
         let found = self.find(&object_ref).ok_or(ReadError::NotFound)?;
         let object = self.server.granted(&object_ref).unwrap_or(found);
         let readiness = readiness::of(&object_ref.kind, object);
-        bounded(observed::object_document(object, &readiness), bytes_max)
+        let shown = self.server.shown(&object_ref.kind, object);
+        bounded(observed::object_document(&shown, &readiness), bytes_max)
     }
 
     fn list(
@@ -178,8 +181,10 @@ impl Host for PictureView<'_> {
             })
             .map(|(object_ref, object)| (&object_ref.key, object))
             .collect();
-        let all: Vec<_> =
-            all.values().map(|object| (&***object, readiness::of(&kind, object))).collect();
+        let all: Vec<_> = all
+            .values()
+            .map(|object| (self.server.shown(&kind, object), readiness::of(&kind, object)))
+            .collect();
         bounded(observed::list_document(&all), bytes_max)
     }
 

@@ -140,8 +140,6 @@ impl ClusterView for FilesView {
                 Some((self.objects.shown(&object_ref.kind, object), readiness.clone()))
             })
             .collect();
-        let owned: Vec<_> =
-            owned.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         let document = Observed {
             object: &self.objects.masked(&self.primary_kind, primary),
             owned: &owned,

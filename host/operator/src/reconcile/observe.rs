@@ -266,8 +266,6 @@ impl ClusterView for Observation<'_> {
                 (self.shown(&object_ref.kind, object), readiness)
             })
             .collect();
-        let owned: Vec<_> =
-            owned.iter().map(|(object, readiness)| (&**object, readiness.clone())).collect();
         let document = Observed {
             object: &self.shown(&self.revision.primary_kind, primary),
             owned: &owned,

@@ -223,6 +223,30 @@ fn guest_gets_the_fields_of_its_manifest_only() {
 }
 
 #[test]
+fn guest_reads_the_readiness_of_an_object_whose_status_it_does_not_get() {
+    block_on(async {
+        for (function, name) in [("get", "e"), ("list", "")] {
+            // Given a guest that gets the spec of its object only.
+            let mut other = extra();
+            other["metadata"]["name"] = json!("seen");
+            let seen = desired(&[extra(), other]);
+            let declared = json!([read_fields("Extra", &json!({"f:spec": {}}))]);
+            let script = script()
+                .with("readFields", declared)
+                .reads_with(function, ["test.example.dev/v1", "Extra", "ns", name])
+                .when_read("why it stalls", &seen);
+            let stage = stage(script, &desired(&[extra()])).await;
+
+            // When the status says that the object has stalled, then the guest reads why.
+            let stalled =
+                json!([{"type": "Stalled", "status": "True", "message": "why it stalls"}]);
+            runs_for_status(&stage, &json!({ "conditions": stalled })).await;
+            assert!(stage.writes().contains(&"apply extras/seen".to_owned()), "{function}");
+        }
+    });
+}
+
+#[test]
 fn malformed_fields_are_refused_with_the_path() {
     block_on(async {
         let setup = Setup::new(script()).may(&ALL, GROUP, "extras");

@@ -1,7 +1,7 @@
 //! A guest whose outcome stands in the spec of its primary, so that a test changes what the guest
 //! desires by a change of the primary.
 
-use innkeeper_tiny_guests::{READ_RESULT, Tiny, get, reader};
+use innkeeper_tiny_guests::{READ_RESULT, ReadArguments, Tiny, read, reader_of};
 use serde_json::{Value, json};
 
 /// The group of the primaries.
@@ -85,7 +85,8 @@ enum Place {
 pub(crate) struct Script {
     manifest: Value,
     rules: Vec<(Place, String, Value)>,
-    reads: bool,
+    /// The function and the arguments of the read of each run.
+    read: Option<(&'static str, ReadArguments)>,
 }
 
 impl Script {
@@ -95,7 +96,7 @@ impl Script {
         let manifest = json!({"name": "script", "version": "1.0.0",
             "primary": kind(&format!("{GROUP}/v1"), "Script", "scripts"),
             "owned": [{"kind": kind("v1", "ConfigMap", "configmaps")}]});
-        Self { manifest, rules: Vec::new(), reads: false }
+        Self { manifest, rules: Vec::new(), read: None }
     }
 
     /// With this member of its manifest.
@@ -116,8 +117,13 @@ impl Script {
     }
 
     /// Reads the ConfigMap `cm` in each run.
-    pub(crate) fn reads(mut self) -> Self {
-        self.reads = true;
+    pub(crate) fn reads(self) -> Self {
+        self.reads_with("get", ["v1", "ConfigMap", "ns", "cm"])
+    }
+
+    /// Calls `get` or `list` with these arguments in each run.
+    pub(crate) fn reads_with(mut self, function: &'static str, arguments: ReadArguments) -> Self {
+        self.read = Some((function, arguments));
         self
     }
 
@@ -127,7 +133,7 @@ impl Script {
         self
     }
 
-    /// Gives this `complete` document if the ConfigMap `cm` contains this text.
+    /// Gives this `complete` document if what it reads contains this text.
     pub(crate) fn when_read(mut self, contains: &str, desired: &Value) -> Self {
         self.rules.push((Place::Read, contains.to_owned(), desired.clone()));
         self
@@ -137,8 +143,8 @@ impl Script {
     pub(crate) fn component(&self) -> Vec<u8> {
         let mut texts = Texts::default();
         let mut steps: Vec<String> = Vec::new();
-        if self.reads {
-            steps.push(get());
+        if let Some((function, arguments)) = self.read {
+            steps.push(read(function, arguments));
         }
         for (place, needle, desired) in &self.rules {
             let found = match place {
@@ -161,7 +167,7 @@ impl Script {
         let (at, length) = texts.add("{}");
         steps.push(format!("(call $give (i32.const 0) (i32.const {at}) (i32.const {length}))"));
 
-        let tiny = if self.reads { reader() } else { Tiny::default() };
+        let tiny = self.read.map_or_else(Tiny::default, |(_, arguments)| reader_of(arguments));
         let tiny = tiny
             .manifest(&self.manifest.to_string())
             .with(&FUNCTIONS.replace("OUTCOME", &OUTCOME.to_string()))
