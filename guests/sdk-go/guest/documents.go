@@ -442,7 +442,7 @@ type ReadFields struct {
 	// The fields, as `fieldsV1` in `managedFields` has them: `f:name` is a member of an object,
 	// `k:{"name":"a"}` the items of a list with these keys, and `*` every item of a list or every
 	// member of an object. A path that ends in `{}` stands for its whole value; `{}` alone is the
-	// whole object. Limits: 32 elements deep, 4,096 elements, 512 bytes each.
+	// whole object. Limits: 16 elements deep, 4,096 elements, 512 bytes each.
 	Fields any `json:"fields"`
 	// Kind, CamelCase and singular (`Deployment`).
 	Kind string `json:"kind"`

@@ -533,7 +533,7 @@ export interface ReadFields {
    * The fields, as `fieldsV1` in `managedFields` has them: `f:name` is a member of an object,
    * `k:{"name":"a"}` the items of a list with these keys, and `*` every item of a list or every
    * member of an object. A path that ends in `{}` stands for its whole value; `{}` alone is the
-   * whole object. Limits: 32 elements deep, 4,096 elements, 512 bytes each.
+   * whole object. Limits: 16 elements deep, 4,096 elements, 512 bytes each.
    */
   fields: object;
   /** Kind, CamelCase and singular (`Deployment`). */

@@ -11,16 +11,13 @@ use innkeeper_contract::ReadFields;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::type_fields::probe::{Found, Shape, Step, probe};
+use crate::type_fields::probe::{Found, Shape, Step, UNKNOWN_FIELD, probe};
 
 /// The deepest level at which fields are listed one by one. Types may contain themselves.
 const DEPTH_MAX: usize = 12;
 
 /// The most fields of a type that are listed one by one: each costs a moment in every run.
 const FIELDS_MAX: usize = 256;
-
-/// A name that no field has.
-const UNKNOWN_FIELD: &str = "\0";
 
 /// The fields that one run has read so far, by kind.
 #[derive(Default)]
@@ -94,8 +91,10 @@ impl<'a> Finder<'a> {
     }
 
     fn members(&mut self, names: &'static [&'static str]) -> Option<Map<String, Value>> {
-        // A type that refuses unknown fields reads their names.
-        if names.len() > self.left || !self.is_reached(Step::Field(UNKNOWN_FIELD)) {
+        // A type that refuses unknown fields reads their names, and one that keeps them their
+        // values.
+        let unknown = self.found(Step::Field(UNKNOWN_FIELD));
+        if names.len() > self.left || !matches!(unknown.shape, Shape::Ignored) {
             return Some(Map::new());
         }
         self.left -= names.len();
@@ -113,7 +112,7 @@ impl<'a> Finder<'a> {
 
     /// The mask of a list or a map: the whole value if its items are whole.
     fn every(&mut self, step: Step<'a>) -> Map<String, Value> {
-        if !self.is_reached(step) {
+        if !self.found(step).is_reached {
             return Map::new();
         }
         match self.at(step) {
@@ -129,12 +128,12 @@ impl<'a> Finder<'a> {
         found
     }
 
-    /// Whether the type asks for the value at a step.
-    fn is_reached(&mut self, step: Step<'a>) -> bool {
+    /// What the type asks for at a step.
+    fn found(&mut self, step: Step<'a>) -> Found {
         self.path.push(step);
         let found = (self.probe)(&self.path);
         self.path.pop();
-        found.is_reached
+        found
     }
 }
 

@@ -181,7 +181,7 @@ fn is_open(schema: &Value) -> bool {
 /// The two types, if a value that the schema allows is not one that the Rust type takes.
 fn wrong_type(shape: Shape, schema: &Value) -> Option<String> {
     let (expected, fits): (&str, &[&str]) = match shape {
-        Shape::Unknown | Shape::Enum(_) => return None,
+        Shape::Unknown | Shape::Ignored | Shape::Enum(_) => return None,
         Shape::Boolean => ("boolean", &["boolean"]),
         Shape::Integer => ("integer", &["integer"]),
         Shape::Number => ("number", &["integer", "number"]),

@@ -8,6 +8,9 @@ use innkeeper_contract::{Kind, Manifest, ReadFields};
 use crate::field_mask::FieldMaskError;
 use crate::{FieldMask, Object, foreign};
 
+/// The most bytes of memory of all masks of a guest.
+pub const MASKS_BYTES_MAX: usize = 1 << 20;
+
 /// The longest quoted name, in bytes.
 const NAME_BYTES_MAX: usize = 80;
 
@@ -51,6 +54,14 @@ pub enum KindMasksError {
         /// What is wrong with it.
         error: FieldMaskError,
     },
+    /// The masks take too much memory.
+    #[error(
+        "readFields: the fields take {bytes} bytes of memory, and at most {MASKS_BYTES_MAX} are allowed; name whole fields instead"
+    )]
+    TooLarge {
+        /// The approximate bytes.
+        bytes: usize,
+    },
 }
 
 impl KindMasks {
@@ -75,7 +86,11 @@ impl KindMasks {
                 return Err(KindMasksError::Duplicate { index, kind: name() });
             }
         }
-        Ok(Self(masks))
+        let masks = Self(masks);
+        match masks.bytes() {
+            bytes if bytes > MASKS_BYTES_MAX => Err(KindMasksError::TooLarge { bytes }),
+            _ => Ok(masks),
+        }
     }
 
     /// The mask of a kind, if there is one.
@@ -99,11 +114,17 @@ impl KindMasks {
         Cow::Owned(Object { text: text.into(), ..object.clone() })
     }
 
+    /// Whether the masks keep everything that others keep. May be false although they do.
+    pub fn contain(&self, others: &Self) -> bool {
+        let mut others = others.0.iter();
+        others.all(|(kind, mask)| self.0.get(kind).is_some_and(|own| own.contains(mask)))
+    }
+
     /// Adds the fields of other masks to those of the same kinds, and adds their other kinds.
     pub fn add(&mut self, others: &Self) {
         for (kind, mask) in &others.0 {
             match self.0.get_mut(kind) {
-                Some(own) if own == mask => {}
+                Some(own) if own.contains(mask) => {}
                 Some(own) => *own = own.union(mask),
                 None => drop(self.0.insert(kind.clone(), mask.clone())),
             }
@@ -234,5 +255,26 @@ mod tests {
                 .is_whole()
         );
         assert!(masks.bytes() > bytes);
+        assert!(masks.contain(&masks.clone()) && !masks.contain(&read_all()));
+    }
+
+    /// Masks of which no other ones contain each.
+    fn read_all() -> KindMasks {
+        read(&json!([fields("Pod", &json!({})), fields("Deployment", &json!({}))])).unwrap()
+    }
+
+    #[test]
+    fn masks_that_take_much_memory_together_are_refused() {
+        // Each is a path of its own, with a map at each of its elements.
+        let path = |number: usize| {
+            let mut below = json!({});
+            for depth in 0..14 {
+                below = json!({format!("f:{depth}"): below});
+            }
+            (format!("f:{number}"), below)
+        };
+        let wide: serde_json::Map<String, Value> = (0..200).map(path).collect();
+        let message = read(&json!([fields("Pod", &wide.into())])).unwrap_err();
+        assert!(message.contains("bytes of memory"), "{message}");
     }
 }

@@ -6,8 +6,9 @@
 //!   `managedFields`: another client that changes a field which the host applied takes it out of
 //!   them, so drift always counts;
 //! - the readiness of every object, which guests see and the condition `Ready` shows;
-//! - everything but `status` of an object that it may write for the module: annotations hold
-//!   digests and consent, and a restarted host compares values ([`crate::in_sync`]);
+//! - everything but `status` of an object that it may write for the module, and who wrote it:
+//!   annotations hold digests and consent, a restarted host compares values ([`crate::in_sync`]),
+//!   and a field that another manager gives up can be written;
 //! - everything of a primary whose status it writes, of a primary that is selected by fields, and
 //!   of ConfigMaps and Secrets, whose values it may copy.
 
@@ -17,7 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::object::raw_json::Members;
 use crate::object::{self, Entry};
-use crate::{FieldMask, Object, readiness};
+use crate::{Object, readiness};
 
 /// Members of `metadata` that change with every write, or that the head has.
 const VERSIONS: [&str; 3] = ["generation", "managedFields", "resourceVersion"];
@@ -34,13 +35,13 @@ pub enum HostReads {
     Head,
 }
 
-/// Whether a change of an object may matter neither to the host nor to a guest that reads `mask` of
-/// the kind (`None`: nothing but identity and readiness). False if in doubt.
-pub fn is_unread(
+/// Whether a change of an object may matter neither to the host nor to a guest that reads nothing
+/// but identity and readiness. False if in doubt. For a guest that reads more, see
+/// [`FieldMask::differs`](crate::FieldMask::differs).
+pub fn is_unread_by_host(
     kind: &Kind,
     (before, after): (&Object, &Object),
     host: HostReads,
-    mask: Option<&FieldMask>,
 ) -> bool {
     // The host may copy the values of any ConfigMap and Secret, see `crate::value_source`.
     if host == HostReads::Whole
@@ -53,8 +54,7 @@ pub fn is_unread(
     let is_written =
         host == HostReads::Written || !after.entries.is_empty() || !after.owners.is_empty();
     same_head(before, after)
-        && mask.is_none_or(|mask| !mask.differs(&before.text, &after.text))
-        && (!is_written || same_but_for_status(before, after))
+        && (!is_written || (same_writers(before, after) && same_but_for_status(before, after)))
         && readiness::of(kind, before) == readiness::of(kind, after)
 }
 
@@ -68,6 +68,16 @@ fn same_head(before: &Object, after: &Object) -> bool {
         && before.deletion_timestamp == after.deletion_timestamp
         && before.finalizers == after.finalizers
         && applied(before).eq(applied(after))
+}
+
+/// Whether the entries of other managers are equal, but for those of statuses: another client that
+/// gives up a field, which the host could not write before, may change nothing else.
+fn same_writers(before: &Object, after: &Object) -> bool {
+    let writers = |object: &'_ Object| -> Vec<_> {
+        let all = object.other_managers.iter();
+        all.filter(|other| &*other.subresource != "status").cloned().collect()
+    };
+    writers(before) == writers(after)
 }
 
 /// The host's own entries, without those of statuses: the host reads these of primaries only, which

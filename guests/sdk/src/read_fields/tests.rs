@@ -1,5 +1,8 @@
 //! Tests of the fields that types read.
 
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
@@ -88,6 +91,39 @@ struct Open {
     others: BTreeMap<String, Value>,
 }
 
+/// Takes every member, one of which has a type of its own and the name that a probe may use.
+#[derive(Deserialize)]
+#[allow(dead_code, reason = "only the types count")]
+struct Keyed {
+    key: Item,
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
+}
+
+/// Names one field, and keeps the others too.
+struct Keeper;
+
+impl<'de> Deserialize<'de> for Keeper {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_struct("Keeper", &["size"], KeeperVisitor)
+    }
+}
+
+struct KeeperVisitor;
+
+impl<'de> Visitor<'de> for KeeperVisitor {
+    type Value = Keeper;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an item")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut members: M) -> Result<Keeper, M::Error> {
+        while members.next_entry::<String, Value>()?.is_some() {}
+        Ok(Keeper)
+    }
+}
+
 #[derive(Deserialize)]
 struct Nothing {}
 
@@ -114,6 +150,8 @@ fn type_that_cannot_be_followed_reads_the_whole_value() {
     assert_eq!(of::<Value>(), json!({}));
     assert_eq!(of::<BTreeMap<String, Value>>(), json!({}));
     assert_eq!(of::<Strict>(), json!({}));
+    assert_eq!(of::<Keyed>(), json!({}));
+    assert_eq!(of::<Keeper>(), json!({}));
     assert_eq!(of::<Nothing>(), json!({"f:apiVersion": {}}));
     assert_eq!(of::<crate::Raw<read::Pod>>(), json!({}));
 }

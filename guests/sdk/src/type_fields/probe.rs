@@ -11,12 +11,17 @@ use serde::de::{
 use serde::de::{IntoDeserializer as _, Visitor};
 use serde_json::Error;
 
+/// A name that no field has.
+pub(crate) const UNKNOWN_FIELD: &str = "\0";
+
 /// What a type asks its deserializer for at one place.
 #[derive(Clone, Copy, Default)]
 pub(crate) enum Shape {
     /// Any value, or one that the type decides on by itself.
     #[default]
     Unknown,
+    /// A value that the type drops.
+    Ignored,
     Boolean,
     Integer,
     Number,
@@ -120,7 +125,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         deserialize_byte_buf => Unknown,
         deserialize_unit => Unknown,
         deserialize_identifier => Unknown,
-        deserialize_ignored_any => Unknown,
+        deserialize_ignored_any => Ignored,
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -165,7 +170,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.step() {
-            Some((Step::Value, probe)) => visitor.visit_map(One::new("key", probe)),
+            Some((Step::Value, probe)) => visitor.visit_map(One::new(UNKNOWN_FIELD, probe)),
             _ => self.end(Shape::Map),
         }
     }

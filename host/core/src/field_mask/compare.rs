@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{FieldMask, first_byte};
-use crate::object::raw_json::Members;
+use super::mask::FieldMask;
+use crate::object::raw_json::{Members, first_byte};
 
 impl FieldMask {
     /// Whether two objects differ in a field of the mask. A text that is not JSON differs.
@@ -65,7 +65,7 @@ impl FieldMask {
             return Ok(true);
         }
         for ((mask, before), (other, after)) in before.iter().zip(&after) {
-            let differs = if mask == other {
+            let differs = if std::ptr::eq(*mask, *other) || mask == other {
                 mask.value_differs(before, after)?
             } else {
                 parsed(&mask.prune(before.get())?)? != parsed(&other.prune(after.get())?)?
@@ -78,7 +78,7 @@ impl FieldMask {
     }
 
     /// The items of a list that the mask keeps, each with its own mask.
-    fn kept<'a>(&'a self, items: Vec<&'a RawValue>) -> Vec<(Cow<'a, Self>, &'a RawValue)> {
+    fn kept<'a>(&'a self, items: Vec<&'a RawValue>) -> Vec<(&'a Self, &'a RawValue)> {
         items.into_iter().filter_map(|item| Some((self.item(item)?, item))).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Why a document is no mask: [`FieldMaskError`].
 
-use super::{DEPTH_MAX, ELEMENT_BYTES_MAX, ELEMENTS_MAX};
+use super::limits::{DEPTH_MAX, ELEMENT_BYTES_MAX, ELEMENTS_MAX};
 
 /// Why a document is no mask. Each error names the path of the element, from the root of the mask.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +20,16 @@ pub enum FieldMaskError {
         "`{path}` has the element `{element}`, whose keys are not an object of texts, numbers and booleans with at least one member"
     )]
     Keys {
+        /// The path of the element above.
+        path: String,
+        /// The element.
+        element: String,
+    },
+    /// The keys of the items of one list have different names.
+    #[error(
+        "`{path}` has the element `{element}`, whose keys have other names than those of its siblings; write `*` for every item"
+    )]
+    KeyNames {
         /// The path of the element above.
         path: String,
         /// The element.
@@ -46,6 +56,8 @@ pub enum FieldMaskError {
         path: String,
     },
     /// The mask has too many elements.
-    #[error("the mask has more than {ELEMENTS_MAX} elements; name whole fields instead")]
+    #[error(
+        "the mask has more than {ELEMENTS_MAX} elements, where `*` counts again for each of its siblings; name whole fields instead"
+    )]
     TooManyElements,
 }

@@ -1,10 +1,11 @@
 //! Reads a mask from its document.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
-use super::{DEPTH_MAX, ELEMENT_BYTES_MAX, ELEMENTS_MAX, FieldMask, FieldMaskError, Keys};
+use super::error::FieldMaskError;
+use super::keys::{self, KeyNames};
+use super::limits::{DEPTH_MAX, ELEMENT_BYTES_MAX, ELEMENTS_MAX};
+use super::mask::{ElementBudget, FieldMask, ItemMasks};
 
 /// The most bytes of a path in an error.
 const SHOWN_BYTES_MAX: usize = 256;
@@ -15,12 +16,20 @@ impl FieldMask {
     /// # Errors
     /// The first element that is not of the format, or is beyond a limit.
     pub fn read(document: &Map<String, Value>) -> Result<Self, FieldMaskError> {
-        Reader { elements: 0, path: Vec::new() }.mask(document)
+        let mut reader = Reader { elements: 0, copies: ElementBudget::new(), path: Vec::new() };
+        let mask = reader.mask(document)?;
+        if mask.elements() > ELEMENTS_MAX {
+            return Err(FieldMaskError::TooManyElements);
+        }
+        Ok(mask)
     }
 }
 
 struct Reader<'a> {
+    /// How many elements were read.
     elements: usize,
+    /// How many elements may be made in addition, since `*` counts for its siblings.
+    copies: ElementBudget,
     path: Vec<&'a str>,
 }
 
@@ -41,15 +50,27 @@ impl<'a> Reader<'a> {
                 Some(("f", name)) if !name.is_empty() => {
                     mask.fields.insert(name.into(), self.below(element, below)?);
                 }
-                Some(("k", keys)) => {
-                    let keys = keys_of(keys).ok_or_else(|| FieldMaskError::Keys {
+                Some(("k", text)) => {
+                    let found = keys::read(text);
+                    let (names, values) = found.ok_or_else(|| FieldMaskError::Keys {
                         path: self.shown(),
                         element: element.clone(),
                     })?;
-                    let item = self.below(element, below)?.union(&mask_of(&keys));
+                    let item = self.below(element, below)?;
+                    let item = self.united(&item, &mask_of(&names))?;
+                    let items = mask
+                        .items
+                        .get_or_insert_with(|| Box::new(ItemMasks::of_names(names.clone())));
+                    if items.names != names {
+                        let element = element.clone();
+                        return Err(FieldMaskError::KeyNames { path: self.shown(), element });
+                    }
                     // Two texts may stand for the same keys.
-                    let item = mask.items.get(&keys).map_or(item.clone(), |own| own.union(&item));
-                    mask.items.insert(keys, item);
+                    let item = match items.by_values.get(&values) {
+                        Some(own) => self.united(own, &item)?,
+                        None => item,
+                    };
+                    items.by_values.insert(values, item);
                 }
                 _ => {
                     let element = element.clone();
@@ -57,7 +78,22 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        self.with_every(mask)
+    }
+
+    /// Lets `*` count for its siblings.
+    fn with_every(&mut self, mut mask: FieldMask) -> Result<FieldMask, FieldMaskError> {
+        let Some(every) = mask.every.take() else { return Ok(mask) };
+        let items = mask.items.iter_mut().flat_map(|items| items.by_values.values_mut());
+        for sibling in mask.fields.values_mut().chain(items) {
+            *sibling = self.united(sibling, &every)?;
+        }
+        mask.every = Some(every);
         Ok(mask)
+    }
+
+    fn united(&mut self, one: &FieldMask, other: &FieldMask) -> Result<FieldMask, FieldMaskError> {
+        one.union_within(other, &mut self.copies).map_err(|_| FieldMaskError::TooManyElements)
     }
 
     /// Reads the mask below an element.
@@ -86,28 +122,8 @@ impl<'a> Reader<'a> {
 }
 
 /// The mask of the keys of an item: a reader finds the item by them.
-fn mask_of(keys: &Keys) -> FieldMask {
-    let names: Vec<[&str; 1]> = keys.keys().map(|name| [&**name]).collect();
+fn mask_of(names: &KeyNames) -> FieldMask {
+    let names: Vec<[&str; 1]> = names.iter().map(|name| [&**name]).collect();
     let paths: Vec<&[&str]> = names.iter().map(|name| &name[..]).collect();
     FieldMask::of_paths(&paths)
-}
-
-/// The keys of an item: an object of at least one scalar.
-fn keys_of(text: &str) -> Option<Keys> {
-    let keys: BTreeMap<Box<str>, Value> = serde_json::from_str(text).ok()?;
-    let keys: Keys = keys
-        .into_iter()
-        .map(|(name, value)| is_key(&value).then(|| (name, value.to_string().into())))
-        .collect::<Option<_>>()?;
-    (!keys.is_empty()).then_some(keys)
-}
-
-/// The text of a value as a key has it; `None` if it is no scalar.
-pub(super) fn key_text(value: &str) -> Option<Box<str>> {
-    let value: Value = serde_json::from_str(value).ok()?;
-    is_key(&value).then(|| value.to_string().into())
-}
-
-fn is_key(value: &Value) -> bool {
-    value.is_string() || value.is_number() || value.is_boolean()
 }

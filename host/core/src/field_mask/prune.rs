@@ -2,8 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use super::{FieldMask, first_byte};
-use crate::object::raw_json::{Members, push_quoted};
+use super::mask::FieldMask;
+use crate::object::raw_json::{Members, first_byte, push_quoted};
 
 impl FieldMask {
     /// The JSON text of an object with the fields of the mask only.

@@ -108,6 +108,10 @@ fn document_of_another_format_is_refused_with_the_path() {
         (json!({"k:{}": {}}), "whose keys are not an object"),
         (json!({"k:{\"a\":{}}": {}}), "whose keys are not an object"),
         (json!({"k:{\"a\":null}": {}}), "whose keys are not an object"),
+        (
+            json!({"f:l": {"k:{\"a\":1}": {}, "k:{\"b\":1}": {}}}),
+            "`f:l` has the element `k:{\"b\":1}`",
+        ),
     ] {
         let error = error(&document);
         assert!(error.contains(message), "{document}: {error}");
@@ -120,7 +124,7 @@ fn hostile_document_is_refused_by_its_limits() {
     for _ in 0..=DEPTH_MAX {
         deep = json!({ "f:a": deep });
     }
-    assert!(error(&deep).contains("is deeper than 32 elements"));
+    assert!(error(&deep).contains("is deeper than 16 elements"));
     let _ = mask(&deep["f:a"]);
     let many: Map<String, Value> =
         (0..=ELEMENTS_MAX).map(|number| (format!("f:{number}"), json!({}))).collect();
@@ -133,6 +137,44 @@ fn hostile_document_is_refused_by_its_limits() {
         wide = json!({format!("f:{}", "é".repeat(200)): wide});
     }
     assert!(error(&wide).len() < 700);
+}
+
+#[test]
+fn wildcards_next_to_names_at_every_level_are_refused_or_are_the_whole_object() {
+    // Each level would double the mask.
+    let mut wild = json!({"f:x": {}});
+    for number in 0..15 {
+        wild = json!({"*": wild, "f:a": {format!("f:{number}"): {}}});
+    }
+    assert!(error(&wild).contains("more than 4096 elements"));
+    // As would the union of two that are within the limit.
+    let many = |prefix: &str, below: &Value| -> Map<String, Value> {
+        (0..100).map(|number| (format!("f:{prefix}{number}"), below.clone())).collect()
+    };
+    let one = mask(&many("a", &json!({"f:z": {}})).into());
+    let other = mask(&json!({"*": many("b", &json!({}))}));
+    assert!(one.union(&other).is_whole());
+    assert!(one.elements() == 200 && other.elements() == 101);
+}
+
+#[test]
+fn list_of_items_with_keys_of_other_names_is_whole_in_a_union() {
+    let by_type = mask(&json!({"f:l": {"k:{\"type\":\"a\"}": {}}, "f:x": {}}));
+    let by_name = mask(&json!({"f:l": {"k:{\"name\":\"a\"}": {}}, "f:y": {}}));
+    let union = by_type.union(&by_name);
+    assert_eq!(union, mask(&json!({"f:l": {}, "f:x": {}, "f:y": {}})));
+    assert!(union.contains(&by_type) && union.contains(&by_name) && !by_type.contains(&by_name));
+}
+
+#[test]
+fn many_keys_of_one_list_cost_one_lookup_for_each_item() {
+    let keys = (0..1_000).map(|number| (format!("k:{{\"name\":{number}}}"), json!({"f:a": {}})));
+    let mask = mask(&json!({"f:l": keys.collect::<Map<String, Value>>()}));
+    let item = |number: usize, a: usize| json!({"name": number, "a": a, "b": 1});
+    let list =
+        |a: usize| json!({"l": (0..2_000).map(|number| item(number, a)).collect::<Vec<_>>()});
+    assert_eq!(pruned(&mask, &list(1))["l"].as_array().unwrap().len(), 1_000);
+    assert!(mask.differs(&list(1).to_string(), &list(2).to_string()));
 }
 
 #[test]
@@ -205,9 +247,10 @@ fn random_document(rng: &mut Rng, depth: usize) -> Value {
     let elements = (0..count).map(|_| {
         let element = match rng.usize(0..8) {
             0 => "*".to_owned(),
-            1 => r#"k:{"name":"a"}"#.to_owned(),
-            2 => r#"k:{"name":1}"#.to_owned(),
-            3 => r#"k:{"a":true,"name":"a"}"#.to_owned(),
+            // The keys of a list have the same names, as those of every list at this depth.
+            1 if depth.is_multiple_of(2) => r#"k:{"name":"a"}"#.to_owned(),
+            2 if depth.is_multiple_of(2) => r#"k:{"name":1}"#.to_owned(),
+            1 | 2 => r#"k:{"a":true,"name":"a"}"#.to_owned(),
             _ => format!("f:{}", NAMES[rng.usize(0..NAMES.len())]),
         };
         (element, random_document(rng, depth - 1))
@@ -280,6 +323,7 @@ fn union_keeps_what_either_mask_keeps_for_random_masks() {
         let (one, other) = (random_document(&mut rng, 4), random_document(&mut rng, 4));
         let union = mask(&one).union(&mask(&other));
         assert_eq!(union, mask(&other).union(&mask(&one)));
+        assert!(union.contains(&mask(&one)) && union.contains(&mask(&other)));
         let value = random_value(&mut rng, 5);
         assert_eq!(
             pruned(&union, &value),

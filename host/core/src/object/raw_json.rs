@@ -52,3 +52,8 @@ pub(crate) fn push_quoted(text: &str, out: &mut String) {
         out.push_str(&quoted(text));
     }
 }
+
+/// What kind of JSON a value is, by its first byte.
+pub(crate) fn first_byte(value: &RawValue) -> u8 {
+    value.get().bytes().next().unwrap_or(b'n')
+}

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::FieldMask;
 
 fn deployments() -> Kind {
     Kind::namespaced("apps/v1", "Deployment", "deployments")
@@ -37,7 +38,9 @@ fn changed(changes: &[(&str, Value)]) -> Value {
 
 fn unread(kind: &Kind, after: &Value, host: HostReads, mask: Option<&FieldMask>) -> bool {
     let decode = |value: &Value| Object::decode(kind, &value.to_string(), None).unwrap();
-    is_unread(kind, (&decode(&deployment()), &decode(after)), host, mask)
+    let (before, after) = (decode(&deployment()), decode(after));
+    is_unread_by_host(kind, (&before, &after), host)
+        && mask.is_none_or(|mask| !mask.differs(&before.text, &after.text))
 }
 
 #[test]
@@ -88,6 +91,29 @@ fn drift_of_an_applied_field_is_always_read() {
 }
 
 #[test]
+fn field_that_another_manager_gives_up_is_read_of_an_object_that_the_module_may_write() {
+    let with_manager = |time: &str| {
+        let mut held = changed(&[]);
+        let entry = json!({"manager": "kubectl", "operation": "Update", "time": time,
+            "fieldsV1": {"f:spec": {"f:paused": {}}}});
+        held["metadata"]["managedFields"].as_array_mut().unwrap().push(entry);
+        Object::decode(&deployments(), &held.to_string(), None).unwrap()
+    };
+    let free = Object::decode(&deployments(), &changed(&[]).to_string(), None).unwrap();
+    let (held, later) =
+        (with_manager("2026-01-01T00:00:00Z"), with_manager("2026-01-02T00:00:00Z"));
+    for after in [&free, &later] {
+        assert!(!is_unread_by_host(&deployments(), (&held, after), HostReads::Written));
+    }
+    let other = Kind::namespaced("v1", "Node", "nodes");
+    let unowned = |object: &Object| {
+        let (owners, entries) = (Box::default(), Box::default());
+        Object { owners, entries, ..object.clone() }
+    };
+    assert!(is_unread_by_host(&other, (&unowned(&held), &unowned(&later)), HostReads::Head));
+}
+
+#[test]
 fn status_that_the_host_writes_for_another_module_is_unread() {
     let mut status = changed(&[("/status/collisionCount", json!(7))]);
     let entry = json!({"manager": "innkeeper", "operation": "Apply", "subresource": "status",
@@ -122,11 +148,12 @@ fn fields_of_an_object_that_is_only_read_count_within_the_mask() {
         Object::decode(&kind, &text.to_string(), None).unwrap()
     };
     let (before, after) = (lease("1"), lease("2"));
+    assert!(is_unread_by_host(&kind, (&before, &after), HostReads::Head));
+    assert!(!is_unread_by_host(&kind, (&before, &after), HostReads::Written));
     let holder = FieldMask::of_paths(&[&["spec", "holderIdentity"]]);
-    assert!(is_unread(&kind, (&before, &after), HostReads::Head, Some(&holder)));
+    assert!(!holder.differs(&before.text, &after.text));
     let spec = FieldMask::of_paths(&[&["spec"]]);
-    assert!(!is_unread(&kind, (&before, &after), HostReads::Head, Some(&spec)));
-    assert!(!is_unread(&kind, (&before, &after), HostReads::Written, Some(&holder)));
+    assert!(spec.differs(&before.text, &after.text));
 }
 
 #[test]
@@ -139,6 +166,6 @@ fn config_maps_and_secrets_are_read_whole_since_the_host_may_copy_their_values()
             let text = json!({"metadata": {"name": "a", "uid": "u"}, "data": {"a": value}});
             Object::decode(&kind, &text.to_string(), None).unwrap()
         };
-        assert!(!is_unread(&kind, (&object("1"), &object("2")), HostReads::Head, None));
+        assert!(!is_unread_by_host(&kind, (&object("1"), &object("2")), HostReads::Head));
     }
 }

@@ -12,8 +12,8 @@ use crate::modules::open_revision::OpenRevision;
 use crate::queue::ReconcileRequest;
 use crate::queue::trigger::Trigger;
 use crate::shared::Shared;
-use crate::watch::dependency_index::{Change, DependencyIndex};
-use crate::watch::read_scope::{Unread, UnreadByModule};
+use crate::watch::dependency_index::Change;
+use crate::watch::read_scope::UnreadByModule;
 
 /// Listens to the caches: wakes the requests that a change concerns, and sends the supervisor what
 /// concerns Modules.
@@ -51,16 +51,15 @@ fn concerned(shared: &Shared, of_caches: &CacheChange) -> BTreeSet<ReconcileRequ
         writer: writer.clone(),
     });
     let modules = shared.modules();
-    // Runs that end report fields: the comparison and the readers are of one moment.
+    let unread = unread_by_module(shared, &modules, &change);
     let mut index = shared.index();
-    let unread = unread_by_module(&modules, &index, &change);
     let mut concerned = index.changed(&change, &unread);
     let of_primaries = modules.iter().filter(|active| active.primary_kind == change.kind);
     let requests = of_primaries.map(|active| ReconcileRequest {
         module: active.name().clone(),
         key: of_caches.key.clone(),
     });
-    concerned.extend(requests.filter(|request| !index.is_unread(request, &unread)));
+    concerned.extend(requests.filter(|request| !index.stays_asleep(request, &unread)));
     drop(index);
     if let Some(writer) = &writer {
         concerned.remove(writer);
@@ -68,18 +67,18 @@ fn concerned(shared: &Shared, of_caches: &CacheChange) -> BTreeSet<ReconcileRequ
     concerned
 }
 
-/// The modules whose requests may sleep through a change.
+/// The modules whose requests may sleep through a change. The index is not locked meanwhile.
 fn unread_by_module(
+    shared: &Shared,
     modules: &[Arc<OpenRevision>],
-    index: &DependencyIndex,
     change: &Change,
 ) -> UnreadByModule {
-    let Some(both) = change.both() else { return UnreadByModule::new() };
-    let unread = modules.iter().map(|active| {
-        let reported = index.reported_fields(active.name());
-        (active.name().clone(), Unread::of(active, &change.kind, both, reported))
-    });
-    unread.filter(|(_, unread)| *unread != Unread::default()).collect()
+    let Some(both) = change.both() else { return UnreadByModule::default() };
+    let index = shared.index();
+    let reported = modules.iter().map(|active| (active, index.reported_fields(active.name())));
+    let modules = reported.collect();
+    drop(index);
+    UnreadByModule::compare(modules, &change.kind, both)
 }
 
 impl Listener for CacheEventHandler {

@@ -19,6 +19,7 @@
 //!   begins: so a change costs nothing for requests that wait for their turn.
 //! - One change costs at most [`COMPARISONS_MAX`] comparisons for each module. Readers of whole
 //!   namespaces or kinds are woken without a comparison.
+//! - A record is compared by fields with at most [`FIELD_COMPARISONS_MAX`] changes during its run.
 //! - The kept changes are bounded in number and bytes: a run that began before the first of them
 //!   runs again.
 
@@ -39,6 +40,9 @@ use crate::watch::read_scope::{ReadScopes, Unread, UnreadByModule};
 /// The most comparisons of labels with selectors: for one change and one module, and for one record
 /// with all changes during its run.
 pub const COMPARISONS_MAX: usize = 8_192;
+
+/// The most comparisons of fields for one record with all changes during its run.
+const FIELD_COMPARISONS_MAX: usize = 32;
 
 /// The most changes to keep for running runs.
 const CHANGES_MAX: usize = 4_096;
@@ -185,7 +189,7 @@ impl<R: Reader> DependencyIndex<R> {
 
     /// Forgets the reads of a request.
     pub fn forget(&mut self, request: &R) {
-        self.scopes.forget(request);
+        self.scopes.forget(request.module(), request);
         self.forget_reads(request);
     }
 
@@ -248,17 +252,17 @@ impl<R: Reader> DependencyIndex<R> {
     /// Forgets which fields the requests of a module could read, since another revision is active:
     /// each request counts as one that read every field until it has run.
     pub fn forget_fields(&mut self, module: &str) {
-        self.scopes.forget_module(module, |request| &**request.module() == module);
+        self.scopes.forget_module(module);
     }
 
     /// The fields that the runs of a module have reported, if they can be compared.
-    pub fn reported_fields(&self, module: &str) -> Option<&KindMasks> {
-        self.scopes.reported(module)
+    pub fn reported_fields(&self, module: &str) -> Option<Arc<KindMasks>> {
+        self.scopes.reported(module).cloned()
     }
 
     /// Whether a change leaves a request asleep although it read the object.
-    pub fn is_unread(&self, request: &R, unread: &UnreadByModule) -> bool {
-        is_unread(&self.scopes, request, unread)
+    pub fn stays_asleep(&self, request: &R, unread: &UnreadByModule) -> bool {
+        self.scopes.stays_asleep(request.module(), request, unread)
     }
 
     /// The approximate bytes of the records of each module.
@@ -273,20 +277,21 @@ impl<R: Reader> DependencyIndex<R> {
         let mut found = BTreeSet::new();
         for object in change.versions() {
             let gets = self.gets.get(&(change.kind.clone(), object.key.clone()));
-            found.extend(gets.into_iter().flat_map(SmallSet::iter).cloned());
+            let gets = gets.into_iter().flat_map(SmallSet::iter);
+            found.extend(gets.filter(|request| !self.stays_asleep(request, unread)).cloned());
             for uid in object.owner_and_writer_uids() {
                 let Some(within) = self.owned.get(uid) else { continue };
                 let here = within.get(object.key.namespace());
                 let anywhere = within.get("").filter(|_| !object.key.namespace().is_empty());
                 let requests = here.into_iter().chain(anywhere);
-                found.extend(requests.flat_map(SmallSet::iter).cloned());
+                let requests = requests.flat_map(SmallSet::iter);
+                found.extend(requests.filter(|one| !self.stays_asleep(one, unread)).cloned());
             }
         }
         self.add_listing(change, unread, &mut found);
         if let Some(writer) = &change.writer {
             found.remove(writer);
         }
-        found.retain(|request| !is_unread(&self.scopes, request, unread));
         found
     }
 
@@ -299,7 +304,8 @@ impl<R: Reader> DependencyIndex<R> {
     ) {
         let scopes = &self.scopes;
         let stays_asleep = |request: &R| {
-            change.writer.as_ref() == Some(request) || is_unread(scopes, request, unread)
+            change.writer.as_ref() == Some(request)
+                || scopes.stays_asleep(request.module(), request, unread)
         };
         let Some(of_kind) = self.lists.get_mut(&change.kind) else { return };
         let mut budgets = Budgets::default();
@@ -320,7 +326,9 @@ impl<R: Reader> DependencyIndex<R> {
             for object in before.into_iter().chain(after) {
                 for (request, selector) in lists.selecting(&object.labels).flat_map(SmallSet::iter)
                 {
-                    if budgets.of(request.module()).matches(selector, &object.labels) {
+                    if !stays_asleep(request)
+                        && budgets.of(request.module()).matches(selector, &object.labels)
+                    {
                         found.insert(request.clone());
                     }
                 }
@@ -338,15 +346,18 @@ impl<R: Reader> DependencyIndex<R> {
     ) -> bool {
         let Some(skip) = start.from.checked_sub(self.first) else { return true };
         let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        let mut budget = Budget(COMPARISONS_MAX);
+        let (mut budget, mut comparisons) = (Budget(COMPARISONS_MAX), 0);
+        let module = request.module();
+        let reported = self.scopes.reported(module).map(|masks| &**masks);
         self.changes.iter().skip(skip).any(|change| {
-            change.writer.as_ref() != Some(request)
-                && change
-                    .versions()
-                    .any(|object| record.concerns(&change.kind, object, &mut budget))
-                && !self
-                    .scopes
-                    .is_unread(request, unread(change, self.scopes.reported(request.module())))
+            let is_own = change.writer.as_ref() == Some(request);
+            let mut versions = change.versions();
+            if is_own || !versions.any(|one| record.concerns(&change.kind, one, &mut budget)) {
+                return false;
+            }
+            comparisons += 1;
+            comparisons > FIELD_COMPARISONS_MAX
+                || !self.scopes.is_unread(module, request, unread(change, reported))
         })
     }
 
@@ -406,11 +417,6 @@ impl<R: Reader> DependencyIndex<R> {
             self.drop_first();
         }
     }
-}
-
-/// Whether a change leaves a request asleep: its module is one of those with unread fields.
-fn is_unread<R: Reader>(scopes: &ReadScopes<R>, request: &R, unread: &UnreadByModule) -> bool {
-    unread.get(request.module()).is_some_and(|unread| scopes.is_unread(request, *unread))
 }
 
 /// The comparisons that are left for each module and one change.

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
-use innkeeper_core::{KindMasks, Object, object_change};
+use innkeeper_core::object_change::{self, HostReads};
+use innkeeper_core::{FieldMask, KindMasks, Object};
 
 use crate::modules::open_revision::OpenRevision;
 
@@ -40,25 +41,92 @@ pub struct Unread {
 }
 
 impl Unread {
-    /// Whether a change of an object leaves the requests of a module unconcerned. `reported` are
-    /// the fields that its runs have reported.
-    pub fn of(
+    /// Whether a change of an object leaves the requests of a module unconcerned, if it does not
+    /// concern the host. `reported` are the fields that its runs have reported.
+    fn within_masks(
         active: &OpenRevision,
         kind: &Kind,
         (before, after): (&Object, &Object),
         reported: Option<&KindMasks>,
     ) -> Self {
-        let Some(host) = active.host_reads(kind) else { return Self::default() };
-        let is_unread = |mask| object_change::is_unread(kind, (before, after), host, mask);
-        let declared = active.read_masks().get(kind);
-        let declared = declared.is_some_and(|mask| is_unread(Some(mask)));
-        let reported = declared || reported.is_some_and(|masks| is_unread(masks.get(kind)));
+        let is_unread = |mask: &FieldMask| !mask.differs(&before.text, &after.text);
+        let declared = active.read_masks().get(kind).is_some_and(is_unread);
+        let reported =
+            declared || reported.is_some_and(|masks| masks.get(kind).is_none_or(is_unread));
         Self { declared, reported }
+    }
+
+    /// Whether a change of an object leaves the requests of a module unconcerned. `reported` are
+    /// the fields that its runs have reported.
+    pub fn of(
+        active: &OpenRevision,
+        kind: &Kind,
+        both: (&Object, &Object),
+        reported: Option<&KindMasks>,
+    ) -> Self {
+        match active.host_reads(kind) {
+            Some(host) if object_change::is_unread_by_host(kind, both, host) => {
+                Self::within_masks(active, kind, both, reported)
+            }
+            _ => Self::default(),
+        }
     }
 }
 
-/// [`Unread`] for some modules.
-pub type UnreadByModule = BTreeMap<Arc<str>, Unread>;
+/// The modules of which some requests may sleep through a change.
+#[derive(Debug, Default)]
+pub struct UnreadByModule(BTreeMap<Arc<str>, (Unread, Option<Arc<KindMasks>>)>);
+
+impl UnreadByModule {
+    /// Compares both versions of an object for each module, with the fields that its runs have
+    /// reported. It may take long: not to be called with the index locked.
+    pub fn compare(
+        modules: Vec<(&Arc<OpenRevision>, Option<Arc<KindMasks>>)>,
+        kind: &Kind,
+        both: (&Object, &Object),
+    ) -> Self {
+        // What the host needs is the same for many modules.
+        let mut of_host: Vec<(HostReads, bool)> = Vec::new();
+        let mut unread_by_host = |host: HostReads| {
+            let known = of_host.iter().find(|(of, _)| *of == host);
+            let is_unread = known.map(|(_, is_unread)| *is_unread);
+            is_unread.unwrap_or_else(|| {
+                let is_unread = object_change::is_unread_by_host(kind, both, host);
+                of_host.push((host, is_unread));
+                is_unread
+            })
+        };
+        let mut unread = BTreeMap::new();
+        for (active, reported) in modules {
+            let has_masks = reported.is_some() || active.read_masks().get(kind).is_some();
+            let Some(host) = active.host_reads(kind).filter(|_| has_masks) else { continue };
+            if unread_by_host(host) {
+                let of_module = Unread::within_masks(active, kind, both, reported.as_deref());
+                if of_module != Unread::default() {
+                    unread.insert(active.name().clone(), (of_module, reported));
+                }
+            }
+        }
+        Self(unread)
+    }
+
+    /// The result for a module, if its runs have reported nothing since the comparison.
+    fn get(&self, module: &str, reported: Option<&Arc<KindMasks>>) -> Option<Unread> {
+        let (unread, compared_with) = self.0.get(module)?;
+        let is_current = match (compared_with, reported) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        is_current.then_some(*unread)
+    }
+
+    /// The results of modules whose runs have reported nothing.
+    #[cfg(test)]
+    pub fn of<const N: usize>(all: [(Arc<str>, Unread); N]) -> Self {
+        Self(all.map(|(module, unread)| (module, (unread, None))).into())
+    }
+}
 
 /// How the host knows the fields that the last run of a request could read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,20 +135,53 @@ enum ScopeSource {
     Reports,
 }
 
+/// Which fields the last runs of the requests of one module could read.
+#[derive(Debug)]
+struct ModuleScopes<R> {
+    /// Requests that are not here read every field.
+    sources: BTreeMap<R, ScopeSource>,
+    /// The fields that runs have reported; `None` if these are too many.
+    reported: Option<Arc<KindMasks>>,
+    /// Whether a run has reported any.
+    has_reports: bool,
+}
+
+impl<R> Default for ModuleScopes<R> {
+    fn default() -> Self {
+        Self { sources: BTreeMap::new(), reported: None, has_reports: false }
+    }
+}
+
+impl<R> ModuleScopes<R> {
+    fn add_reported(&mut self, masks: KindMasks) {
+        if !self.has_reports {
+            self.has_reports = true;
+            self.reported = Some(Arc::new(masks));
+        } else if let Some(reported) = &self.reported
+            && !reported.contain(&masks)
+        {
+            let mut all = KindMasks::clone(reported);
+            all.add(&masks);
+            self.reported = Some(Arc::new(all));
+        }
+        let bytes = self.reported.as_ref().map_or(0, |all| all.bytes());
+        if bytes > REPORTED_BYTES_MAX {
+            self.reported = None;
+        }
+    }
+}
+
 /// Which fields the last runs of requests could read.
 #[derive(Debug)]
 pub(super) struct ReadScopes<R> {
-    /// Requests that are not here read every field.
-    sources: BTreeMap<R, ScopeSource>,
-    /// The fields that the runs of each module have reported; `None` if these are too many.
-    reported: BTreeMap<Arc<str>, Option<KindMasks>>,
+    by_module: BTreeMap<Arc<str>, ModuleScopes<R>>,
     /// Whether every request counts as one that read every field.
     is_every_field_read: bool,
 }
 
 impl<R> Default for ReadScopes<R> {
     fn default() -> Self {
-        Self { sources: BTreeMap::new(), reported: BTreeMap::new(), is_every_field_read: false }
+        Self { by_module: BTreeMap::new(), is_every_field_read: false }
     }
 }
 
@@ -91,55 +192,53 @@ impl<R: Clone + Ord> ReadScopes<R> {
     }
 
     /// The fields that the runs of a module have reported, if they can be compared.
-    pub(super) fn reported(&self, module: &str) -> Option<&KindMasks> {
-        self.reported.get(module)?.as_ref()
+    pub(super) fn reported(&self, module: &str) -> Option<&Arc<KindMasks>> {
+        self.by_module.get(module)?.reported.as_ref()
     }
 
     /// Takes the scope of a run. The fields that it reports count for its module from now on.
     pub(super) fn set(&mut self, module: &Arc<str>, request: &R, scope: ReadScope) {
         let source = match scope {
             ReadScope::Everything => {
-                self.sources.remove(request);
+                self.forget(module, request);
                 return;
             }
             ReadScope::Declared => ScopeSource::Manifest,
             ReadScope::Reported(masks) => {
-                self.add_reported(module, &masks);
+                self.by_module.entry(module.clone()).or_default().add_reported(masks);
                 ScopeSource::Reports
             }
         };
-        self.sources.insert(request.clone(), source);
+        let of_module = self.by_module.entry(module.clone()).or_default();
+        of_module.sources.insert(request.clone(), source);
     }
 
-    fn add_reported(&mut self, module: &Arc<str>, masks: &KindMasks) {
-        let all = self.reported.entry(module.clone()).or_insert_with(|| Some(masks.clone()));
-        if let Some(reported) = all {
-            reported.add(masks);
-            if reported.bytes() > REPORTED_BYTES_MAX {
-                *all = None;
-            }
-        }
-    }
-
-    /// Whether a change does not concern a request, whatever it read.
-    pub(super) fn is_unread(&self, request: &R, unread: Unread) -> bool {
-        match self.sources.get(request) {
-            _ if self.is_every_field_read => false,
+    /// Whether a change does not concern a request of a module, whatever it read.
+    pub(super) fn is_unread(&self, module: &str, request: &R, unread: Unread) -> bool {
+        let of_module = self.by_module.get(module).filter(|_| !self.is_every_field_read);
+        match of_module.and_then(|scopes| scopes.sources.get(request)) {
             None => false,
             Some(ScopeSource::Manifest) => unread.declared,
             Some(ScopeSource::Reports) => unread.reported,
         }
     }
 
+    /// The same by a comparison for all modules.
+    pub(super) fn stays_asleep(&self, module: &str, request: &R, all: &UnreadByModule) -> bool {
+        let unread = all.get(module, self.reported(module));
+        unread.is_some_and(|unread| self.is_unread(module, request, unread))
+    }
+
     /// Lets a request count as one that read every field.
-    pub(super) fn forget(&mut self, request: &R) {
-        self.sources.remove(request);
+    pub(super) fn forget(&mut self, module: &str, request: &R) {
+        if let Some(of_module) = self.by_module.get_mut(module) {
+            of_module.sources.remove(request);
+        }
     }
 
     /// Forgets the fields of a module: its requests count as such that read every field.
-    pub(super) fn forget_module(&mut self, module: &str, is_of_module: impl Fn(&R) -> bool) {
-        self.reported.remove(module);
-        self.sources.retain(|request, _| !is_of_module(request));
+    pub(super) fn forget_module(&mut self, module: &str) {
+        self.by_module.remove(module);
     }
 }
 
@@ -169,24 +268,24 @@ mod tests {
     #[test]
     fn request_is_concerned_until_a_run_gives_its_fields() {
         let (module, mut scopes) = (Arc::from("m"), ReadScopes::default());
-        assert!(!scopes.is_unread(&1, READS_NONE));
+        assert!(!scopes.is_unread("m", &1, READS_NONE));
         scopes.set(&module, &1, ReadScope::Declared);
-        assert!(scopes.is_unread(&1, READS_NONE) && !scopes.is_unread(&1, READS_ALL));
-        assert!(!scopes.is_unread(&1, Unread { declared: false, reported: true }));
+        assert!(scopes.is_unread("m", &1, READS_NONE) && !scopes.is_unread("m", &1, READS_ALL));
+        assert!(!scopes.is_unread("m", &1, Unread { declared: false, reported: true }));
         scopes.set(&module, &1, ReadScope::Reported(masks(1)));
-        assert!(scopes.is_unread(&1, Unread { declared: false, reported: true }));
-        assert!(!scopes.is_unread(&2, READS_NONE));
+        assert!(scopes.is_unread("m", &1, Unread { declared: false, reported: true }));
+        assert!(!scopes.is_unread("m", &2, READS_NONE));
         scopes.set(&module, &1, ReadScope::Everything);
-        assert!(!scopes.is_unread(&1, READS_NONE));
+        assert!(!scopes.is_unread("m", &1, READS_NONE));
     }
 
     #[test]
     fn every_request_is_concerned_if_every_field_counts_as_read() {
         let (module, mut scopes) = (Arc::from("m"), ReadScopes::default());
         scopes.set(&module, &1, ReadScope::Declared);
-        assert!(scopes.is_unread(&1, READS_NONE));
+        assert!(scopes.is_unread("m", &1, READS_NONE));
         scopes.read_every_field();
-        assert!(!scopes.is_unread(&1, READS_NONE));
+        assert!(!scopes.is_unread("m", &1, READS_NONE));
     }
 
     #[test]
@@ -194,12 +293,13 @@ mod tests {
         let (module, mut scopes) = (Arc::from("m"), ReadScopes::default());
         scopes.set(&module, &1, ReadScope::Reported(masks(1)));
         scopes.set(&module, &2, ReadScope::Reported(masks(2)));
-        assert_eq!(scopes.reported("m"), Some(&masks(2)));
-        scopes.forget_module("m", |request| *request == 1);
+        assert_eq!(scopes.reported("m").map(|all| &**all), Some(&masks(2)));
+        assert!(scopes.is_unread("m", &1, READS_NONE) && scopes.is_unread("m", &2, READS_NONE));
+        scopes.forget("m", &2);
+        assert!(!scopes.is_unread("m", &2, READS_NONE));
+        scopes.forget_module("m");
         assert_eq!(scopes.reported("m"), None);
-        assert!(!scopes.is_unread(&1, READS_NONE) && scopes.is_unread(&2, READS_NONE));
-        scopes.forget(&2);
-        assert!(!scopes.is_unread(&2, READS_NONE));
+        assert!(!scopes.is_unread("m", &1, READS_NONE));
     }
 
     #[test]

@@ -156,6 +156,30 @@ fn what_the_host_needs_runs_the_guest_whatever_it_reads() {
 }
 
 #[test]
+fn field_that_another_manager_gives_up_is_merged_whatever_the_guest_reads() {
+    block_on(async {
+        // Given a guest that reads nothing of an object, and merges a field that a user holds.
+        let mut theirs = extra();
+        theirs["metadata"]["namespace"] = json!("ns");
+        theirs["spec"]["size"] = json!(5);
+        let setup = Setup::new(script()).may(&ALL, GROUP, "extras");
+        let stage = setup.object(definition("Extra", "extras")).object(theirs).start().await;
+        let mut answer = reporting(&json!({"f:status": {"f:phase": {}}}));
+        answer["objects"] = json!([{"object": extra(), "policy": ["merge"]}]);
+        stage.create("one", &complete(&answer)).await;
+        stage.until_primary("one", "Synced", "False", "FieldConflict").await;
+        stage.settle().await;
+
+        // When the user gives up the field, whose value stays, then the host merges its own.
+        let managed = json!([{"manager": "user", "operation": "Update", "fieldsType": "FieldsV1",
+            "apiVersion": format!("{GROUP}/v1"), "fieldsV1": {"f:spec": {".": {}}}}]);
+        stage.merge_at(EXTRA, &json!({"metadata": {"managedFields": managed}})).await;
+        stage.settle().await;
+        assert_eq!(stage.get(EXTRA).await.unwrap()["spec"]["size"], 1);
+    });
+}
+
+#[test]
 fn primary_runs_for_every_change_of_it() {
     block_on(async {
         // Given a guest that says that it reads one field of its primary.

@@ -68,7 +68,7 @@ fn index(reads: &[(&str, Read)]) -> DependencyIndex {
 
 /// The names of those that a change wakes, each of which is run then.
 fn woken(index: &mut DependencyIndex, change: &Arc<Change>) -> Vec<String> {
-    let woken = index.changed(change, &UnreadByModule::new());
+    let woken = index.changed(change, &UnreadByModule::default());
     for request in &woken {
         let begun = index.begin(request);
         index.abandon(begun);
@@ -145,15 +145,16 @@ fn the_log_is_kept_only_as_long_as_a_run_needs_it() {
     let mut index = DependencyIndex::default();
     let long = index.begin(&request("run"));
     for _ in 0..10 {
-        let _ =
-            index.changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::new());
+        let _ = index
+            .changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::default());
         let short = index.begin(&request("run"));
         index.abandon(short);
     }
     assert_eq!(index.changes.len(), 10);
     index.abandon(long);
     assert_eq!(index.changes.len(), 0);
-    let _ = index.changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::new());
+    let _ =
+        index.changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::default());
     assert_eq!(index.changes.len(), 0);
 }
 
@@ -258,8 +259,8 @@ fn a_run_that_spans_more_changes_than_are_kept_runs_again() {
     let mut index = DependencyIndex::default();
     let (long, other) = (index.begin(&request("run")), index.begin(&request("run")));
     for _ in 0..=CHANGES_MAX {
-        let _ =
-            index.changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::new());
+        let _ = index
+            .changed(&change(None, Some(object("x", &json!({}), ""))), &UnreadByModule::default());
     }
     assert_eq!(index.changes.len(), CHANGES_MAX);
     let short = index.begin(&request("run"));
@@ -278,7 +279,7 @@ fn changes_of_large_objects_are_kept_up_to_their_bytes() {
     let large = json!({"a": "x".repeat(1 << 20)});
     let large = change(None, Some(object("x", &large, "")));
     for _ in 0..100 {
-        let _ = index.changed(&large, &UnreadByModule::new());
+        let _ = index.changed(&large, &UnreadByModule::default());
     }
     assert!(index.changes_bytes <= CHANGES_BYTES_MAX && !index.changes.is_empty());
     assert!(
@@ -310,28 +311,30 @@ fn a_reader_of_all_is_woken_once_until_its_next_run_begins() {
     let names = |woken: BTreeSet<ReconcileRequest>| -> Vec<String> {
         woken.into_iter().map(|request| request.key.name().into()).collect()
     };
-    assert_eq!(names(index.changed(&Arc::new(written), &UnreadByModule::new())), ["b"]);
+    assert_eq!(names(index.changed(&Arc::new(written), &UnreadByModule::default())), ["b"]);
     assert_eq!(
-        names(index.changed(&changed, &UnreadByModule::new())),
+        names(index.changed(&changed, &UnreadByModule::default())),
         ["a"],
         "its own write did not wake it"
     );
-    assert_eq!(names(index.changed(&changed, &UnreadByModule::new())), [""; 0]);
+    assert_eq!(names(index.changed(&changed, &UnreadByModule::default())), [""; 0]);
     let run = index.begin(&request("a"));
     // The change comes during the run: it wakes the reader, and the run tells it too.
-    assert_eq!(names(index.changed(&changed, &UnreadByModule::new())), ["a"]);
+    assert_eq!(names(index.changed(&changed, &UnreadByModule::default())), ["a"]);
     assert!(index.record(&request("a"), run, record(&list("n", "")), ALL, reads_all));
     let run = index.begin(&request("a"));
     assert!(!index.record(&request("a"), run, record(&list("n", "")), ALL, reads_all));
-    assert_eq!(names(index.changed(&changed, &UnreadByModule::new())), ["a"]);
+    assert_eq!(names(index.changed(&changed, &UnreadByModule::default())), ["a"]);
     index.forget_module("m");
     assert!(index.lists.is_empty());
 }
 
 /// The module of the requests here reads nothing of what a change changes, by its manifest.
 fn unread() -> UnreadByModule {
-    [("m".into(), Unread { declared: true, reported: true })].into()
+    UnreadByModule::of([("m".into(), NOTHING_READ)])
 }
+
+const NOTHING_READ: Unread = Unread { declared: true, reported: true };
 
 #[test]
 fn reader_of_other_fields_sleeps_through_a_change_and_is_woken_by_the_next() {
@@ -353,7 +356,9 @@ fn reader_of_other_fields_sleeps_through_a_change_and_is_woken_by_the_next() {
             woken.into_iter().map(|request| request.key.name().into()).collect()
         };
         assert_eq!(names(index.changed(&changed, &unread())), ["b"], "{read:?}");
-        assert!(names(index.changed(&changed, &UnreadByModule::new())).contains(&"a".to_owned()));
+        assert!(
+            names(index.changed(&changed, &UnreadByModule::default())).contains(&"a".to_owned())
+        );
         let begun = index.begin(&request("a"));
         index.abandon(begun);
         index.forget_fields("m");
@@ -368,7 +373,7 @@ fn change_during_a_run_counts_by_the_fields_that_this_run_read() {
     for (scope, is_missed) in [(ReadScope::Everything, true), (ReadScope::Declared, false)] {
         let begun = index.begin(&request("a"));
         let _ = index.changed(&changed, &unread());
-        let unread = |_: &Change, _: Option<&KindMasks>| unread()["m"];
+        let unread = |_: &Change, _: Option<&KindMasks>| NOTHING_READ;
         let reads = record(&get("x")).within(scope);
         assert_eq!(index.record(&request("a"), begun, reads, ALL, unread), is_missed);
     }
