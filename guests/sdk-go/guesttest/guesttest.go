@@ -91,11 +91,12 @@ func observed(t testing.TB, manifest guest.Manifest, given Given) []byte {
 	add(given.Owned, guest.ReadinessStateReady)
 	add(given.InProgress, guest.ReadinessStateInProgress)
 	document := map[string]any{
-		"object":    primary,
-		"owned":     owned,
-		"deleting":  given.Deleting,
-		"unapplied": append([]guest.Unapplied{}, given.Unapplied...),
-		"unserved":  []guest.Kind{},
+		"object":           primary,
+		"owned":            owned,
+		"deleting":         given.Deleting,
+		"unapplied":        append([]guest.Unapplied{}, given.Unapplied...),
+		"unserved":         []guest.Kind{},
+		"reportReadFields": true,
 	}
 	if given.Parameters != "" {
 		document["parameters"] = json.RawMessage(given.Parameters)

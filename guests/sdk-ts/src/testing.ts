@@ -77,6 +77,7 @@ export function run<P extends KubeObject, Q>(guest: Guest<P, Q>, state: State<P,
     unapplied: state.unapplied ?? [],
     unserved: unserved.map((one) => ({ scope: 'Namespaced', ...one })),
     deleting: state.deleting ?? false,
+    reportReadFields: true,
   });
   conforms('observed', document);
   const lines: Line[] = [];

@@ -137,6 +137,7 @@ def run(
         "unapplied": list(unapplied),
         "unserved": [{"scope": "Namespaced", **kind.document()} for kind in unserved],
         "deleting": deleting,
+        "reportReadFields": True,
     }
     if parameters is not None:
         observed["parameters"] = parameters
