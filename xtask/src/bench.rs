@@ -12,12 +12,15 @@ use crate::progress::Steps;
 
 /// The argument that asks for the figures of admission only.
 const ADMISSION: &str = "--admission";
+/// The argument that asks for the cost of writes to the API server only.
+const WRITES: &str = "--writes";
 /// The argument that asks for the comparison with the controllers of others only.
 const PEERS: &str = "--peers";
 
 /// Measures the host on a control plane of its own, then the sandbox against native code and
 /// with 100 modules, then admission. With `--admission` first, only admission: the arguments after
 /// it are those of its bench. With `--peers` first, only the comparison with other controllers.
+/// With `--writes` first, only what each way to write costs the API server.
 ///
 /// # Errors
 /// The first step that fails.
@@ -25,6 +28,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some((PEERS, rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
     {
         return peers::run(rest, &program());
+    }
+    if arguments.first().is_some_and(|first| first == WRITES) {
+        return run_bench(arguments);
     }
     if let Some((ADMISSION, rest)) =
         arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
@@ -45,15 +51,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     steps.end("built");
 
     steps.next("the host on a control plane (about 5 min)");
-    let mut bench = cargo(&["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"]);
-    bench.args(arguments).env("INNKEEPER_BIN", program());
-    run_command(&mut bench)?;
+    run_bench(arguments)?;
     steps.end("measured");
 
     steps.next("the sandbox against native code, and 100 modules (about 6 min the first time)");
     run_command(&mut cargo(&["bench", "--package", "innkeeper-sandbox"]))?;
     steps.end("measured");
     admission(&mut steps, &[])
+}
+
+/// Runs the bench on a control plane.
+fn run_bench(arguments: &[String]) -> Result<()> {
+    let mut bench = cargo(&["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"]);
+    run_command(bench.args(arguments).env("INNKEEPER_BIN", program()))
 }
 
 /// Measures the admission server under load, and what a review costs in the host.

@@ -16,7 +16,8 @@
 //! - [`crate::watch::read_record`] bounds the record of a run, and a limit of the Module bounds all
 //!   its records: beyond that a record that is not small becomes that of a reader of whole kinds.
 //! - A reader of a whole namespace or kind that was woken is not compared again before its next run
-//!   begins: so a change costs nothing for requests that wait for their turn.
+//!   begins: so a change costs nothing for requests that wait for their turn. Nor does one that all
+//!   readers of a module sleep through, however many they are.
 //! - One change costs at most [`COMPARISONS_MAX`] comparisons for each module. Readers of whole
 //!   namespaces or kinds are woken without a comparison.
 //! - A record is compared by fields with at most [`FIELD_COMPARISONS_MAX`] changes during its run.
@@ -36,6 +37,7 @@ use crate::queue::ReconcileRequest;
 pub use crate::watch::read_record::Read;
 use crate::watch::read_record::{Budget, ReadRecord, SMALL_RECORD_BYTES};
 use crate::watch::read_scope::{ReadScopes, Unread, UnreadByModule};
+use crate::watch::reader::Reader;
 
 /// The most comparisons of labels with selectors: for one change and one module, and for one record
 /// with all changes during its run.
@@ -49,18 +51,6 @@ const CHANGES_MAX: usize = 4_096;
 
 /// The most bytes of the objects of these changes.
 const CHANGES_BYTES_MAX: usize = 32 << 20;
-
-/// What reads: a reconcile request, or the review of an existing object.
-pub trait Reader: Clone + Ord {
-    /// The module whose guest reads.
-    fn module(&self) -> &Arc<str>;
-}
-
-impl Reader for ReconcileRequest {
-    fn module(&self) -> &Arc<str> {
-        &self.module
-    }
-}
 
 /// A change of one object.
 #[derive(Clone, Debug)]
@@ -252,7 +242,7 @@ impl<R: Reader> DependencyIndex<R> {
     /// Forgets which fields the requests of a module could read, since another revision is active:
     /// each request counts as one that read every field until it has run.
     pub fn forget_fields(&mut self, module: &str) {
-        self.scopes.forget_module(module);
+        self.scopes.read_every_field_of(module);
     }
 
     /// The fields that the runs of a module have reported, if they can be compared.
@@ -319,7 +309,8 @@ impl<R: Reader> DependencyIndex<R> {
         let namespaces = if namespace.is_empty() { &namespaces[..1] } else { &namespaces };
         for namespace in namespaces {
             if let Some(lists) = of_kind.get_mut(*namespace) {
-                lists.wake_whole(stays_asleep, found);
+                let sleeps = |module: &Arc<str>| scopes.all_stay_asleep(module, unread);
+                lists.wake_whole(sleeps, stays_asleep, found);
             }
         }
         for lists in namespaces.iter().filter_map(|namespace| of_kind.get(*namespace)) {

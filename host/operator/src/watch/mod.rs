@@ -15,3 +15,4 @@ pub mod dependency_index;
 pub mod own_writes;
 pub mod read_record;
 pub mod read_scope;
+pub mod reader;

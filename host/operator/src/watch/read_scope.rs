@@ -131,15 +131,30 @@ impl UnreadByModule {
 /// How the host knows the fields that the last run of a request could read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScopeSource {
+    /// The request counts as one that read every field.
+    Nothing,
     Manifest,
     Reports,
+}
+
+impl ScopeSource {
+    /// Whether a change does not concern a request.
+    fn is_unread(self, unread: Unread) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Manifest => unread.declared,
+            Self::Reports => unread.reported,
+        }
+    }
 }
 
 /// Which fields the last runs of the requests of one module could read.
 #[derive(Debug)]
 struct ModuleScopes<R> {
-    /// Requests that are not here read every field.
+    /// Of all requests that have run.
     sources: BTreeMap<R, ScopeSource>,
+    /// How many requests have each source.
+    counts: [(ScopeSource, usize); 3],
     /// The fields that runs have reported; `None` if these are too many.
     reported: Option<Arc<KindMasks>>,
     /// Whether a run has reported any.
@@ -148,11 +163,17 @@ struct ModuleScopes<R> {
 
 impl<R> Default for ModuleScopes<R> {
     fn default() -> Self {
-        Self { sources: BTreeMap::new(), reported: None, has_reports: false }
+        let sources = [ScopeSource::Nothing, ScopeSource::Manifest, ScopeSource::Reports];
+        Self {
+            sources: BTreeMap::new(),
+            counts: sources.map(|source| (source, 0)),
+            reported: None,
+            has_reports: false,
+        }
     }
 }
 
-impl<R> ModuleScopes<R> {
+impl<R: Clone + Ord> ModuleScopes<R> {
     fn add_reported(&mut self, masks: KindMasks) {
         if !self.has_reports {
             self.has_reports = true;
@@ -168,6 +189,37 @@ impl<R> ModuleScopes<R> {
         if bytes > REPORTED_BYTES_MAX {
             self.reported = None;
         }
+    }
+
+    fn set(&mut self, request: &R, source: ScopeSource) {
+        let before = self.sources.insert(request.clone(), source);
+        self.count(before, Some(source));
+    }
+
+    fn forget(&mut self, request: &R) {
+        let before = self.sources.remove(request);
+        self.count(before, None);
+    }
+
+    fn count(&mut self, less: Option<ScopeSource>, more: Option<ScopeSource>) {
+        for (source, count) in &mut self.counts {
+            *count -= usize::from(less == Some(*source));
+            *count += usize::from(more == Some(*source));
+        }
+    }
+
+    /// Whether a change concerns no request, whatever it read.
+    fn all_are_unread(&self, unread: Unread) -> bool {
+        self.counts.iter().all(|(source, count)| *count == 0 || source.is_unread(unread))
+    }
+
+    /// The same with each request as one that read every field.
+    fn read_every_field(self) -> Self {
+        let mut scopes = Self::default();
+        for request in self.sources.into_keys() {
+            scopes.set(&request, ScopeSource::Nothing);
+        }
+        scopes
     }
 }
 
@@ -198,29 +250,23 @@ impl<R: Clone + Ord> ReadScopes<R> {
 
     /// Takes the scope of a run. The fields that it reports count for its module from now on.
     pub(super) fn set(&mut self, module: &Arc<str>, request: &R, scope: ReadScope) {
+        let of_module = self.by_module.entry(module.clone()).or_default();
         let source = match scope {
-            ReadScope::Everything => {
-                self.forget(module, request);
-                return;
-            }
+            ReadScope::Everything => ScopeSource::Nothing,
             ReadScope::Declared => ScopeSource::Manifest,
             ReadScope::Reported(masks) => {
-                self.by_module.entry(module.clone()).or_default().add_reported(masks);
+                of_module.add_reported(masks);
                 ScopeSource::Reports
             }
         };
-        let of_module = self.by_module.entry(module.clone()).or_default();
-        of_module.sources.insert(request.clone(), source);
+        of_module.set(request, source);
     }
 
     /// Whether a change does not concern a request of a module, whatever it read.
     pub(super) fn is_unread(&self, module: &str, request: &R, unread: Unread) -> bool {
         let of_module = self.by_module.get(module).filter(|_| !self.is_every_field_read);
-        match of_module.and_then(|scopes| scopes.sources.get(request)) {
-            None => false,
-            Some(ScopeSource::Manifest) => unread.declared,
-            Some(ScopeSource::Reports) => unread.reported,
-        }
+        let source = of_module.and_then(|scopes| scopes.sources.get(request));
+        source.is_some_and(|source| source.is_unread(unread))
     }
 
     /// The same by a comparison for all modules.
@@ -229,16 +275,28 @@ impl<R: Clone + Ord> ReadScopes<R> {
         unread.is_some_and(|unread| self.is_unread(module, request, unread))
     }
 
-    /// Lets a request count as one that read every field.
+    /// Whether all requests of a module that have run stay asleep.
+    pub(super) fn all_stay_asleep(&self, module: &str, all: &UnreadByModule) -> bool {
+        let unread = all.get(module, self.reported(module)).filter(|_| !self.is_every_field_read);
+        let of_module = self.by_module.get(module);
+        of_module.zip(unread).is_some_and(|(scopes, unread)| scopes.all_are_unread(unread))
+    }
+
+    /// Forgets a request.
     pub(super) fn forget(&mut self, module: &str, request: &R) {
-        if let Some(of_module) = self.by_module.get_mut(module) {
-            of_module.sources.remove(request);
+        let Some(of_module) = self.by_module.get_mut(module) else { return };
+        of_module.forget(request);
+        if of_module.sources.is_empty() {
+            self.by_module.remove(module);
         }
     }
 
-    /// Forgets the fields of a module: its requests count as such that read every field.
-    pub(super) fn forget_module(&mut self, module: &str) {
-        self.by_module.remove(module);
+    /// Lets the requests of a module count as such that read every field, until they have run, and
+    /// forgets what its runs have reported.
+    pub(super) fn read_every_field_of(&mut self, module: &str) {
+        if let Some(of_module) = self.by_module.get_mut(module) {
+            *of_module = std::mem::take(of_module).read_every_field();
+        }
     }
 }
 
@@ -297,9 +355,35 @@ mod tests {
         assert!(scopes.is_unread("m", &1, READS_NONE) && scopes.is_unread("m", &2, READS_NONE));
         scopes.forget("m", &2);
         assert!(!scopes.is_unread("m", &2, READS_NONE));
-        scopes.forget_module("m");
+        scopes.read_every_field_of("m");
         assert_eq!(scopes.reported("m"), None);
         assert!(!scopes.is_unread("m", &1, READS_NONE));
+        scopes.forget("m", &1);
+        assert!(scopes.by_module.is_empty());
+    }
+
+    #[test]
+    fn all_requests_of_a_module_stay_asleep_if_each_does() {
+        let module: Arc<str> = Arc::from("m");
+        let mut rng = fastrand::Rng::with_seed(3);
+        let mut scopes = ReadScopes::default();
+        for _ in 0..2_000 {
+            let request = rng.u8(0..4);
+            match rng.u8(0..6) {
+                0 => scopes.set(&module, &request, ReadScope::Everything),
+                1 | 2 => scopes.set(&module, &request, ReadScope::Declared),
+                3 if rng.u8(0..20) == 0 => scopes.read_every_field_of("m"),
+                _ => scopes.forget("m", &request),
+            }
+            for (declared, reported) in [(true, true), (false, true), (false, false)] {
+                let unread = Unread { declared, reported };
+                let of_module = scopes.by_module.get("m");
+                let mut requests = of_module.into_iter().flat_map(|one| one.sources.keys());
+                let each = requests.all(|request| scopes.is_unread("m", request, unread));
+                let all = UnreadByModule::of([(module.clone(), unread)]);
+                assert_eq!(scopes.all_stay_asleep("m", &all), each && of_module.is_some());
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use innkeeper_contract::Kind;
 use innkeeper_core::ObjectKey;
 
-use crate::watch::dependency_index::Reader;
+use crate::watch::reader::Reader;
 
 /// An existing object that a policy reviews. It is the reader in the index of reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use innkeeper_core::{Labels, Selector};
 
+use crate::watch::reader::Reader;
+
 /// An ordered set. There are as many sets as objects, and most have one member: so it becomes a
 /// tree only when it is large.
 #[derive(Debug)]
@@ -91,8 +93,9 @@ pub(super) type Selecting<R> = SmallSet<(R, Arc<Selector>)>;
 /// The requests that listed objects of one kind in one namespace, or in all.
 #[derive(Debug)]
 pub(super) struct Lists<R> {
-    /// Those that listed all objects, and that no change has woken since their last run began.
-    whole: SmallSet<R>,
+    /// Those that listed all objects, and that no change has woken since their last run began; by
+    /// their module.
+    whole: BTreeMap<Arc<str>, SmallSet<R>>,
     /// Those that listed all objects, and that a change has woken: their next run has not begun.
     woken: SmallSet<R>,
     /// Those whose selector requires a label, by its name and value.
@@ -104,7 +107,7 @@ pub(super) struct Lists<R> {
 impl<R> Default for Lists<R> {
     fn default() -> Self {
         Self {
-            whole: SmallSet::default(),
+            whole: BTreeMap::new(),
             woken: SmallSet::default(),
             labelled: BTreeMap::new(),
             others: SmallSet::default(),
@@ -112,10 +115,10 @@ impl<R> Default for Lists<R> {
     }
 }
 
-impl<R: Clone + Ord> Lists<R> {
+impl<R: Reader> Lists<R> {
     pub(super) fn insert(&mut self, request: &R, selector: &Arc<Selector>) {
         if selector.is_everything() {
-            self.whole.insert(request.clone());
+            self.insert_whole(request.clone());
             return;
         }
         let selecting = match selector.first_equality() {
@@ -130,7 +133,9 @@ impl<R: Clone + Ord> Lists<R> {
     /// Removes a list; gives whether none is left.
     pub(super) fn remove(&mut self, request: &R, selector: &Arc<Selector>) -> bool {
         if selector.is_everything() {
-            self.whole.remove(request);
+            if self.whole.get_mut(request.module()).is_some_and(|whole| whole.remove(request)) {
+                self.whole.remove(request.module());
+            }
             self.woken.remove(request);
         } else if let Some((name, value)) = selector.first_equality() {
             let reader = (request.clone(), selector.clone());
@@ -146,36 +151,45 @@ impl<R: Clone + Ord> Lists<R> {
             self.others.remove(&(request.clone(), selector.clone()));
         }
         self.labelled.is_empty()
-            && self.whole.iter().next().is_none()
+            && self.whole.is_empty()
             && self.woken.iter().next().is_none()
             && self.others.iter().next().is_none()
     }
 
     /// Adds the requests that listed all objects, without those that a change leaves asleep.
+    /// `all_stay_asleep` is whether it does so with all requests of a module.
     pub(super) fn wake_whole(
         &mut self,
+        all_stay_asleep: impl Fn(&Arc<str>) -> bool,
         stays_asleep: impl Fn(&R) -> bool,
         found: &mut BTreeSet<R>,
     ) {
-        if self.whole.iter().all(&stays_asleep) {
-            return;
-        }
-        for request in std::mem::take(&mut self.whole) {
-            if stays_asleep(&request) {
-                self.whole.insert(request);
-            } else {
-                found.insert(request.clone());
-                self.woken.insert(request);
+        for (module, whole) in &mut self.whole {
+            if all_stay_asleep(module) || whole.iter().all(&stays_asleep) {
+                continue;
+            }
+            for request in std::mem::take(whole) {
+                if stays_asleep(&request) {
+                    whole.insert(request);
+                } else {
+                    found.insert(request.clone());
+                    self.woken.insert(request);
+                }
             }
         }
+        self.whole.retain(|_, whole| whole.iter().next().is_some());
     }
 
     /// Begins a run of a request: a change wakes it again from now on.
     pub(super) fn begin(&mut self, request: &R) {
         if self.woken.contains(request) {
             self.woken.remove(request);
-            self.whole.insert(request.clone());
+            self.insert_whole(request.clone());
         }
+    }
+
+    fn insert_whole(&mut self, request: R) {
+        self.whole.entry(request.module().clone()).or_default().insert(request);
     }
 
     /// The requests whose selector may match these labels. Walks over the labels or over the

@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     /// Only what noisy modules cost their neighbour.
     #[arg(long)]
     pub(crate) neighbours: bool,
+    /// Only what each way to write costs the API server.
+    #[arg(long)]
+    pub(crate) writes: bool,
     /// Only the comparison with the controllers of others, whose programs are in this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) peers: Option<PathBuf>,

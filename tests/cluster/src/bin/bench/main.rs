@@ -8,6 +8,7 @@ mod figures;
 mod neighbours;
 mod peers;
 mod workload;
+mod writes;
 
 use anyhow::Result;
 use clap::Parser as _;
@@ -19,6 +20,9 @@ async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     if let Some(programs) = &arguments.peers {
         return peers::run(programs, &arguments.rounds, arguments.size).await;
+    }
+    if arguments.writes {
+        return writes::run(arguments.size).await;
     }
     let mut bench = Bench::new(arguments).await?;
     if bench.arguments.neighbours {
