@@ -160,6 +160,10 @@ fn check_scenario(scenario: &Scenario) -> Result<(), ReadCaseError> {
             Step::MergePatch(object) => check_object(number, "merge", object)?,
             Step::Recreate(object) => check_object(number, "recreate", object)?,
             Step::Wait(seconds) => waits = waits.saturating_add(u64::from(*seconds) * 1_000),
+            Step::Incident(Incident::Restore { .. }) if !has_backup(&scenario.steps[..index]) => {
+                let why = "there is no step with the incident backup before";
+                return Err(ReadCaseError::Step { number, step: "restore", why });
+            }
             Step::Settle | Step::Restart | Step::Upgrade | Step::Incident(_) => {}
         }
     }
@@ -173,6 +177,10 @@ fn check_scenario(scenario: &Scenario) -> Result<(), ReadCaseError> {
     }
     at_most("crashes", crashes, CRASHES_MAX)?;
     at_most("milliseconds of waits and delays", waits, WAITS_MAX_MS)
+}
+
+fn has_backup(steps: &[Step]) -> bool {
+    steps.iter().any(|step| matches!(step, Step::Incident(Incident::Backup {})))
 }
 
 /// The runner identifies objects by these members.

@@ -24,6 +24,9 @@ const DEPTH_MAX: usize = 6;
 /// The most variants of one sample.
 const VARIANTS_MAX: usize = 400;
 
+/// The most bytes of the variants of all samples, as JSON. Each is a copy of its sample.
+const VARIANTS_BYTES_MAX: usize = 64 << 20;
+
 /// The most properties that a random variant changes.
 const CHANGES_MAX: usize = 4;
 
@@ -53,10 +56,13 @@ pub(crate) fn of(subject: &Subject) -> (Vec<Value>, Coverage) {
     let mut variants = Vec::new();
     for sample in &subject.samples {
         let before = variants.len();
+        let bytes = sample.to_string().len() * subject.samples.len();
+        let variants_max = (VARIANTS_BYTES_MAX / bytes.max(1)).clamp(1, VARIANTS_MAX);
         for (index, leaf) in leaves.iter().enumerate() {
             let present = get(sample, &leaf.path);
             let mut values = values(leaf.schema, present);
             values.retain(|value| Some(value) != present);
+            values.truncate(variants_max.saturating_sub(variants.len() - before));
             let mut made: Vec<Value> = Vec::new();
             for value in values {
                 let mut variant = sample.clone();
@@ -73,7 +79,7 @@ pub(crate) fn of(subject: &Subject) -> (Vec<Value>, Coverage) {
                 changed.insert(index);
             }
             variants.extend(made);
-            if variants.len() - before >= VARIANTS_MAX {
+            if variants.len() - before >= variants_max {
                 break;
             }
         }
@@ -236,7 +242,10 @@ fn example(schema: &Value) -> Option<Value> {
             let mut object = Map::new();
             for name in schema["required"].as_array().into_iter().flatten() {
                 let name = name.as_str()?;
-                object.insert(name.to_owned(), example(&schema["properties"][name])?);
+                // A schema may name a property twice.
+                if !object.contains_key(name) {
+                    object.insert(name.to_owned(), example(&schema["properties"][name])?);
+                }
             }
             object.into()
         }

@@ -9,8 +9,12 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use innkeeper_contract::{Kind, Readiness};
 use innkeeper_core::object::SecretDigest;
 use innkeeper_core::{Object, ObjectKey, readiness};
+use innkeeper_faults::ValueBudget;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+
+/// The most bytes of the values of a file, also after aliases are replaced by what they stand for.
+const EXPANDED_BYTES_MAX: usize = 128 << 20;
 
 /// The namespace of namespaced objects that name none.
 pub(crate) const DEFAULT_NAMESPACE: &str = "default";
@@ -110,6 +114,11 @@ fn move_string_data(secret: &mut Value) {
     secret.remove("stringData");
 }
 
+/// Whether a file has a name of files with objects.
+pub(crate) fn may_have_objects(file: &Path) -> bool {
+    file.extension().is_some_and(|one| ["yaml", "yml", "json"].iter().any(|known| one == *known))
+}
+
 /// The files of a folder that may have objects, in order; not those of folders within it.
 ///
 /// # Errors
@@ -120,11 +129,7 @@ pub(crate) fn files_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(folder).with_context(unreadable)? {
         files.push(entry.with_context(unreadable)?.path());
     }
-    let is_known = |file: &PathBuf| {
-        file.extension()
-            .is_some_and(|one| ["yaml", "yml", "json"].iter().any(|known| one == *known))
-    };
-    files.retain(is_known);
+    files.retain(|file| may_have_objects(file));
     files.sort();
     Ok(files)
 }
@@ -152,9 +157,11 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<InputObject>> {
         text = std::fs::read_to_string(path).with_context(|| format!("cannot read {file}"))?;
     }
     let mut objects = Vec::new();
+    let mut budget = ValueBudget::new(EXPANDED_BYTES_MAX);
     for (index, document) in serde_yaml_ng::Deserializer::from_str(&text).enumerate() {
         let place = InputLocation { file: file.clone(), document: index + 1 };
-        let value = Value::deserialize(document)
+        let value = budget
+            .read(document)
             .with_context(|| format!("{place}: not a Kubernetes object in YAML"))?;
         if value.is_null() {
             continue;

@@ -25,6 +25,12 @@ pub(crate) struct ParameterArguments {
 }
 
 impl ParameterArguments {
+    /// The files that the options name.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let file = self.parameters.iter().filter_map(|given| given.strip_prefix('@'));
+        file.map(PathBuf::from).chain(self.definitions.iter().cloned()).collect()
+    }
+
     /// The parameters, and the guest with the kinds that they name. Without parameters the guest
     /// has its default kinds.
     ///

@@ -282,6 +282,69 @@ fn report_that_cannot_be_written_is_refused_before_the_check() {
     assert_refused(&check(&more), "the command reads this file");
     let path = format!("{folder}/none/report.json");
     assert_refused(&check(&["--report", &path]), "no file can be made in its folder");
+    assert_refused(&check(&["--report", &format!("{path}/")]), "this is a folder; name a file");
+}
+
+#[test]
+fn report_replaces_no_link_no_device_and_no_input() {
+    let files = Files::new();
+    let folder = files.0.path().to_str().unwrap().to_owned();
+    for device in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        assert_refused(&check(&["--report", device]), "this is no regular file");
+    }
+    let lost = format!("{folder}/lost");
+    std::os::unix::fs::symlink(format!("{folder}/none"), &lost).unwrap();
+    assert_refused(&check(&["--report", &lost]), "this link leads to no file");
+    // What a folder of samples and a file of parameters hold is read, too.
+    files.write("shop.yaml", std::fs::read_to_string(samples()).unwrap());
+    for name in ["shop.yaml", "report.json"] {
+        let path = format!("{folder}/{name}");
+        let more = ["--samples", &folder, "--report", &path];
+        assert_refused(&check(&more), "the command reads the files of this folder");
+    }
+    let parameters = files.write("parameters", "bug: none");
+    let more = ["--parameters", &format!("@{parameters}"), "--report", &parameters];
+    assert_refused(&check(&more), "the command reads this file");
+    // A link to a report stays, and leads to the new one.
+    let (report, link) = (files.write("report", "an earlier one"), format!("{folder}/link"));
+    std::os::unix::fs::symlink(&report, &link).unwrap();
+    let output = check(&["--law", "no-leak", "--cases", "1", "--report", &link]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_link(&link).unwrap().to_str().unwrap(), report);
+    assert!(std::fs::read_to_string(&report).unwrap().contains("in-toto"));
+}
+
+#[test]
+fn sample_of_which_aliases_make_much_more_is_refused() {
+    let files = Files::new();
+    let text = "a".repeat(1_000);
+    let (texts, aliases) = (vec![&*text; 300].join(","), vec!["*a"; 500].join(","));
+    let path = files.write("shop.yaml", format!("a: &a [{texts}]\nb: [{aliases}]\n"));
+    assert_refused(&check(&["--samples", &path]), "the document is too large");
+}
+
+#[test]
+fn scenario_that_cannot_happen_is_refused_or_not_judged() {
+    let mut case = broken_case();
+    let steps = case["scenario"]["steps"].clone();
+    let guest = component("faulty");
+    for (incident, error) in [
+        ("neighbor", "has no hostile guest to start"),
+        ("restore", "there is no step with the incident backup before"),
+    ] {
+        let bump = if incident == "restore" { json!({"bump": true}) } else { json!({}) };
+        let mut all = steps.as_array().unwrap().clone();
+        all.push(json!({"incident": {incident: bump}}));
+        case["scenario"]["steps"] = all.into();
+        let output = play(&guest, &[], &case.to_string(), || {});
+        assert_refused(&output, error);
+    }
+    case["scenario"]["steps"] = steps;
+    case["scenario"]["steps"][0]["apply"]["spec"]["image"] = "shop:1".into();
+    case["scenario"]["wakesForEveryField"] = true.into();
+    case["expectation"] = "asWithEveryField".into();
+    let output = play(&guest, &[], &case.to_string(), || {});
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
 }
 
 #[test]

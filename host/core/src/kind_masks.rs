@@ -136,7 +136,8 @@ impl KindMasks {
     pub fn of_manifest(manifest: &Manifest) -> Self {
         let Self(masks) = Self::read(&manifest.read_fields, manifest).unwrap_or_default();
         let identity = FieldMask::of_paths(&IDENTITY);
-        Self(masks.into_iter().map(|(kind, mask)| (kind, mask.union(&identity))).collect())
+        let masks = masks.into_iter().map(|(kind, mask)| (kind, mask.with_few(&identity)));
+        Self(masks.collect())
     }
 
     /// The approximate bytes of memory.
@@ -261,6 +262,39 @@ mod tests {
     /// Masks of which no other ones contain each.
     fn read_all() -> KindMasks {
         read(&json!([fields("Pod", &json!({})), fields("Deployment", &json!({}))])).unwrap()
+    }
+
+    #[test]
+    fn mask_at_the_limit_shows_its_fields_and_the_identity_only() {
+        let pods = Kind::namespaced("v1", "Pod", "pods");
+        let text = json!({"metadata": {"name": "p", "namespace": "n", "annotations": {"a": "b"}},
+            "spec": {"x": 1}, "status": {"f1": 1, "other": {"f2": 2, "g": 3}}});
+        let pod = Object::decode(&pods, &text.to_string(), None).unwrap();
+        for (elements, fields) in [
+            (4_096, json!({"f:status": numbered(4_095)})),
+            (4_091, json!({"f:status": numbered(4_090)})),
+            (4_095, json!({"*": {"*": numbered(4_093)}})),
+        ] {
+            let mut manifest = manifest();
+            let of_pod = fields_of(&fields);
+            manifest.read_fields = serde_json::from_value(json!([of_pod])).unwrap();
+            let read = KindMasks::read(&manifest.read_fields, &manifest);
+            assert!(read.is_ok(), "{elements}: {read:?}");
+            let masks = KindMasks::of_manifest(&manifest);
+            let shown: Value = serde_json::from_str(&masks.shown(&pods, &pod).text).unwrap();
+            assert_eq!(shown["metadata"]["name"], "p", "{elements}");
+            assert_eq!(shown["metadata"].get("annotations").and_then(|all| all.get("a")), None);
+            assert_eq!(shown.pointer("/status/other/g"), None, "{elements}");
+        }
+    }
+
+    fn numbered(count: usize) -> Value {
+        let all = (0..count).map(|number| (format!("f:f{number}"), json!({})));
+        Value::Object(all.collect())
+    }
+
+    fn fields_of(mask: &Value) -> Value {
+        fields("Pod", mask)
     }
 
     #[test]

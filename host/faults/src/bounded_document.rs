@@ -29,7 +29,7 @@ pub fn bounded_yaml(text: &[u8], bytes_max: usize) -> Result<Value, String> {
         ));
     }
     let deserializer = serde_yaml_ng::Deserializer::from_slice(text);
-    let budget = &mut Budget { left: bytes_max, max: bytes_max };
+    let budget = &mut ValueBudget::refusing_duplicates(bytes_max);
     BoundedValue(budget).deserialize(deserializer).map_err(|error| error.to_string())
 }
 
@@ -39,7 +39,7 @@ pub fn bounded_yaml(text: &[u8], bytes_max: usize) -> Result<Value, String> {
 /// Why the text is no JSON, has too much in it, or has a member twice.
 pub fn bounded_json(text: &[u8], bytes_max: usize) -> Result<Value, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let budget = &mut Budget { left: bytes_max, max: bytes_max };
+    let budget = &mut ValueBudget::refusing_duplicates(bytes_max);
     let value = BoundedValue(budget).deserialize(&mut deserializer);
     let value = value.and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| error.to_string())
@@ -49,14 +49,35 @@ fn opening_brackets(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b'[' | b'{')).count()
 }
 
-/// How many bytes the values of a document may have.
-struct Budget {
+/// How many bytes the values of documents may have.
+#[derive(Debug)]
+pub struct ValueBudget {
     left: usize,
     max: usize,
+    refuses_duplicates: bool,
+}
+
+impl ValueBudget {
+    /// As many bytes for all documents. Of a member that is there twice the last one counts.
+    pub fn new(bytes_max: usize) -> Self {
+        Self { left: bytes_max, max: bytes_max, refuses_duplicates: false }
+    }
+
+    fn refusing_duplicates(bytes_max: usize) -> Self {
+        Self { refuses_duplicates: true, ..Self::new(bytes_max) }
+    }
+
+    /// Reads the next document.
+    ///
+    /// # Errors
+    /// Those of the parser, and if the values of the documents so far have too many bytes.
+    pub fn read<'de, D: Deserializer<'de>>(&mut self, document: D) -> Result<Value, D::Error> {
+        BoundedValue(self).deserialize(document)
+    }
 }
 
 /// Reads a value, and subtracts its size from a budget.
-struct BoundedValue<'a>(&'a mut Budget);
+struct BoundedValue<'a>(&'a mut ValueBudget);
 
 impl BoundedValue<'_> {
     fn spend<E: Error>(&mut self, text: usize) -> Result<(), E> {
@@ -134,7 +155,7 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
                 return Err(A::Error::custom("the name of a member is no text"));
             };
             let value = map.next_value_seed(BoundedValue(&mut *self.0))?;
-            if members.contains_key(&name) {
+            if self.0.refuses_duplicates && members.contains_key(&name) {
                 return Err(A::Error::custom(format_args!("the member {name:?} is there twice")));
             }
             members.insert(name, value);

@@ -26,7 +26,7 @@ mod sieve;
 mod watch_body;
 
 pub use body::{AnswerBody, BoxError};
-pub use bounded_document::{bounded_json, bounded_yaml};
+pub use bounded_document::{ValueBudget, bounded_json, bounded_yaml};
 pub use connection::Connection;
 pub use crash_signal::CrashSignal;
 pub use fault::{ConcurrentWrite, CrashPoint, Fault, Refusal, WatchFault};

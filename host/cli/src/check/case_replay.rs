@@ -5,7 +5,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use innkeeper_check::{CASE_BYTES_MAX, Case, Judgement, Replay, ScenarioRunner, Step, replay};
+use innkeeper_check::{
+    CASE_BYTES_MAX, Case, Incident, Judgement, Replay, ScenarioRunner, Step, replay,
+};
 use serde_json::json;
 
 use super::check_result::Status;
@@ -22,6 +24,10 @@ pub(super) fn run(runner: &ScenarioRunner, file: &Path) -> anyhow::Result<(Case,
     let upgrades = case.scenario.steps.contains(&Step::Upgrade);
     if upgrades && runner.subject().earlier_module.is_none() {
         bail!("the scenario upgrades the guest: name the earlier component with --from");
+    }
+    let is_neighbor = |step: &Step| *step == Step::Incident(Incident::Neighbor {});
+    if case.scenario.steps.iter().any(is_neighbor) && runner.hostile_module().is_none() {
+        bail!("the scenario has the incident neighbor: this command has no hostile guest to start");
     }
     let replay = replay(runner, case.clone())?;
     Ok((case, replay))

@@ -102,10 +102,13 @@ pub(super) fn run(
     format: Format,
 ) -> anyhow::Result<Status> {
     let laws = options.chosen_laws()?;
-    if let Some(field) = options.history.iter().find(|field| !field.starts_with('.')) {
-        bail!("--history {field}: a field begins with a dot, as in .status.lastRun");
+    let is_field = |field: &String| field.starts_with('.') && field.len() > 1;
+    if let Some(field) = options.history.iter().find(|field| !is_field(field)) {
+        bail!("--history {field}: a field begins with a dot and has a name, as in .status.lastRun");
     }
-    let inputs = options.samples.iter().chain(&options.from).map(PathBuf::as_path).chain([file]);
+    let of_parameters = options.parameters.files();
+    let inputs = options.samples.iter().chain(&options.from).chain(&of_parameters);
+    let inputs = inputs.map(PathBuf::as_path).chain([file]);
     let inputs: Vec<&Path> = inputs.collect();
     let report_file =
         options.report.as_deref().map(|path| ReportFile::at(path, &inputs)).transpose()?;
@@ -222,6 +225,12 @@ fn subject(
     let mut preexisting = rbac::minimal_rules(&manifest, &name, &name);
     let mut earlier_module = None;
     if let Some(earlier) = earlier {
+        let of_earlier = earlier.guest.manifest().primary.as_ref();
+        if of_earlier.is_none_or(|of_earlier| {
+            (of_earlier.group(), &*of_earlier.kind) != (primary.group(), &*primary.kind)
+        }) {
+            bail!("--from names another guest, which does not reconcile {}", primary.kind);
+        }
         preexisting.extend(rbac::minimal_rules(earlier.guest.manifest(), &name, &name));
         let mut of_earlier = module.clone();
         of_earlier["spec"]["source"]["file"] =

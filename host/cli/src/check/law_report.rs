@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow};
 use innkeeper_check::{CheckReport, LawResult};
 use innkeeper_modules::Digest;
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use tempfile::NamedTempFile;
 use super::law_results;
 use crate::component::Opened;
 use crate::document::Document;
-use crate::objects::InputObject;
+use crate::objects::{self, InputObject};
 
 /// The type of the statement.
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
@@ -123,29 +123,45 @@ pub(super) struct ReportFile {
 }
 
 impl ReportFile {
-    /// A file at this path, which may exist. Fails before the check if it cannot be written.
+    /// A file at this path, which may exist. Of a link the file that it leads to. Fails before the
+    /// check if it cannot be written.
     ///
     /// # Errors
-    /// If the path is a folder, one of `inputs` or no regular file, or if no file can be made next
-    /// to it.
+    /// If the path is a folder, a device, one of `inputs` or in a folder of these, no regular file,
+    /// or a link that leads nowhere, or if no file can be made next to it.
     pub(super) fn at(path: &Path, inputs: &[&Path]) -> anyhow::Result<Self> {
-        if path.is_dir() || path.file_name().is_none() {
-            bail!("--report {}: this is a folder; name a file", path.display());
+        let refused = |why: &str| Err(anyhow!("--report {}: {why}", path.display()));
+        let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        if is_folder || path.is_dir() || path.file_name().is_none() {
+            return refused("this is a folder; name a file");
+        }
+        // A process replaces what other processes use there.
+        if path.starts_with("/dev") || path.starts_with("/proc") {
+            return refused("this is no regular file; name another one");
         }
         let canonical = path.canonicalize().ok();
-        let is_input =
-            |input: &&Path| canonical.is_some() && input.canonicalize().ok() == canonical;
-        if inputs.iter().any(is_input) {
-            bail!("--report {}: the command reads this file; name another one", path.display());
+        if canonical.is_none() && path.is_symlink() {
+            return refused("this link leads to no file; name another one");
         }
-        if path.symlink_metadata().is_ok_and(|there| !there.is_file() && !there.is_symlink()) {
-            bail!("--report {}: this is no regular file; name another one", path.display());
+        let file = canonical.clone().unwrap_or_else(|| path.to_owned());
+        if file.symlink_metadata().is_ok_and(|there| !there.is_file()) {
+            return refused("this is no regular file; name another one");
         }
-        let folder = match path.parent() {
+        let folder = match file.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
         };
-        let file = Self { path: path.to_owned(), folder };
+        let (of_folder, is_read) = (folder.canonicalize().ok(), objects::may_have_objects(&file));
+        for input in inputs {
+            let input = input.canonicalize().ok();
+            if input.is_some() && input == canonical {
+                return refused("the command reads this file; name another one");
+            }
+            if is_read && input.is_some() && input == of_folder {
+                return refused("the command reads the files of this folder; name another one");
+            }
+        }
+        let file = Self { path: file, folder };
         file.temporary().map(|_| file)
     }
 

@@ -80,6 +80,14 @@ impl FieldMask {
         self.union_within(other, &mut ElementBudget::new()).unwrap_or_default()
     }
 
+    /// The same with a small mask, also if this one has all elements that a mask may have. Each
+    /// element of the small one may copy all of this one's `*`.
+    #[must_use]
+    pub fn with_few(&self, few: &Self) -> Self {
+        let mut budget = ElementBudget((self.elements() + 1) * (few.elements() + 1));
+        self.union_within(few, &mut budget).unwrap_or_default()
+    }
+
     /// The same within a budget.
     pub(super) fn union_within(
         &self,
