@@ -1,5 +1,3 @@
-use std::rc::Rc;
-
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -97,7 +95,7 @@ pub trait ClusterReader {
 /// What a run can use in addition to [`Observed`](crate::Observed): reads, the time, the log.
 pub struct Context<'a> {
     reader: &'a dyn ClusterReader,
-    fields: Option<Rc<ReadFieldsRecord>>,
+    fields: Option<&'a ReadFieldsRecord>,
 }
 
 impl<'a> Context<'a> {
@@ -109,7 +107,7 @@ impl<'a> Context<'a> {
     /// Creates a context that records which fields are read, if there is a record.
     pub(crate) fn recording(
         reader: &'a dyn ClusterReader,
-        fields: Option<Rc<ReadFieldsRecord>>,
+        fields: Option<&'a ReadFieldsRecord>,
     ) -> Self {
         Self { reader, fields }
     }

@@ -1,5 +1,4 @@
 use std::borrow::Cow;
-use std::rc::Rc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,7 +15,7 @@ use innkeeper_contract::ObservedObject;
 /// Objects are kept as JSON text and deserialized on request.
 pub struct Observed<'a, P> {
     document: innkeeper_contract::Observed<P, &'a RawValue>,
-    fields: Rc<ReadFieldsRecord>,
+    fields: ReadFieldsRecord,
 }
 
 /// An object from the cluster and its readiness.
@@ -61,11 +60,11 @@ impl Head<'_> {
 impl<'a, P: Primary> Observed<'a, P> {
     /// Parses an `observed` document.
     pub(crate) fn parse(text: &'a str) -> serde_json::Result<Self> {
-        Ok(Self { document: serde_json::from_str(text)?, fields: Rc::default() })
+        Ok(Self { document: serde_json::from_str(text)?, fields: ReadFieldsRecord::default() })
     }
 
     /// Returns the record of the fields that the run reads, if the host takes it.
-    pub(crate) fn read_fields(&self) -> Option<&Rc<ReadFieldsRecord>> {
+    pub(crate) fn read_fields(&self) -> Option<&ReadFieldsRecord> {
         self.document.report_read_fields.then_some(&self.fields)
     }
 

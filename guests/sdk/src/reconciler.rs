@@ -1,5 +1,6 @@
 use crate::Resource as _;
 use crate::outcome::failure_text;
+use crate::read_fields::ReadFieldsRecord;
 use crate::{ClusterReader, Context, Failure, Manifest, Observed, Outcome, Primary, RawOutcome};
 
 /// A guest: a pure function from observed state to desired state.
@@ -60,11 +61,11 @@ pub fn reconcile_text<R: Reconciler>(reader: &dyn ClusterReader, observed: &str)
             }));
         }
     };
-    let fields = observed.read_fields().cloned();
-    if let Some(fields) = &fields {
+    let fields = observed.read_fields();
+    if let Some(fields) = fields {
         type P<R> = <R as Reconciler>::Primary;
         fields.add::<P<R>>(P::<R>::API_VERSION, P::<R>::KIND);
     }
-    let outcome = R::reconcile(&Context::recording(reader, fields.clone()), &observed);
-    outcome.into_raw(fields.map(|fields| fields.list()))
+    let outcome = R::reconcile(&Context::recording(reader, fields), &observed);
+    outcome.into_raw(fields.map(ReadFieldsRecord::list))
 }
