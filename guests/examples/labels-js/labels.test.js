@@ -28,6 +28,7 @@ function run({ annotations, wanted = {} }, of = labels) {
     owned: [],
     unapplied: [],
     unserved: [],
+    reportReadFields: true,
     deleting: false,
   };
   conforms('observed', JSON.parse(JSON.stringify(observed)));

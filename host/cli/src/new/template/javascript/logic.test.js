@@ -22,6 +22,7 @@ function run(object) {
     owned: [],
     unapplied: [],
     unserved: [],
+    reportReadFields: true,
     deleting: false,
   };
   conforms('observed', observed);
