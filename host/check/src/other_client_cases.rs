@@ -52,13 +52,8 @@ impl CaseGenerator<'_> {
                     patches.push(annotated(object));
                 }
             }
-            let is_read = |object: &&Value| {
-                let mut reads = self.subject.manifest.reads.iter();
-                reads.any(|kind| {
-                    object["apiVersion"] == *kind.api_version && object["kind"] == *kind.kind
-                })
-            };
-            for object in self.subject.preexisting.iter().filter(is_read) {
+            let preexisting = self.subject.preexisting.iter();
+            for object in preexisting.filter(|object| self.subject.is_read(object)) {
                 patches.extend(other_values(object, |_| true));
                 patches.push(annotated(object));
             }

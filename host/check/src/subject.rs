@@ -69,11 +69,17 @@ impl Subject {
 
     /// Whether an object is a primary of the guest.
     pub fn is_primary(&self, object: &Value) -> bool {
-        self.manifest.primary.as_ref().is_some_and(|kind| {
-            object["apiVersion"] == kind.api_version.as_str()
-                && object["kind"] == kind.kind.as_str()
-        })
+        self.manifest.primary.as_ref().is_some_and(|kind| is_of(kind, object))
     }
+
+    /// Whether an object is of a kind that the guest only reads.
+    pub(crate) fn is_read(&self, object: &Value) -> bool {
+        self.manifest.reads.iter().any(|kind| is_of(kind, object))
+    }
+}
+
+fn is_of(kind: &Kind, object: &Value) -> bool {
+    object["apiVersion"] == kind.api_version.as_str() && object["kind"] == kind.kind.as_str()
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn concerned(shared: &Shared, of_caches: &CacheChange) -> BTreeSet<ReconcileRequ
     concerned
 }
 
-/// The modules whose requests may sleep through a change. The index is not locked meanwhile.
+/// The modules whose requests may sleep through a change. Compares without the lock of the index.
 fn unread_by_module(
     shared: &Shared,
     modules: &[Arc<OpenRevision>],
