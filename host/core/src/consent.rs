@@ -51,7 +51,7 @@ fn holders<'a>(
 
 /// Whether an entry holds one label or annotation. An entry that cannot be parsed may hold it.
 fn holds(entry: &Entry, member: &str, name: &str) -> bool {
-    let Ok(fields) = FieldSet::parse(&entry.fields) else { return true };
+    let Ok(fields) = FieldSet::parse(&entry.fields.read()) else { return true };
     let mut below = &fields;
     for step in ["metadata", member] {
         match below.field(step) {

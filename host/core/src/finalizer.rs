@@ -148,7 +148,7 @@ impl Finalizer {
                 && entry.is_apply()
         };
         let entries = primary.entries.iter().filter(is_by);
-        entries.flat_map(|entry| finalizers_of(&entry.fields)).collect()
+        entries.flat_map(|entry| finalizers_of(&entry.fields.read())).collect()
     }
 }
 

@@ -53,15 +53,15 @@ pub fn is_in_sync_after_restart(live: &Object, manager: &Manager, desired: &Valu
     let Some(entry) = live.applied_by(manager) else { return false };
     let Some((annotation, digest)) = applied_annotation(desired, manager) else { return false };
     // Cheap first: most objects that differ do not contain the digest anywhere.
-    if !live.text.contains(digest) {
+    if !live.text.read().contains(digest) {
         return false;
     }
-    let Ok(entry) = FieldSet::parse(entry) else { return false };
+    let Ok(entry) = FieldSet::parse(&entry) else { return false };
     let mut comparison = Comparison::default();
     if !comparison.root(desired, &entry, None) {
         return false;
     }
-    let Ok(live) = serde_json::from_str::<Value>(&live.text) else { return false };
+    let Ok(live) = serde_json::from_str::<Value>(&live.text.read()) else { return false };
     live["metadata"]["annotations"][annotation] == digest
         && (!comparison.ambiguous || comparison.root(desired, &entry, Some(&live)))
 }

@@ -281,7 +281,7 @@ mod tests {
             let read = KindMasks::read(&manifest.read_fields, &manifest);
             assert!(read.is_ok(), "{elements}: {read:?}");
             let masks = KindMasks::of_manifest(&manifest);
-            let shown: Value = serde_json::from_str(&masks.shown(&pods, &pod).text).unwrap();
+            let shown: Value = serde_json::from_str(&masks.shown(&pods, &pod).text.read()).unwrap();
             assert_eq!(shown["metadata"]["name"], "p", "{elements}");
             assert_eq!(shown["metadata"].get("annotations").and_then(|all| all.get("a")), None);
             assert_eq!(shown.pointer("/status/other/g"), None, "{elements}");

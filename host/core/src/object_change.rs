@@ -90,8 +90,8 @@ fn applied(object: &Object) -> impl Iterator<Item = &Entry> {
 /// object.
 fn same_but_for_status(before: &Object, after: &Object) -> bool {
     let same = || -> Result<bool, serde_json::Error> {
-        let (before, after) =
-            (members(&before.text, &["status"])?, members(&after.text, &["status"])?);
+        let (before, after) = (before.text.read(), after.text.read());
+        let (before, after) = (members(&before, &["status"])?, members(&after, &["status"])?);
         Ok(before.keys().eq(after.keys())
             && before.iter().zip(after.values()).all(|((name, before), after)| {
                 same_value(before, after) || (name == "metadata" && same_metadata(before, after))

@@ -156,7 +156,7 @@ mod tests {
             assert!(!shown.contains("0123456789abcdef"), "{shown}");
             assert!(shown.contains("a.example.com/kept") && shown.contains("keyed"), "{shown}");
         }
-        assert!(secret.text.contains("0123456789abcdef"), "the host compares the digest");
+        assert!(secret.text.read().contains("0123456789abcdef"), "the host compares the digest");
         let shown = object_document(&decode("ConfigMap", "configmaps"), &ready);
         assert!(shown.contains("0123456789abcdef"), "{shown}");
     }

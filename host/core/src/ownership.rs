@@ -173,7 +173,7 @@ impl PrimaryOwner {
     /// Whether the module made an object for this primary: it has an entry of the primary's
     /// manager.
     pub fn has_applied(&self, object: &Object) -> bool {
-        object.applied_by(&self.manager).is_some()
+        object.is_applied_by(&self.manager)
     }
 
     /// Whether an object is outside the namespace in which this primary may own objects, and was
@@ -193,7 +193,7 @@ impl PrimaryOwner {
 
     /// Whether the module has merged fields into an object for this primary.
     pub fn has_merged(&self, object: &Object) -> bool {
-        object.applied_by(&self.merge_manager).is_some()
+        object.is_applied_by(&self.merge_manager)
     }
 
     /// Lists the managers of this module for other primaries that still hold fields of an object,

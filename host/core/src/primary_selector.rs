@@ -39,7 +39,11 @@ impl PrimarySelector {
     pub fn matches(&self, object: &Object) -> bool {
         self.labels.matches(&object.labels)
             && self.annotations.matches_by(|key| object.annotation(key).map(Cow::Owned))
-            && self.fields.matches_by(|path| field_path::value(&object.text, path))
+            && (self.fields.is_everything() || self.matches_fields(&object.text.read()))
+    }
+
+    fn matches_fields(&self, text: &str) -> bool {
+        self.fields.matches_by(|path| field_path::value(text, path))
     }
 
     /// Whether the selector compares fields other than labels and annotations.

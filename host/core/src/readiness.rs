@@ -31,8 +31,9 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
         return Ok(state(ReadinessState::Terminating, "being deleted"));
     }
     // Many objects have no status, and a search in the text is cheaper than a parse.
-    let generic = if may_have_status(&object.text) {
-        let parts: SpecAndStatus<NoSpec, GenericStatus<'_>> = serde_json::from_str(&object.text)?;
+    let text = object.text.read();
+    let generic = if may_have_status(&text) {
+        let parts: SpecAndStatus<NoSpec, GenericStatus<'_>> = serde_json::from_str(&text)?;
         parts.status.unwrap_or_default()
     } else {
         GenericStatus::default()
@@ -124,7 +125,7 @@ where
     Spec: DeserializeOwned + Default,
     Status: DeserializeOwned + Default,
 {
-    let parts: SpecAndStatus<Spec, Status> = serde_json::from_str(&object.text)?;
+    let parts: SpecAndStatus<Spec, Status> = serde_json::from_str(&object.text.read())?;
     Ok((parts.spec.unwrap_or_default(), parts.status.unwrap_or_default()))
 }
 

@@ -197,7 +197,8 @@ pub fn live_status(object: &Object) -> Map<String, Value> {
         #[serde(default)]
         status: Option<Map<String, Value>>,
     }
-    serde_json::from_str::<Head>(&object.text).ok().and_then(|head| head.status).unwrap_or_default()
+    let head = serde_json::from_str::<Head>(&object.text.read()).ok();
+    head.and_then(|head| head.status).unwrap_or_default()
 }
 
 /// The conditions in the live status of an object, without their times. Items that are no
@@ -235,7 +236,8 @@ fn own_members(object: &Object) -> OwnMembers {
             && entry.operation == Operation::Apply
             && &*entry.subresource == "status"
     });
-    let Some(fields) = entry.and_then(|entry| serde_json::from_str::<Value>(&entry.fields).ok())
+    let Some(fields) =
+        entry.and_then(|entry| serde_json::from_str::<Value>(&entry.fields.read()).ok())
     else {
         return OwnMembers::default();
     };

@@ -66,7 +66,7 @@ impl Fixture {
     }
 
     fn entry(&self, object: &Object) -> FieldSet {
-        FieldSet::parse(object.applied_by(&self.manager()).unwrap_or("{}")).unwrap()
+        FieldSet::parse(&object.applied_by(&self.manager()).unwrap_or("{}".into())).unwrap()
     }
 }
 
@@ -198,7 +198,7 @@ fn loss_of_any_one_field_is_found() {
     for fixture in fixtures().iter().filter(|fixture| fixture.in_sync) {
         let live = fixture.object(&fixture.live);
         let text = live.applied_by(&fixture.manager()).unwrap();
-        let entry: Value = serde_json::from_str(text).unwrap();
+        let entry: Value = serde_json::from_str(&text).unwrap();
         for pointer in leaves(&entry) {
             let mut less = entry.clone();
             if !remove(&mut less, &pointer) {

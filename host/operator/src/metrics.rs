@@ -144,7 +144,7 @@ impl Metrics {
             )?,
             cache_bytes: gauge(
                 "innkeeper_cache_bytes",
-                "Bytes of the objects in the caches, without indexes.",
+                "Bytes of the compressed texts of the objects in the caches, without indexes.",
                 &["resource"],
             )?,
             reloads: counter(

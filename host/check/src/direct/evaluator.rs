@@ -376,15 +376,15 @@ impl<'a> Evaluator<'a> {
 /// An object with another uid, also where its text has it.
 fn with_uid(object: &Object, uid: &str) -> Object {
     let quoted = |uid: &str| format!("\"uid\":\"{uid}\"");
-    let text = object.text.replacen(&quoted(&object.uid), &quoted(uid), 1);
+    let text = object.text.read().replacen(&quoted(&object.uid), &quoted(uid), 1);
     Object { uid: uid.into(), text: text.into(), ..object.clone() }
 }
 
 /// The picture after users have replaced the spec.
 fn replaced(picture: &Picture, spec: &Value, evaluator: &Evaluator<'_>) -> Option<Picture> {
     let created = evaluator.create(spec)?;
-    let mut text: Value = serde_json::from_str(&created.primary.text).ok()?;
-    let mut before: Value = serde_json::from_str(&picture.primary.text).ok()?;
+    let mut text: Value = serde_json::from_str(&created.primary.text.read()).ok()?;
+    let mut before: Value = serde_json::from_str(&picture.primary.text.read()).ok()?;
     text["status"] = before["status"].take();
     let generation = picture.primary.generation + 1;
     text["metadata"]["generation"] = generation.into();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// An object with the status of a workload that is ready, or of a claim that is bound; `None` for
 /// other kinds.
 pub(super) fn ready(kind: &Kind, object: &Object) -> Option<Object> {
-    let mut value: Value = serde_json::from_str(&object.text).ok()?;
+    let mut value: Value = serde_json::from_str(&object.text.read()).ok()?;
     let status = ready_status(kind, &value, object.generation)?;
     value["status"] = status;
     Some(Object { text: value.to_string().into(), ..object.clone() })

@@ -97,7 +97,7 @@ fn with_status(primary: &Object, status: Value) -> Object {
         time: 0,
         fields: json!({ "f:status": fields }).to_string().into(),
     };
-    let mut text: Value = serde_json::from_str(&primary.text).unwrap_or_default();
+    let mut text: Value = serde_json::from_str(&primary.text.read()).unwrap_or_default();
     text["status"] = status;
     Object { entries: Box::new([entry]), text: text.to_string().into(), ..primary.clone() }
 }

@@ -15,6 +15,7 @@ pub struct CacheSize {
     pub metadata_only: bool,
     /// The number of objects.
     pub objects: usize,
-    /// The size of the objects' texts and of the host's `managedFields` entries, in bytes.
+    /// The bytes of memory of the objects' compressed texts, of the host's `managedFields` entries,
+    /// and of the dictionaries.
     pub bytes: usize,
 }

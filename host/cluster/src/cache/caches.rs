@@ -76,8 +76,9 @@ impl Caches {
     ///
     /// If the response contradicts the caches, since somebody restored an older backup of etcd, all
     /// caches list again.
-    pub fn record_write(&self, kind: &Kind, object: &Arc<Object>) {
-        self.store.list_if_write_contradicts(kind, object);
+    pub fn record_write(&self, kind: &Kind, object: Object) {
+        self.store.list_if_write_contradicts(kind, &object);
+        let object = self.store.compressed_for_all(kind, object);
         self.store.update_all(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.record_write(object.clone())
         });
@@ -131,22 +132,18 @@ impl Caches {
         get: impl Future<Output = Result<Option<Object>, E>>,
     ) -> Result<(), E> {
         let known = self.store.known_before_get(kind, key);
-        let found = get.await?.map(Arc::new);
+        let found = get.await?;
         if let Some(object) = &found {
             self.store.list_if_contradicted(kind, object, &known);
         }
-        self.resolve_unknown(kind, key, found.as_ref());
+        self.resolve_unknown(kind, key, found);
         Ok(())
     }
 
-    pub(super) fn resolve_unknown(
-        &self,
-        kind: &Kind,
-        key: &ObjectKey,
-        found: Option<&Arc<Object>>,
-    ) {
+    pub(super) fn resolve_unknown(&self, kind: &Kind, key: &ObjectKey, found: Option<Object>) {
+        let found = found.map(|object| self.store.compressed_for_all(kind, object));
         self.store.update_all(kind, key.namespace(), Source::Lookup, WHOLE, |objects, _| {
-            objects.resolve_unknown(key, found.cloned())
+            objects.resolve_unknown(key, found.clone())
         });
     }
 

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::cache_id::CacheId;
 use super::change::Source;
+use super::compressor::Compressor;
 use super::kind_state::{KindState, StateChange};
 use super::member::{Admission, Member};
 use super::notices::Notice;
@@ -18,6 +19,8 @@ pub(super) struct KindCache {
     /// Distinguishes this cache from an earlier one with the same id.
     pub(super) serial: u64,
     pub(super) objects: Objects,
+    /// Makes objects small before they enter.
+    pub(super) compressor: Compressor,
     pub(super) phase: Phase,
     pub(super) members: BTreeMap<Identity, Member>,
     /// The member whose client fills the cache.

@@ -9,8 +9,8 @@
 //!
 //! 1. The API server sends an event; the cache's task receives and decodes it (`watch.rs`,
 //!    `watch/event.rs`).
-//! 2. The store takes its lock; an event of an object that the host is writing waits
-//!    (`store/watch_events.rs`).
+//! 2. The cache's compressor makes it small (`compressor.rs`). The store takes its lock; an event
+//!    of an object that the host is writing waits (`store/watch_events.rs`).
 //! 3. The cache changes its objects, if the event is news by version and uid (`objects.rs`).
 //! 4. The queue calls the listener with the change, after the lock is released (`notices.rs`,
 //!    `listener.rs`).
@@ -33,6 +33,7 @@ mod cache_id;
 mod cache_size;
 mod caches;
 mod change;
+mod compressor;
 mod in_flight_write;
 mod in_flight_writes;
 mod kind_cache;

@@ -5,9 +5,10 @@
 //!
 //! One file per caller: `watch_events` for the watch of a cache, `writes` for writers, `views` for
 //! views, `admissions` for access reviews, `versions` for answers that contradict the
-//! caches.
+//! caches, `compression` for objects that are about to enter.
 
 mod admissions;
+mod compression;
 mod versions;
 mod views;
 mod watch_events;

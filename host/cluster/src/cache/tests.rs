@@ -1,4 +1,5 @@
 mod admissions;
+mod compression;
 mod events;
 mod restored;
 mod served;

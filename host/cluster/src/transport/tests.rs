@@ -178,7 +178,7 @@ async fn secret_is_read_as_digests() {
     server.always("GET /api/v1/namespaces/n/secrets/x", Reply::Json(200, secret));
     let object = server.client("a").get(&secrets, &key()).await.unwrap();
     let digest = crate::SecretDigestKey::new(b"k").digest(&key(), "p", "aHVudGVyMg==");
-    assert!(object.text.contains(&digest) && !object.text.contains("aHVudGVyMg"));
+    assert!(object.text.read().contains(&digest) && !object.text.read().contains("aHVudGVyMg"));
 }
 
 #[tokio::test(start_paused = true)]

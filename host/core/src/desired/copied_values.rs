@@ -134,7 +134,7 @@ impl CachedSource {
             #[serde(default)]
             binary_data: Option<BTreeMap<String, String>>,
         }
-        let text: Text = serde_json::from_str(&source.text)
+        let text: Text = serde_json::from_str(&source.text.read())
             .map_err(|_| MissingValuesProblem::Unreadable("its values are no texts".to_owned()))?;
         let mut type_ = String::new();
         let mut values = BTreeMap::new();

@@ -23,7 +23,7 @@ pub fn same_but_for_host_fields(live: &Object, answer: &Object) -> bool {
 }
 
 fn without_host_fields(object: &Object) -> Option<Value> {
-    let mut value: Value = serde_json::from_str(&object.text).ok()?;
+    let mut value: Value = serde_json::from_str(&object.text.read()).ok()?;
     let metadata = value.get_mut("metadata")?.as_object_mut()?;
     metadata.retain(|name, _| !VERSIONS.contains(&name.as_str()));
     if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {

@@ -30,8 +30,8 @@ impl LastApplied {
         let mut hash = Sha256::new();
         hash.update(response.uid.as_bytes());
         // A late apply of an earlier state, under the same name, leaves the entry as it is.
-        hash.update([0, u8::from(response.text.contains(digest))]);
-        hash.update(fields);
+        hash.update([0, u8::from(response.text.read().contains(digest))]);
+        hash.update(fields.as_bytes());
         let mut entry = [0; DIGEST_BYTES];
         entry.copy_from_slice(&hash.finalize()[..DIGEST_BYTES]);
         Some(Self { desired, entry })

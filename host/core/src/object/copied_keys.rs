@@ -19,13 +19,13 @@ impl Object {
     /// are hashes without a key, from which a guest could guess a short value, and without the
     /// digests of copied values.
     pub fn guest_text(&self) -> Cow<'_, str> {
-        let may_be_secret = self.text.contains(r#""kind":"Secret""#);
-        let is_affected = may_be_secret && self.text.contains(APPLIED_ANNOTATION)
-            || self.text.contains(COPIED_KEYS_ANNOTATION);
+        let text = self.text.read();
+        let may_be_secret = text.contains(r#""kind":"Secret""#);
+        let is_affected = may_be_secret && text.contains(APPLIED_ANNOTATION)
+            || text.contains(COPIED_KEYS_ANNOTATION);
         // A text that cannot be read was not decoded by the host either.
-        let shown =
-            is_affected.then(|| without_digests(&self.text, false).ok().flatten()).flatten();
-        shown.map_or(Cow::Borrowed(&*self.text), Cow::Owned)
+        let shown = is_affected.then(|| without_digests(&text, false).ok().flatten()).flatten();
+        shown.map_or(text, Cow::Owned)
     }
 
     /// The same Secret without the digests of its values: a guest that could create an object in
@@ -33,9 +33,10 @@ impl Object {
     #[must_use]
     pub fn as_value_source(&self) -> Self {
         let hidden = || -> Result<String, serde_json::Error> {
-            let members: Members<'_> = serde_json::from_str(&self.text)?;
+            let text = self.text.read();
+            let members: Members<'_> = serde_json::from_str(&text)?;
             let replaced = values_replaced(&members, VALUE_SOURCE, |_| true)?;
-            Ok(join(&members, &replaced, self.text.len()))
+            Ok(join(&members, &replaced, text.len()))
         };
         // An object that cannot be read shows nothing at all.
         let text = hidden().unwrap_or_else(|_| "{}".to_owned());

@@ -1,11 +1,13 @@
 //! The entries of `managedFields`: those of the host's managers, and the names of the others.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::text::ObjectText;
 use crate::Manager;
 
 /// How a manager wrote, as `managedFields` calls it.
@@ -30,7 +32,7 @@ pub struct Entry {
     /// missing or cannot be read.
     pub time: i64,
     /// The `fieldsV1` document, as the server wrote it.
-    pub fields: Box<str>,
+    pub fields: ObjectText,
 }
 
 impl Entry {
@@ -46,9 +48,9 @@ pub struct OtherManager {
     /// The time of the last write, as the server wrote it (RFC 3339); empty if it is missing.
     pub time: Box<str>,
     /// The manager's name.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// The subresource, or empty for the object itself.
-    pub subresource: Box<str>,
+    pub subresource: Arc<str>,
 }
 
 /// One entry of `managedFields`.
@@ -91,7 +93,7 @@ pub(super) fn read(fields: &RawValue) -> Result<Managers, serde_json::Error> {
             others.push(OtherManager {
                 time: entry.time.unwrap_or_default(),
                 name: entry.manager.as_ref().into(),
-                subresource: entry.subresource,
+                subresource: entry.subresource.into(),
             });
         }
     }

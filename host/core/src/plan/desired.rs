@@ -188,9 +188,9 @@ fn apply_reason(
         .iter()
         .rfind(|other| &*other.subresource != "status")
         .map_or_else(|| "another manager".to_owned(), |other| other.name.to_string());
-    let entry = object.applied_by(manager).and_then(|fields| FieldSet::parse(fields).ok());
+    let entry = object.applied_by(manager).and_then(|fields| FieldSet::parse(&fields).ok());
     let mut fields = drift::lost_fields(&desired_object.body, &entry.unwrap_or_default());
-    if fields.is_empty() && !object.text.contains(&applied) {
+    if fields.is_empty() && !object.text.read().contains(&applied) {
         // The write was under the manager's own name, as a late one of another host is.
         let annotation = Value::from(desired_object.annotation(primary));
         fields.push(format!(".metadata.annotations[{annotation}]"));

@@ -38,6 +38,15 @@ pub struct PlannerState {
     pub clean: bool,
 }
 
+impl PlannerState {
+    /// Makes room for the applies of this many objects, and no more, if there are none yet.
+    pub fn make_room(&mut self, objects: usize) {
+        if self.applied.is_empty() {
+            self.applied = LiteMap::with_capacity(objects);
+        }
+    }
+}
+
 /// A body that the server rejected, so that a retry would not help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedApply {

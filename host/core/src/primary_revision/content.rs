@@ -36,7 +36,7 @@ impl Content {
     /// Returns why the host cannot store it, and what to do.
     pub(super) fn of(primary: &Object, field_paths: &[String]) -> Result<Self, String> {
         // A text that the host has decoded cannot be parsed only if it is nested too deep.
-        let primary: Value = serde_json::from_str(&primary.text).map_err(|_| {
+        let primary: Value = serde_json::from_str(&primary.text.read()).map_err(|_| {
             "the fields of revisionHistory.fieldPaths are not stored: the object is nested too deep; name other fields"
                 .to_owned()
         })?;
@@ -91,7 +91,7 @@ pub(super) fn name(primary: &str, digest: &str) -> String {
 /// ones, and fields that have been added since are removed. All other fields are the present ones.
 #[must_use]
 pub fn with_revision(primary: &Object, revision: &PrimaryRevision) -> Object {
-    let Ok(mut value) = serde_json::from_str::<Value>(&primary.text) else {
+    let Ok(mut value) = serde_json::from_str::<Value>(&primary.text.read()) else {
         return primary.clone();
     };
     for path in &revision.field_paths {

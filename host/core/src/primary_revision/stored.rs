@@ -90,7 +90,7 @@ impl Stored {
 
     /// Reads a revision; `None` if the host has not made it as it is.
     fn read(input: &RevisionInput<'_>, object_ref: &ObjectRef, object: &Object) -> Option<Self> {
-        let text: Text = serde_json::from_str(&object.text).ok()?;
+        let text: Text = serde_json::from_str(&object.text.read()).ok()?;
         let annotations = text.metadata.annotations.unwrap_or_default();
         let paths = annotations.get(REVISION_FIELD_PATHS_ANNOTATION)?;
         let content = Content::new(content::separated(paths), text.data);

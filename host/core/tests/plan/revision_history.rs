@@ -453,7 +453,7 @@ fn earlier_primary_has_the_stored_fields_and_lacks_those_that_were_added_since()
             continue;
         };
         let earlier = with_revision(&primary, revision);
-        let text: Value = serde_json::from_str(&earlier.text).unwrap();
+        let text: Value = serde_json::from_str(&earlier.text.read()).unwrap();
         assert_eq!(text["spec"], expected, "{paths:?}");
         assert_eq!(
             (&text["status"], &text["metadata"]["generation"]),
@@ -471,7 +471,7 @@ fn revision_of_other_paths_brings_back_its_own_fields() {
     history.change(json!({"image": "b", "replicas": 2}));
     let revisions = history.revisions();
     let earlier = with_revision(&history.primary(), &revisions.earlier[0]);
-    let text: Value = serde_json::from_str(&earlier.text).unwrap();
+    let text: Value = serde_json::from_str(&earlier.text.read()).unwrap();
     assert_eq!(text["spec"], json!({"image": "a", "replicas": 2}));
 }
 

@@ -176,7 +176,7 @@ impl ClusterSource {
         let _in_flight = caches.begin_write(&MODULE, &object.key);
         match host.apply_status(&MODULE, &object.key, &Manager::Host, &body, Force::Yes).await {
             Ok(applied) => {
-                caches.record_write(&MODULE, &Arc::new(applied.object));
+                caches.record_write(&MODULE, applied.object);
                 WriteOutcome::Applied
             }
             // The watch delivers the change, and the status is written then.

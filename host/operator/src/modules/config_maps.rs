@@ -11,7 +11,7 @@ use super::event::CONFIG_MAP;
 
 /// The ConfigMaps of a source or a snapshot, by the first one; `None` if that cannot be read.
 pub(super) fn chunks_of(first: &Object) -> Option<Layout> {
-    let config_map: ConfigMap = serde_json::from_str(&first.text).ok()?;
+    let config_map: ConfigMap = serde_json::from_str(&first.text.read()).ok()?;
     config_map.chunks(first.key.name()).ok()
 }
 

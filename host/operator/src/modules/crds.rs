@@ -322,7 +322,7 @@ fn withdrawn(request: &CrdRequest, next: &str) -> Rejection {
 
 /// Whether the host installed it: ours are applied by the host's manager.
 fn is_ours(live: &Object) -> bool {
-    live.applied_by(&Manager::Host).is_some()
+    live.is_applied_by(&Manager::Host)
 }
 
 #[cfg(test)]

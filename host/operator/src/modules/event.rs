@@ -195,7 +195,7 @@ pub fn classify(change: &Change) -> Option<SupervisorEvent> {
 
 /// The event of a Module that was created or changed.
 pub fn input_of(object: &Object) -> SupervisorEvent {
-    let read = serde_json::from_str::<Value>(&object.text)
+    let read = serde_json::from_str::<Value>(&object.text.read())
         .map_err(|error| error.to_string())
         .and_then(|value| Module::from_value(&value).map_err(|error| error.to_string()));
     let input = match read {

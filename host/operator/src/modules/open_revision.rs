@@ -156,6 +156,11 @@ impl OpenRevision {
         declared.or_else(|| self.retired_kinds.iter().find(|one| ***one == *kind))
     }
 
+    /// The same kind, of which the revision has one for all its primaries, if it declares it.
+    pub fn shared_kind<'a>(&'a self, kind: &'a Arc<Kind>) -> &'a Arc<Kind> {
+        self.known_kind(kind).filter(|known| *known == kind).unwrap_or(kind)
+    }
+
     /// All declared kinds, in order.
     pub fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.values()

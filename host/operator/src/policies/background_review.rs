@@ -54,7 +54,8 @@ pub fn review_now(
 ) -> Option<BackgroundReview> {
     let user = User::default();
     // The text of an object in a cache is JSON.
-    let text: &RawValue = serde_json::from_str(&object.text).ok()?;
+    let text = object.text.read();
+    let text: &RawValue = serde_json::from_str(&text).ok()?;
     let input = ReviewInput {
         object: Some(text),
         parameters: &policy.parameters,

@@ -40,7 +40,7 @@ impl LiveConfiguration {
     /// A configuration with a name that belongs to a policy; `None` for others.
     pub(super) fn of(object: &Arc<Object>) -> Option<Self> {
         object.key.name().strip_prefix(POLICY_PREFIX)?;
-        let document = serde_json::from_str(&object.text).ok()?;
+        let document = serde_json::from_str(&object.text.read()).ok()?;
         Some(Self { object: object.clone(), document })
     }
 

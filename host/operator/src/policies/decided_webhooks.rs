@@ -41,7 +41,7 @@ pub(super) enum PolicyGrant {
 /// Returns whether the Module of a record lets its policy review.
 pub(super) fn grant(record: &PolicyRecord, module: Option<&Object>) -> PolicyGrant {
     let Some(module) = module else { return PolicyGrant::Missing };
-    let has_policy = serde_json::from_str::<Value>(&module.text)
+    let has_policy = serde_json::from_str::<Value>(&module.text.read())
         .is_ok_and(|document| document["spec"]["policy"].is_object());
     if !has_policy || module.deletion_timestamp.is_some() || *module.uid != *record.module_uid {
         return PolicyGrant::Missing;

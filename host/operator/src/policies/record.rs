@@ -175,7 +175,8 @@ impl PolicyRecord {
         let invalid = |error: serde_json::Error| {
             RecordError::Invalid(foreign::one_line(error, PROBLEM_BYTES_MAX))
         };
-        let mut config_map: ConfigMap = serde_json::from_str(&object.text).map_err(invalid)?;
+        let mut config_map: ConfigMap =
+            serde_json::from_str(&object.text.read()).map_err(invalid)?;
         let text = config_map.data.remove(MEMBER).ok_or(RecordError::Missing)?;
         if text.len() > RECORD_BYTES_MAX {
             return Err(RecordError::TooLarge { bytes: text.len() });

@@ -259,7 +259,8 @@ fn renewed_at(lease: &Object) -> Option<Timestamp> {
     struct Spec {
         renew_time: Timestamp,
     }
-    serde_json::from_str::<Lease>(&lease.text).ok().map(|lease| lease.spec.renew_time)
+    let lease = serde_json::from_str::<Lease>(&lease.text.read()).ok();
+    lease.map(|lease| lease.spec.renew_time)
 }
 
 #[cfg(test)]

@@ -83,6 +83,7 @@ impl Apply<'_> {
         state: &mut PrimaryState,
     ) -> ApplySummary {
         state.needs_read.extend(plan.steps.iter().filter_map(skipped::needs_read).cloned());
+        state.planner.make_room(desired.objects.len());
         let mut round = std::mem::take(&mut state.carried_round);
         let mut applied = ApplySummary::default();
         if creates_again(plan, &state.planner) {
@@ -273,7 +274,7 @@ impl Apply<'_> {
         let innkeeper_cluster::ApplyResponse { object, created } = answer;
         match LastApplied::with_digest(digest, &object, manager) {
             Some(last_applied) => {
-                state.planner.applied.insert(object_ref.clone(), last_applied);
+                state.planner.applied.insert(self.kept(object_ref), last_applied);
             }
             None => {
                 state.planner.applied.remove(object_ref);
@@ -293,6 +294,12 @@ impl Apply<'_> {
             applied.changed.insert(object_ref.clone(), ObjectChange::Changed);
         }
         self.context.record_write(object_ref, object);
+    }
+
+    /// A reference for as long as the primary lives: all primaries share the kind of the revision.
+    fn kept(&self, object_ref: &ObjectRef) -> ObjectRef {
+        let kind = self.context.revision.shared_kind(&object_ref.kind);
+        ObjectRef::new(kind.clone(), object_ref.key.clone())
     }
 
     /// Whether an apply changed the object. The API server answers an apply that changes nothing

@@ -36,7 +36,7 @@ impl Context<'_> {
     /// and the change does not wake this request.
     pub fn record_write(&self, object_ref: &ObjectRef, object: Object) {
         self.shared.writes().note(&object, self.request);
-        self.caches.record_write(&object_ref.kind, &Arc::new(object));
+        self.caches.record_write(&object_ref.kind, object);
     }
 
     /// Records that the object with this uid is gone after a delete.

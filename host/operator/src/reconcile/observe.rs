@@ -166,7 +166,9 @@ impl<'a> Observation<'a> {
 
     /// The object of this name in the snapshot; the read is recorded.
     fn read(&mut self, object_ref: &ObjectRef) -> CacheLookup {
-        self.reads.get(&object_ref.kind, &object_ref.key);
+        // The record stays until the next run: all primaries share the kind of the revision.
+        let kind = self.revision.shared_kind(&object_ref.kind);
+        self.reads.get(kind, &object_ref.key);
         self.snapshot.get(&object_ref.kind, &object_ref.key)
     }
 

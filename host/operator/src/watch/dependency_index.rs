@@ -49,7 +49,7 @@ const FIELD_COMPARISONS_MAX: usize = 32;
 /// The most changes to keep for running runs.
 const CHANGES_MAX: usize = 4_096;
 
-/// The most bytes of the objects of these changes.
+/// The most bytes of the texts of these changes, which comparisons decompress.
 const CHANGES_BYTES_MAX: usize = 32 << 20;
 
 /// A change of one object.
@@ -76,7 +76,7 @@ impl<R> Change<R> {
     }
 
     fn bytes(&self) -> usize {
-        self.versions().map(|object| object.bytes()).sum()
+        self.versions().map(|object| object.text.len()).sum()
     }
 }
 
@@ -93,8 +93,8 @@ pub struct DependencyIndex<R = ReconcileRequest> {
     by_request: BTreeMap<R, Box<[Read]>>,
     gets: BTreeMap<(Arc<Kind>, ObjectKey), SmallSet<R>>,
     lists: BTreeMap<Arc<Kind>, BTreeMap<Box<str>, Lists<R>>>,
-    /// By the uid of the owner, and by the namespace in which it can own objects; empty for all.
-    owned: BTreeMap<Box<str>, BTreeMap<Box<str>, SmallSet<R>>>,
+    /// By the uid of the owner; each with the namespace in which it can own objects, empty for all.
+    owned: BTreeMap<Box<str>, SmallSet<(Box<str>, R)>>,
     /// Which fields the requests could read.
     scopes: ReadScopes<R>,
     /// The bytes of the records of each module.
@@ -203,11 +203,7 @@ impl<R: Reader> DependencyIndex<R> {
                     }
                 }
                 Read::Owned { uid, namespace } => {
-                    let Some(within) = self.owned.get_mut(uid) else { continue };
-                    remove(within, namespace, request);
-                    if within.is_empty() {
-                        self.owned.remove(uid);
-                    }
+                    remove(&mut self.owned, uid, &(namespace.clone(), request.clone()));
                 }
             }
         }
@@ -270,11 +266,10 @@ impl<R: Reader> DependencyIndex<R> {
             let gets = gets.into_iter().flat_map(SmallSet::iter);
             found.extend(gets.filter(|request| !self.stays_asleep(request, unread)).cloned());
             for uid in object.owner_and_writer_uids() {
-                let Some(within) = self.owned.get(uid) else { continue };
-                let here = within.get(object.key.namespace());
-                let anywhere = within.get("").filter(|_| !object.key.namespace().is_empty());
-                let requests = here.into_iter().chain(anywhere);
-                let requests = requests.flat_map(SmallSet::iter);
+                let requests = self.owned.get(uid).into_iter().flat_map(SmallSet::iter);
+                let requests = requests
+                    .filter(|(within, _)| ["", object.key.namespace()].contains(&&**within))
+                    .map(|(_, request)| request);
                 found.extend(requests.filter(|one| !self.stays_asleep(one, unread)).cloned());
             }
         }
@@ -389,8 +384,8 @@ impl<R: Reader> DependencyIndex<R> {
                 of_kind.entry(namespace.clone()).or_default().insert(request, selector);
             }
             Read::Owned { uid, namespace } => {
-                let within = self.owned.entry(uid.clone()).or_default();
-                within.entry(namespace.clone()).or_default().insert(request.clone());
+                let requests = self.owned.entry(uid.clone()).or_default();
+                requests.insert((namespace.clone(), request.clone()));
             }
         }
     }
@@ -422,7 +417,7 @@ impl<'a> Budgets<'a> {
     }
 }
 
-fn remove<K: Ord, R: Ord>(map: &mut BTreeMap<K, SmallSet<R>>, place: &K, request: &R) {
+fn remove<K: Ord, T: Ord>(map: &mut BTreeMap<K, SmallSet<T>>, place: &K, request: &T) {
     if map.get_mut(place).is_some_and(|requests| requests.remove(request)) {
         map.remove(place);
     }

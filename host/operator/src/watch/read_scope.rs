@@ -49,7 +49,12 @@ impl Unread {
         (before, after): (&Object, &Object),
         reported: Option<&KindMasks>,
     ) -> Self {
-        let is_unread = |mask: &FieldMask| !mask.differs(&before.text, &after.text);
+        let has_mask = |masks: &KindMasks| masks.get(kind).is_some();
+        if !has_mask(active.read_masks()) && !reported.is_some_and(has_mask) {
+            return Self { declared: false, reported: reported.is_some() };
+        }
+        let (before, after) = (before.text.read(), after.text.read());
+        let is_unread = |mask: &FieldMask| !mask.differs(&before, &after);
         let declared = active.read_masks().get(kind).is_some_and(is_unread);
         let reported =
             declared || reported.is_some_and(|masks| masks.get(kind).is_none_or(is_unread));

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::CacheStore;
 use crate::cache::cache_id::{CacheId, Content};
 use crate::cache::cache_size::CacheSize;
+use crate::cache::compressor::Compressor;
 use crate::cache::kind_cache::{KindCache, Phase};
 use crate::cache::kind_state::KindState;
 use crate::cache::member::{Admission, Member};
@@ -53,6 +54,7 @@ impl CacheStore {
         KindCache {
             serial,
             objects: Objects::default(),
+            compressor: Compressor::default(),
             phase: Phase::Syncing,
             members: BTreeMap::new(),
             holder: None,
@@ -149,7 +151,7 @@ impl CacheStore {
                 namespace: id.namespace.clone(),
                 metadata_only: id.content == Content::Metadata,
                 objects: cache.objects.len(),
-                bytes: cache.objects.bytes(),
+                bytes: cache.objects.bytes() + cache.compressor.dictionary_bytes(),
             })
             .collect()
     }

@@ -26,7 +26,7 @@ async fn events_reach_the_listener_in_order_and_no_earlier_snapshot() {
 async fn relist_removes_missing_objects_but_none_written_since_it_began() {
     let (test, view, watch) = Test::synced(&[map("gone", "u1", 5), map("kept", "u2", 6)]).await;
     // Written before the relist begins and missing from it: another client has deleted it.
-    test.caches.record_write(&maps(), &object(&map("early", "u3", 11)));
+    test.caches.record_write(&maps(), object(&map("early", "u3", 11)));
     test.notices.take();
 
     test.server.once(&format!("GET {MAPS}"), Reply::Hang);
@@ -37,7 +37,7 @@ async fn relist_removes_missing_objects_but_none_written_since_it_began() {
     );
     eventually("the relist has begun", || test.server.count("limit=250") == 2).await;
     // Written while the list hangs: the object stays until a GET does not find it.
-    test.caches.record_write(&maps(), &object(&map("late", "u4", 12)));
+    test.caches.record_write(&maps(), object(&map("late", "u4", 12)));
     test.server.always(
         "GET /api/v1/namespaces/n/configmaps/late",
         Reply::Json(
@@ -150,7 +150,7 @@ async fn listener_that_records_a_write_gets_its_notice_next() {
             self.notices.changed(change);
             if change.key == key("x") {
                 let caches = self.caches.get().unwrap();
-                caches.record_write(&maps(), &object(&map("y", "u2", 99)));
+                caches.record_write(&maps(), object(&map("y", "u2", 99)));
                 assert_eq!(caches.sizes()[0].objects, 2);
             }
         }
@@ -166,7 +166,7 @@ async fn listener_that_records_a_write_gets_its_notice_next() {
     let _ = listener.caches.set(caches.clone());
     let view = caches.open(&server.client("a"), "a", &[maps()], &Namespaces::All);
     view.settled().await;
-    caches.record_write(&maps(), &object(&map("x", "u1", 20)));
+    caches.record_write(&maps(), object(&map("x", "u1", 20)));
     assert_eq!(listener.notices.take(), ["n/x - -> u1@20 Write", "n/y - -> u2@99 Write"]);
 }
 

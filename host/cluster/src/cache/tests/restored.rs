@@ -1,7 +1,5 @@
 //! Watches of a server that ends them at once, and a cluster whose etcd goes back to a backup.
 
-use innkeeper_core::Object;
-
 use super::support::*;
 use super::*;
 use crate::settings::{WATCH_BURST, WATCH_BURST_PERIOD};
@@ -38,7 +36,7 @@ async fn write_during_a_relist_stays_if_it_is_newer_than_what_the_relist_shows()
     test.server.always(&format!("GET {MAPS}"), list(30, &[map("x", "u1", 6)]));
     watch.send("ERROR", &expired());
     eventually("the relist has begun", || test.server.count("limit=250") == 2).await;
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 12)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 12)));
     let _watch = test.server.watch(MAPS).await;
     assert_eq!(cached(&view, "x"), "u1@12");
 }
@@ -148,7 +146,7 @@ async fn versions_that_are_no_numbers_are_not_compared() {
     };
     let (test, _view, watch) = Test::synced(&[named("a")]).await;
     let write = test.caches.begin_write(&maps(), &key("x"));
-    test.caches.record_write(&maps(), &object(&named("b")));
+    test.caches.record_write(&maps(), object(&named("b")));
     drop(write);
     test.server.always(&format!("GET {MAPS}"), list(3, &[named("b")]));
     drop(watch);
@@ -168,7 +166,7 @@ async fn version_of_the_list_counts_for_a_kind_that_seldom_changes() {
     let (test, _view, _watch) = Test::synced(&[map("x", "u1", 5)]).await;
     test.server.always(&format!("GET {MAPS}"), list(9, &[map("x", "u1", 9)]));
     let write = test.caches.begin_write(&maps(), &key("x"));
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 9)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 9)));
     drop(write);
     let _watch = test.server.watch(MAPS).await;
     assert_eq!(lists(&test), 2);
@@ -182,7 +180,7 @@ async fn created_object_below_the_list_and_one_whose_deletion_was_undone_make_al
         eventually("the event arrives", || cached(&view, "x") == "Absent").await;
         test.server.always(&format!("GET {MAPS}"), list(12, &[map("x", uid, 12)]));
         let write = test.caches.begin_write(&maps(), &key("x"));
-        test.caches.record_write(&maps(), &object(&map("x", uid, 12)));
+        test.caches.record_write(&maps(), object(&map("x", uid, 12)));
         drop(write);
         let _watch = test.server.watch(MAPS).await;
         assert_eq!((lists(&test), cached(&view, "x")), (2, format!("{uid}@12")));
@@ -196,7 +194,7 @@ async fn server_whose_versions_have_no_order_is_listed_once() {
     for version in [4, 3, 2, 8, 1, 7].into_iter().cycle().take(60) {
         tokio::time::sleep(Duration::from_secs(10)).await;
         let write = test.caches.begin_write(&maps(), &key("x"));
-        test.caches.record_write(&maps(), &object(&map("x", "u1", version)));
+        test.caches.record_write(&maps(), object(&map("x", "u1", version)));
         drop(write);
         if lists(&test) == watches.len() + 1 {
             watches.push(test.server.watch(MAPS).await);
@@ -219,7 +217,7 @@ async fn answer_to_a_write_below_the_last_event_makes_all_caches_list_again() {
     let restored = list(12, &[map("x", "u1", 12), map("y", "u2", 6)]);
     test.server.always(&format!("GET {MAPS}"), restored);
     let write = test.caches.begin_write(&maps(), &key("x"));
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 12)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 12)));
     drop(write);
     test.expect_notices(&["n/x u1@5 -> u1@12 Write", "n/y u2@20 -> u2@6 List"]).await;
     assert_eq!(lists(&test), 2);
@@ -227,7 +225,7 @@ async fn answer_to_a_write_below_the_last_event_makes_all_caches_list_again() {
 
     // Another such answer soon after it belongs to a request from before.
     let write = test.caches.begin_write(&maps(), &key("x"));
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 3)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 3)));
     drop(write);
     test.settle().await;
     assert_eq!(lists(&test), 2);
@@ -240,7 +238,7 @@ async fn found_object_below_the_cached_one_makes_all_caches_list_again() {
     eventually("the event arrives", || cached(&view, "x") == "u1@20").await;
     test.notices.take();
     test.caches.mark_unknown(&maps(), &key("x"));
-    let get = async { Ok::<_, ()>(Some(Object::clone(&object(&map("x", "u1", 5))))) };
+    let get = async { Ok::<_, ()>(Some(object(&map("x", "u1", 5)))) };
     test.caches.look_up_unknown(&maps(), &key("x"), get).await.unwrap();
     test.expect_notices(&["n/x u1@20 -> u1@5 List"]).await;
 }
@@ -250,7 +248,7 @@ async fn late_watch_is_no_reason_to_list_again() {
     let (test, view, watch) = Test::synced(&[map("x", "u1", 5), map("y", "u2", 6)]).await;
     let write = |name, uid, version| {
         let _write = test.caches.begin_write(&maps(), &key(name));
-        test.caches.record_write(&maps(), &object(&map(name, uid, version)));
+        test.caches.record_write(&maps(), object(&map(name, uid, version)));
     };
     // The host writes y as version 30, and then x, which others have changed before: the write of
     // x changes nothing.
@@ -268,10 +266,10 @@ async fn late_watch_is_no_reason_to_list_again() {
     watch.send("MODIFIED", &map("x", "u1", 50));
     watch.send("MODIFIED", &map("z", "u3", 60));
     eventually("the event arrives", || cached(&view, "z") == "u3@60").await;
-    let get = async { Ok::<_, ()>(Some(Object::clone(&object(&map("x", "u1", 50))))) };
+    let get = async { Ok::<_, ()>(Some(object(&map("x", "u1", 50)))) };
     test.caches.look_up_unknown(&maps(), &key("x"), get).await.unwrap();
     write("x", "u1", 50);
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 50)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 50)));
     drop(first);
     test.settle().await;
     assert_eq!(lists(&test), 1);
@@ -285,7 +283,7 @@ async fn write_during_a_list_is_no_reason_to_list_again() {
     watch.send("ERROR", &expired());
     eventually("the list has begun", || lists(&test) == 2).await;
     let write = test.caches.begin_write(&maps(), &key("x"));
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 6)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 6)));
     drop(write);
     let _watch = test.server.watch(MAPS).await;
     let before = lists(&test);

@@ -189,7 +189,7 @@ async fn secrets_of_the_host_are_left_out_of_a_modules_cache() {
     eventually("the watch is read", || all().len() > 1).await;
     let names: Vec<_> = all().iter().map(|object| object.key.to_string()).collect();
     assert_eq!(names, ["n/a", "n/b"]);
-    assert!(all().iter().all(|object| !object.text.contains("aHVudGVyMg")));
+    assert!(all().iter().all(|object| !object.text.read().contains("aHVudGVyMg")));
 }
 
 #[tokio::test(start_paused = true)]

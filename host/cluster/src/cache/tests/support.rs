@@ -24,8 +24,8 @@ pub(super) fn map(name: &str, uid: &str, version: u64) -> Value {
     }})
 }
 
-pub(super) fn object(value: &Value) -> Arc<Object> {
-    Arc::new(Object::decode(&maps(), &value.to_string(), None).unwrap())
+pub(super) fn object(value: &Value) -> Object {
+    Object::decode(&maps(), &value.to_string(), None).unwrap()
 }
 
 pub(super) fn key(name: &str) -> ObjectKey {

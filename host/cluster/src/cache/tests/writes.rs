@@ -6,14 +6,14 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn recorded_write_is_read_at_once_and_older_events_are_dropped() {
     let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 20)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 20)));
     assert_eq!(cached(&view, "x"), "u1@20");
     watch.send("MODIFIED", &map("x", "u1", 15));
     watch.send("MODIFIED", &map("x", "u1", 20));
     watch.send("MODIFIED", &map("x", "u1", 21));
     test.expect_notices(&["n/x u1@5 -> u1@20 Write", "n/x u1@20 -> u1@21 Watch"]).await;
     // A write response that is older than the last watch event.
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 19)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 19)));
     assert_eq!(cached(&view, "x"), "u1@21");
     assert_eq!(test.notices.take(), Vec::<String>::new());
 }
@@ -26,10 +26,10 @@ async fn deleted_object_stays_deleted_after_late_events_and_responses() {
     watch.send("MODIFIED", &map("x", "u1", 18));
     watch.send("DELETED", &map("x", "u1", 19));
     test.settle().await;
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 18)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 18)));
     assert_eq!(cached(&view, "x"), "Absent");
     // Another object takes the name.
-    test.caches.record_write(&maps(), &object(&map("x", "u2", 25)));
+    test.caches.record_write(&maps(), object(&map("x", "u2", 25)));
     watch.send("DELETED", &map("x", "u1", 19));
     test.settle().await;
     assert_eq!(cached(&view, "x"), "u2@25");
@@ -57,7 +57,7 @@ async fn unknown_object_is_resolved_by_an_event_a_relist_or_a_lookup() {
     test.caches.resolve_unknown(&maps(), &key("x"), None);
     assert_eq!(cached(&view, "x"), "u1@11");
 
-    test.caches.resolve_unknown(&maps(), &key("z"), Some(&object(&map("z", "u3", 12))));
+    test.caches.resolve_unknown(&maps(), &key("z"), Some(object(&map("z", "u3", 12))));
     assert_eq!(cached(&view, "z"), "u3@12");
     mark("y");
     test.caches.resolve_unknown(&maps(), &key("y"), None);
@@ -86,7 +86,7 @@ async fn event_before_the_response_to_its_write_waits_for_the_response() {
     watch.send("MODIFIED", &map("y", "u2", 22));
     test.expect_notices(&["n/y u2@6 -> u2@22 Watch"]).await;
     assert_eq!(cached(&view, "x"), "u1@5");
-    test.caches.record_write(&maps(), &object(&map("x", "u1", 20)));
+    test.caches.record_write(&maps(), object(&map("x", "u1", 20)));
     drop(writing);
     assert_eq!(test.notices.take(), ["n/x u1@5 -> u1@20 Write"], "another write is in flight");
     drop(other);

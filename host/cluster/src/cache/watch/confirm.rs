@@ -15,7 +15,7 @@ pub(super) async fn confirm(store: Arc<CacheStore>, id: CacheId, serial: u64, cl
     for object in store.unconfirmed(&id, serial) {
         let known = store.known_before_get(&id.kind, &object.key);
         let found = match client.get(&id.kind, &object.key).await {
-            Ok(found) => Some(Arc::new(found)),
+            Ok(found) => Some(found),
             Err(ApiError::NotFound { .. }) => None,
             Err(error) => {
                 tracing::warn!(cache = %id, %error, "object not confirmed");
@@ -25,6 +25,7 @@ pub(super) async fn confirm(store: Arc<CacheStore>, id: CacheId, serial: u64, cl
         if let Some(found) = &found {
             store.list_if_contradicted(&id.kind, found, &known);
         }
+        let found = found.map(|found| store.compressed(&id, serial, found));
         store.apply_listed(&id, serial, |objects| objects.confirm(&object, found));
     }
 }

@@ -19,14 +19,14 @@ pub(super) fn take_event<K: Wire>(
     client: &ApiClient,
     event: Event<K>,
 ) -> bool {
-    let decode = |raw: &K| -> Option<Arc<Object>> {
+    let decode = |raw: &K| -> Option<Object> {
         match client.decode(&id.kind, raw.text()) {
             Ok(object) if client.hides(&id.kind, &object.key) => None,
             Ok(object) if !id.covers(object.key.namespace()) => {
                 tracing::error!(cache = %id, key = %object.key, "object of another namespace left out: the API server sent it");
                 None
             }
-            Ok(object) => Some(Arc::new(object)),
+            Ok(object) => Some(object),
             Err(error) => {
                 tracing::error!(cache = %id, %error, "object of the API server not decoded");
                 None
@@ -37,18 +37,20 @@ pub(super) fn take_event<K: Wire>(
         Event::Init => store.begin_list(id, serial),
         Event::InitApply(raw) => {
             if let Some(object) = decode(&raw) {
+                let object = store.compressed(id, serial, object);
                 store.apply_listed(id, serial, |objects| objects.apply_listed(object));
             }
         }
         Event::Apply(raw) => {
             let cached = store.cached(id, serial, raw.meta());
-            if let Some(object) = cached.or_else(|| decode(&raw)) {
+            let compressed = |object| store.compressed(id, serial, object);
+            if let Some(object) = cached.or_else(|| decode(&raw).map(compressed)) {
                 store.apply_watch_event(id, serial, WatchEvent::Applied(object));
             }
         }
         Event::Delete(raw) => {
             if let Some(object) = decode(&raw) {
-                store.apply_watch_event(id, serial, WatchEvent::Deleted(object));
+                store.apply_watch_event(id, serial, WatchEvent::Deleted(Arc::new(object)));
             }
         }
         Event::InitDone => {

@@ -40,7 +40,8 @@ impl Health {
 /// Returns whether a live object is available by the rules of its group.
 pub(super) fn of(group: &UpdateGroup, kind: &Kind, object: &Object, input: &Input<'_>) -> Health {
     let applied = object.applied_at(&input.primary.manager);
-    let (problem, look_again) = match serving(group, kind, object) {
+    let text = object.text.read();
+    let (problem, look_again) = match serving(group, kind, (object, &text)) {
         Serving::Failed(problem) => return Health::Failed(problem),
         Serving::NotYet(problem) => (problem, None),
         Serving::Yes(conditions) => {
@@ -67,7 +68,7 @@ pub(super) fn of(group: &UpdateGroup, kind: &Kind, object: &Object, input: &Inpu
 
 /// Whether a live object is ready and meets the checks of its group, however short a time.
 pub(super) fn serves(group: &UpdateGroup, kind: &Kind, object: &Object) -> bool {
-    matches!(serving(group, kind, object), Serving::Yes(_))
+    matches!(serving(group, kind, (object, &object.text.read())), Serving::Yes(_))
 }
 
 /// Whether an object is ready and meets the checks of its group.
@@ -80,7 +81,11 @@ enum Serving<'a> {
     Failed(String),
 }
 
-fn serving<'a>(group: &UpdateGroup, kind: &Kind, object: &'a Object) -> Serving<'a> {
+fn serving<'a>(
+    group: &UpdateGroup,
+    kind: &Kind,
+    (object, text): (&Object, &'a str),
+) -> Serving<'a> {
     let readiness = readiness::of(kind, object);
     match readiness.state {
         ReadinessState::Ready => {}
@@ -89,7 +94,7 @@ fn serving<'a>(group: &UpdateGroup, kind: &Kind, object: &'a Object) -> Serving<
             return Serving::NotYet(readiness.message);
         }
     }
-    let status = match serde_json::from_str::<WithStatus<'a>>(&object.text) {
+    let status = match serde_json::from_str::<WithStatus<'a>>(text) {
         Ok(object) => object.status.unwrap_or_default(),
         Err(error) => return Serving::NotYet(format!("its status cannot be read: {error}")),
     };

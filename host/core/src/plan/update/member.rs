@@ -152,7 +152,7 @@ impl<'a> Member<'a> {
     /// Whether the other member, which is as it is desired, shows that the server accepts all that
     /// an update would change in this one.
     pub(super) fn is_proven_by(&self, proof: &Self) -> bool {
-        let live = self.live.and_then(|live| serde_json::from_str(&live.text).ok());
+        let live = self.live.and_then(|live| serde_json::from_str(&live.text.read()).ok());
         self.object_ref.kind == proof.object_ref.kind
             && live.is_some_and(|live| proof::has_change(proof.desired, &live, self.desired))
     }

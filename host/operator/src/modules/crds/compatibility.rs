@@ -16,7 +16,7 @@ const BREAKS_MAX: usize = 5;
 
 /// The text of an installed definition; null if it is not JSON.
 pub(in crate::modules) fn definition_of(live: &Object) -> Value {
-    serde_json::from_str(&live.text).unwrap_or_default()
+    serde_json::from_str(&live.text.read()).unwrap_or_default()
 }
 
 pub(super) fn refuse_webhook(request: &CrdRequest) -> Result<(), Rejection> {

@@ -325,14 +325,14 @@ fn version(object: &Object) -> u64 {
 /// A hash of the content of an object, of which the resource version is no part.
 fn content(object: &Object) -> u64 {
     let mut hasher = DefaultHasher::new();
-    match serde_json::from_str::<Value>(&object.text) {
+    match serde_json::from_str::<Value>(&object.text.read()) {
         Ok(mut value) => {
             if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
                 metadata.remove("resourceVersion");
             }
             value.to_string().hash(&mut hasher);
         }
-        Err(_) => object.text.hash(&mut hasher),
+        Err(_) => object.text.read().hash(&mut hasher),
     }
     hasher.finish()
 }
