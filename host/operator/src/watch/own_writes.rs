@@ -1,6 +1,7 @@
 //! Which request made a write: the change that follows does not wake it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use innkeeper_core::Object;
 
@@ -8,12 +9,12 @@ use crate::queue::ReconcileRequest;
 
 /// The number of writes to remember. A write that is forgotten before its watch event arrives costs
 /// its request a run that finds nothing to do.
-const WRITES_MAX: usize = 4096;
+const WRITES_MAX: usize = 2048;
 
 /// The resourceVersion of a deleted object here; no API server gives this one.
 const GONE: &str = "gone";
 
-type Version = (Box<str>, Box<str>);
+type Version = (Arc<str>, Arc<str>);
 
 /// The last writes, by uid and resourceVersion of the object that each made.
 #[derive(Debug, Default)]
@@ -79,7 +80,7 @@ impl OwnWrites {
 }
 
 fn version(object: &Object) -> Version {
-    (object.uid.clone(), object.resource_version.clone())
+    ((*object.uid).into(), (*object.resource_version).into())
 }
 
 #[cfg(test)]
