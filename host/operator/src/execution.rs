@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::time::ClockId;
+
 /// The time within which a call that runs on a thread of the runtime has to end. With the sandbox's
 /// ticks it can take four times as long before it is interrupted.
 pub const SHORT: Duration = Duration::from_millis(5);
@@ -38,8 +40,9 @@ impl Execution {
     /// Runs a call of a guest, and gives its result. While the calls are short it runs on the
     /// present thread, since each change of threads costs more than such a call does: `call` gets
     /// the time after which it is to end. If it does not end in that time, its result is dropped,
-    /// and it runs again as [`run`](Self::run) says, as do the next [`LONG_CALLS`] calls: it gets
-    /// no time then. So a guest that takes long delays other work by four times [`SHORT`] at most,
+    /// and it runs again without such a time, as [`run`](Self::run) says. If the second call is at
+    /// work for that time, so do the next [`LONG_CALLS`] calls; else the first one only waited for
+    /// a processor. So a guest that takes long delays other work by four times [`SHORT`] at most,
     /// and in one of a hundred calls.
     pub fn run_call<T>(self, pace: &CallPace, mut call: impl FnMut(Option<Duration>) -> T) -> T {
         if self == Self::Threads && pace.is_short() {
@@ -48,10 +51,21 @@ impl Execution {
             if began.elapsed() < SHORT {
                 return result;
             }
-            pace.long_calls.store(LONG_CALLS, Ordering::Relaxed);
+            let worked = thread_time();
+            let result = self.run(|| call(None));
+            if thread_time().saturating_sub(worked) >= SHORT {
+                pace.long_calls.store(LONG_CALLS, Ordering::Relaxed);
+            }
+            return result;
         }
         self.run(|| call(None))
     }
+}
+
+/// The time for which the present thread has been at work.
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 impl CallPace {
@@ -71,8 +85,8 @@ mod tests {
         let mut bounds = Vec::new();
         execution.run_call(pace, |bound| {
             bounds.push(bound);
-            let began = Instant::now();
-            while began.elapsed() < takes {
+            let began = thread_time();
+            while thread_time().saturating_sub(began) < takes {
                 std::hint::spin_loop();
             }
         });
@@ -88,6 +102,21 @@ mod tests {
             assert_eq!(made(Duration::ZERO), [None]);
         }
         assert_eq!(made(SHORT), [Some(SHORT), None], "whether they are short again is tried");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn call_that_waited_for_a_processor_runs_again_and_the_next_ones_do_not() {
+        let pace = CallPace::default();
+        let result = Execution::Threads.run_call(&pace, |bound| {
+            // As if others had the processor meanwhile.
+            let began = Instant::now();
+            while bound.is_some() && began.elapsed() < SHORT {
+                std::thread::park_timeout(SHORT);
+            }
+            bound
+        });
+        assert_eq!(result, None, "it ran again");
+        assert_eq!(pace.long_calls.load(Ordering::Relaxed), 0);
     }
 
     #[test]
