@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use crate::serve::HealthSource;
 
-/// How often the watchdog checks the operator.
-const PERIOD: Duration = Duration::from_secs(1);
+/// How often the watchdog checks an operator that works.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// How often it checks one that may hang.
+const HANGING_PERIOD: Duration = Duration::from_secs(1);
 
 /// The number of consecutive checks that must fail: after a pause of the whole process, the
 /// operator needs a moment to continue.
@@ -15,7 +18,7 @@ const TIMES: u32 = 5;
 pub(crate) async fn hangs(source: &impl HealthSource) -> String {
     let mut times = 0;
     loop {
-        tokio::time::sleep(PERIOD).await;
+        tokio::time::sleep(if times == 0 { PERIOD } else { HANGING_PERIOD }).await;
         match source.stalled() {
             None => times = 0,
             Some(what) => {
@@ -57,7 +60,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn operator_is_reported_when_it_hangs_for_five_checks_in_a_row() {
         let fake = Fake(Arc::default(), |time| !matches!(time, 1 | 5 | 9));
-        let what = tokio::time::timeout(Duration::from_mins(1), hangs(&fake)).await.unwrap();
+        let began = tokio::time::Instant::now();
+        let what = tokio::time::timeout(Duration::from_mins(2), hangs(&fake)).await.unwrap();
         assert_eq!(what, "it hangs at 14");
+        // Three checks find an operator that works. The first check, and each after one of those,
+        // comes after the longer period.
+        let periods = 4 * PERIOD + 10 * HANGING_PERIOD;
+        assert_eq!(began.elapsed(), periods);
     }
 }
