@@ -27,7 +27,7 @@ const PEERS: &str = "--peers";
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some((PEERS, rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
     {
-        return peers::run(rest, &program());
+        return peers::run(rest, &programs());
     }
     if arguments.first().is_some_and(|first| first == WRITES) {
         return run_bench(arguments);
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// Runs the bench on a control plane.
 fn run_bench(arguments: &[String]) -> Result<()> {
     let mut bench = cargo(&["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"]);
-    run_command(bench.args(arguments).env("INNKEEPER_BIN", program()))
+    run_command(bench.args(arguments).envs(programs()))
 }
 
 /// Measures the admission server under load, and what a review costs in the host.
@@ -85,4 +85,11 @@ fn admission(steps: &mut Steps, arguments: &[String]) -> Result<()> {
 /// The release build of the host.
 fn program() -> PathBuf {
     target().join("release/innkeeper")
+}
+
+/// The release builds of the host and of the program of its image, by the variables that choose
+/// them.
+fn programs() -> [(&'static str, PathBuf); 2] {
+    let operator = program().with_file_name("innkeeper-operator");
+    [("INNKEEPER_BIN", program()), ("INNKEEPER_OPERATOR_BIN", operator)]
 }

@@ -69,7 +69,8 @@ fn build() -> Result<()> {
             }
             built.map(drop)
         });
-        let arguments = ["build", "--package", "innkeeper-cli", "--profile", PROFILE];
+        let arguments =
+            ["build", "--package", "innkeeper-cli", "--bin", "innkeeper", "--profile", PROFILE];
         let host = run_command(&mut cargo(&arguments));
         let guests = guests.join().map_err(|_| anyhow!("the build of the guests panicked"))?;
         host.and(guests)

@@ -20,7 +20,7 @@ pub(crate) struct Task {
     /// Push it by this name to the registry of `cargo xtask cluster up --node`
     #[arg(long)]
     push: Option<String>,
-    /// The program, built by `cargo build --release`
+    /// The program, built by `cargo build --release --bin innkeeper-operator`
     #[arg(long)]
     program: Option<PathBuf>,
 }
@@ -30,10 +30,11 @@ pub(crate) struct Task {
 /// # Errors
 /// If the program does not build, or the image cannot be written.
 pub(crate) fn run(task: &Task) -> Result<()> {
-    let program = task.program.clone().unwrap_or_else(|| root().join("target/release/innkeeper"));
+    let program =
+        task.program.clone().unwrap_or_else(|| root().join("target/release/innkeeper-operator"));
     if !program.is_file() {
         bail!(
-            "{} is not there: run `cargo build --release --bin innkeeper` first",
+            "{} is not there: run `cargo build --release --bin innkeeper-operator` first",
             program.display()
         );
     }

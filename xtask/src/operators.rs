@@ -39,7 +39,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(plan) => vec![std::path::absolute(plan)?],
         None => files(&source.join("plans"))?,
     };
-    run_command(&mut cargo(&["build", "--quiet", "--package", "innkeeper-cli"]))?;
+    run_command(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--package",
+        "innkeeper-cli",
+        "--bin",
+        "innkeeper",
+    ]))?;
     let kubectl = kubectl()?;
     let mut failed = 0;
     for operator in &operators {

@@ -69,7 +69,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     guests::build(&root(), Some(&names))?;
     steps.end("built");
     steps.next("innkeeper, in release (about 6 min the first time)");
-    run_command(&mut cargo(&["build", "--release", "--package", "innkeeper-cli"]))?;
+    run_command(&mut cargo(&[
+        "build",
+        "--release",
+        "--package",
+        "innkeeper-cli",
+        "--bin",
+        "innkeeper",
+    ]))?;
     steps.end("built");
     steps.next(&format!("checks, for {} h", arguments.hours));
     let soak = Soak::begin(arguments, subjects)?;

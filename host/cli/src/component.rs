@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use innkeeper_core::foreign;
 use innkeeper_modules::{COMPILE_TIME_MAX, check_manifest, read_component};
-use innkeeper_sandbox::{CodeCache, Compile, Engine, Guest, Interruption, Limits};
+use innkeeper_sandbox::{CodeCache, Engine, Guest, Interruption, Limits};
 
+use crate::compiler::compile;
 use crate::{code_cache, out};
 
 /// A guest and the component that it was loaded from.
@@ -66,10 +67,4 @@ pub(crate) fn open_with(
         out::eprint(&foreign::one_line(line, foreign::LINE_BYTES_MAX));
     }
     Ok(Opened { guest, component, path: path.to_owned() })
-}
-
-/// Compiles in a child process with limits on time and memory, as the operator does. Compiles in
-/// this process if the path of this program is unknown.
-pub(crate) fn compile() -> Compile {
-    std::env::current_exe().map_or(Compile::InProcess, |program: PathBuf| Compile::Child(program))
 }

@@ -8,6 +8,7 @@ mod audit;
 mod build;
 mod check;
 mod code_cache;
+mod compiler;
 mod component;
 mod connections;
 mod definitions;
@@ -199,13 +200,5 @@ fn main() -> ExitCode {
             .map_err(Into::into)
             .and_then(|text| out::document(&Document::built_in(text))),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        // The reader closed the pipe, as in `innkeeper inspect ... | head`.
-        Err(error) if out::is_closed(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            out::eprint(&format!("innkeeper: {}", out::error_chain(&error)));
-            ExitCode::FAILURE
-        }
-    }
+    out::exit(result)
 }

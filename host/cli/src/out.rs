@@ -5,6 +5,7 @@
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::process::ExitCode;
 
 use innkeeper_core::foreign;
 
@@ -143,6 +144,19 @@ pub(crate) fn or_closed(printed: anyhow::Result<()>) -> anyhow::Result<()> {
 /// Whether an error says that the reader of standard output closed it.
 pub(crate) fn is_closed(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// Ends the command: an error goes to standard error.
+pub(crate) fn exit(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader closed the pipe, as in `innkeeper inspect ... | head`.
+        Err(error) if is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprint(&format!("innkeeper: {}", error_chain(&error)));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// A table whose columns are as wide as their cells.

@@ -10,6 +10,7 @@ use innkeeper_cluster::{
     Backoff, Cluster, Env, Fence, HostKeyError, Kube, LeaseConfig, SecretDigestKey, host_key, lease,
 };
 use innkeeper_core::host_objects::is_namespace_of;
+use innkeeper_core::names::is_label;
 use innkeeper_operator::operator::WORKERS_DEFAULT;
 use innkeeper_operator::{
     Bounds, Execution, HostNamespaces, HostPod, ModulesLocation, ReplicaPolicies,
@@ -20,13 +21,12 @@ use innkeeper_sandbox::{
 use tokio::sync::{Notify, watch};
 
 use crate::admission::{Admission, AdmissionArguments, Health};
-use crate::component::compile;
+use crate::compiler::compile;
 use crate::kube::KubeArguments;
 use crate::lead::{self, Shutdown};
 use crate::logs::{self, LogFormat};
 use crate::metrics_access::{ApiReviewer, Guard};
 use crate::operators::{Connections, LeaseClaim, Operators};
-use crate::rbac::is_name;
 use crate::renamed;
 use crate::serve;
 
@@ -320,7 +320,7 @@ fn modules_location(arguments: &Arguments) -> anyhow::Result<ModulesLocation> {
         return Ok(ModulesLocation::Directory(folder));
     }
     for namespace in &arguments.namespaces {
-        if !is_name(namespace) {
+        if !is_label(namespace) {
             bail!(
                 "--namespaces: {namespace:?} is no valid name (lower-case letters, digits and '-'); separate namespaces by commas"
             );

@@ -326,19 +326,35 @@ pub(crate) fn metric(text: &str, name: &str, labels: &[&str]) -> Option<f64> {
 /// # Errors
 /// If there is no file at the path.
 pub fn program() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("INNKEEPER_BIN").filter(|value| !value.is_empty()) {
-        let path = PathBuf::from(path);
-        if !path.is_file() {
-            bail!("INNKEEPER_BIN names {}, which is not a file", path.display());
-        }
-        return Ok(path);
+    named_by("INNKEEPER_BIN")?.map_or_else(|| built("innkeeper"), Ok)
+}
+
+/// The path of the program that images contain: `INNKEEPER_OPERATOR_BIN`, else the one above this
+/// test's own folder.
+///
+/// # Errors
+/// If there is no file at the path.
+pub fn operator_program() -> Result<PathBuf> {
+    named_by("INNKEEPER_OPERATOR_BIN")?.map_or_else(|| built("innkeeper-operator"), Ok)
+}
+
+/// The program that a variable names.
+fn named_by(variable: &str) -> Result<Option<PathBuf>> {
+    let path = std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(path) = path.as_ref().filter(|path| !path.is_file()) {
+        bail!("{variable} names {}, which is not a file", path.display());
     }
+    Ok(path)
+}
+
+/// A program that cargo has built.
+fn built(name: &str) -> Result<PathBuf> {
     // This test lies in TARGET/debug/deps.
     let test = std::env::current_exe().context("finding this test's own path")?;
-    let path = test.ancestors().nth(2).map(|folder| folder.join("innkeeper")).unwrap_or_default();
+    let path = test.ancestors().nth(2).map(|folder| folder.join(name)).unwrap_or_default();
     if !path.is_file() {
         bail!(
-            "{} is missing: run `cargo build -p innkeeper-cli` first, or set INNKEEPER_BIN",
+            "{} is missing: run `cargo build -p innkeeper-cli` first, or name a program by INNKEEPER_BIN and INNKEEPER_OPERATOR_BIN",
             path.display()
         );
     }

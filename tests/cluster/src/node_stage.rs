@@ -12,7 +12,7 @@ use innkeeper_node::{Cluster, Node};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::stage::{SOON, prints, program};
+use crate::stage::{SOON, operator_program, prints};
 use crate::user::{GUESTS, UserFolder};
 use crate::{Kind, PodClient, Stage, condition, eventually};
 
@@ -60,7 +60,7 @@ impl NodeStage {
     pub async fn with(options: Options) -> Result<Self> {
         let start = move || Cluster::start(&options, &mut |line| crate::tell(line));
         let (node, plane, cluster) = tokio::task::spawn_blocking(start).await??.into_parts();
-        let image = recipes::innkeeper(node.packages().sources(), &program()?)?;
+        let image = recipes::innkeeper(node.packages().sources(), &operator_program()?)?;
         node.push("innkeeper:latest", &image)?;
         let user = UserFolder::new()?;
         // As docs/install.md says it.

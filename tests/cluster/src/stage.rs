@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-pub use crate::host::{program, root};
+pub use crate::host::{operator_program, program, root};
 use crate::{Admin, AuditFilter, Host, HostOptions, Kind, condition, eventually};
 
 /// Bound on what should happen within moments; generous, since machines are slow and busy.
@@ -94,6 +94,15 @@ impl Stage {
     /// If the host does not get ready: with the end of its log.
     pub async fn host(&self) -> Result<Host> {
         ready(&self.host_options(&self.kubeconfig).await?).await
+    }
+
+    /// The same with the program that images contain.
+    ///
+    /// # Errors
+    /// As of [`Self::host`].
+    pub async fn host_of_image(&self) -> Result<Host> {
+        let options = self.host_options(&self.kubeconfig).await?;
+        ready(&HostOptions { program: Some(operator_program()?), ..options }).await
     }
 
     /// The options of a host that shares compiled code with the hosts of other tests.

@@ -16,12 +16,12 @@ use crate::progress::Steps;
 /// the Go module proxy does not serve.
 const METACONTROLLER: &str = "METACONTROLLER_SOURCE";
 
-/// Measures all controllers, with the release build of the host at this path. With `--report`, only
-/// writes the page from earlier results.
+/// Measures all controllers, with the programs of the host that these variables name. With
+/// `--report`, only writes the page from earlier results.
 ///
 /// # Errors
 /// If a build fails, or a controller does not converge.
-pub(super) fn run(arguments: &[String], host: &Path) -> Result<()> {
+pub(super) fn run(arguments: &[String], host: &[(&str, PathBuf)]) -> Result<()> {
     let folder = target().join("peers");
     if arguments.iter().any(|argument| argument == "--report") {
         return measure(&folder, arguments, host);
@@ -47,10 +47,10 @@ pub(super) fn run(arguments: &[String], host: &Path) -> Result<()> {
     Ok(())
 }
 
-fn measure(folder: &Path, arguments: &[String], host: &Path) -> Result<()> {
+fn measure(folder: &Path, arguments: &[String], host: &[(&str, PathBuf)]) -> Result<()> {
     let mut bench = cargo(&["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"]);
-    bench.arg("--peers").arg(folder).args(arguments).env("INNKEEPER_BIN", host);
-    run_command(&mut bench)
+    let host = host.iter().map(|(variable, program)| (variable, program));
+    run_command(bench.arg("--peers").arg(folder).args(arguments).envs(host))
 }
 
 /// Builds the peers into a folder; returns the versions by name.

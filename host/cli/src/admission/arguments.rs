@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use axum::http::Uri;
 use innkeeper_admission::certificates::Lifetimes;
+use innkeeper_core::names::is_label;
 use innkeeper_operator::{AdmissionEndpoint, AdmissionSettings, ModulesLocation};
-
-use crate::rbac::is_name;
 
 /// Arguments of `innkeeper run` for policies.
 #[derive(clap::Args)]
@@ -70,7 +69,7 @@ impl AdmissionArguments {
         }
         let endpoint = match &self.url {
             Some(url) => endpoint(url).context("--admission-url")?,
-            None if is_name(&self.service) => {
+            None if is_label(&self.service) => {
                 AdmissionEndpoint::Service { name: self.service.clone(), port: self.port }
             }
             None => bail!(

@@ -27,7 +27,8 @@ use super::manifests::{self, Components};
 use super::resources::{is_created_by_demo, path};
 use super::startup::Startup;
 use super::stop::{Stop, Stopped};
-use crate::{component, objects, out};
+use crate::compiler::compile;
+use crate::{objects, out};
 
 /// The manifests that the host needs in addition to the definition of Module.
 const BASE: [&str; 4] = [
@@ -245,7 +246,7 @@ impl LiveCluster {
             .as_str()
             .context("the API server returned no token for the operator's account")?;
         let cluster = config.open(Some(token)).await?;
-        let mut engine = Engine::builder().compile(component::compile());
+        let mut engine = Engine::builder().compile(compile());
         if let Some(cache) = cache {
             engine = engine.cache(cache);
         }

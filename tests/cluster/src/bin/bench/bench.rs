@@ -48,7 +48,7 @@ impl Bench {
         let namespace = stage.admin.namespace("bench").await?;
         let spec = json!({"allowedCRDGroups": ["bench.innkeeper.dev"], "namespaces": [namespace]});
         stage.module("bench", "bench-guest", &spec).await?;
-        let host = stage.host().await?;
+        let host = stage.host_of_image().await?;
         stage.ready("bench").await?;
         stage.quiet(Duration::from_secs(2)).await?;
         let usage = usage(host.pid())?;
@@ -147,7 +147,7 @@ impl Bench {
         }
         let mark = self.stage.plane.audit()?.mark()?;
         let started = Instant::now();
-        let host = self.stage.host().await?;
+        let host = self.stage.host_of_image().await?;
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
         let wanted = self.arguments.size.resources as f64;
         eventually("all have been worked on", 10 * SOON, async || {

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use innkeeper_cluster_tests::stage::{HOST, SOON, program, root};
+use innkeeper_cluster_tests::stage::{HOST, SOON, operator_program, root};
 use innkeeper_cluster_tests::{AuditFilter, Stage, eventually};
 use innkeeper_controlplane::{Process, Watchdog, free_address};
 use serde::{Deserialize, Serialize};
@@ -155,7 +155,7 @@ impl Drop for Controller {
 async fn innkeeper(stage: &Stage, namespace: &str) -> Result<Vec<(&'static str, Command)>> {
     let spec = json!({"allowedCRDGroups": ["bench.innkeeper.dev"], "namespaces": [namespace]});
     stage.module("bench", "bench-guest", &spec).await?;
-    let mut command = Command::new(program()?);
+    let mut command = Command::new(operator_program()?);
     let bind = free_address(Ipv4Addr::LOCALHOST)?;
     command.args(["run", "--leader-elect=false", "--bind"]).arg(bind.to_string());
     command.args(["--max-concurrent-reconciles", MAX_CONCURRENT_RECONCILES]);
