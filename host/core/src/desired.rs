@@ -15,6 +15,7 @@ mod validate;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use innkeeper_contract::{Desired, Manifest, Reference, RevisionHistory, UpdateGroup};
 
@@ -42,7 +43,7 @@ pub struct DesiredState {
     /// Which fields of the primary the host stores.
     pub revision_history: Option<RevisionHistory>,
     /// The fields that the run read, if the guest says so and names kinds of its manifest only.
-    pub read_fields: Option<KindMasks>,
+    pub read_fields: Option<Arc<KindMasks>>,
     /// Revisions of the primary beyond the limit of its history: the host deletes them, whatever
     /// becomes of the other objects.
     pub surplus_revisions: BTreeSet<ObjectRef>,
@@ -142,10 +143,10 @@ impl DesiredState {
 fn read_fields(
     desired: &Desired,
     manifest: &Manifest,
-) -> Result<Option<KindMasks>, InvalidDesired> {
+) -> Result<Option<Arc<KindMasks>>, InvalidDesired> {
     let Some(all) = &desired.read_fields else { return Ok(None) };
     match KindMasks::read(all, manifest) {
-        Ok(masks) => Ok(Some(masks)),
+        Ok(masks) => Ok(Some(Arc::new(masks))),
         Err(KindMasksError::Undeclared { .. }) => Ok(None),
         Err(error) => Err(InvalidDesired::MalformedReadFields { problem: error.to_string() }),
     }

@@ -60,8 +60,8 @@ pub struct OpenRevision {
     pub decorates: bool,
     /// How far the teardown is.
     pub teardown: TeardownPhase,
-    /// The kinds that the manifest declares, by group and version, and kind.
-    kinds: BTreeMap<(String, String), Arc<Kind>>,
+    /// The kinds that the manifest declares, in order of group and version, and kind.
+    kinds: Box<[Arc<Kind>]>,
     /// The fields that the guest gets of objects of some kinds, with those of their identity.
     read_masks: KindMasks,
     /// The kinds that earlier revisions declared: of them the host only prunes what was made.
@@ -81,6 +81,7 @@ impl OpenRevision {
             .into_iter()
             .map(|kind| ((kind.api_version.clone(), kind.kind.clone()), Arc::new(kind)))
             .collect();
+        let kinds = kinds.into_values().collect();
         let parameters = &revision.spec.parameters;
         let parameters = if parameters.is_null() { String::new() } else { parameters.to_string() };
         let manifest = revision.guest.manifest();
@@ -142,7 +143,9 @@ impl OpenRevision {
 
     /// A declared kind.
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(&(api_version.to_owned(), kind.to_owned()))
+        // Every read asks: a map of texts would need a copy of both.
+        let order = |one: &Arc<Kind>| (&*one.api_version, &*one.kind).cmp(&(api_version, kind));
+        self.kinds.get(self.kinds.binary_search_by(order).ok()?)
     }
 
     /// The kinds that earlier revisions declared and this one does not.
@@ -163,7 +166,7 @@ impl OpenRevision {
 
     /// All declared kinds, in order.
     pub fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        self.kinds.values()
+        self.kinds.iter()
     }
 
     /// Whether the manifest says that the guest makes objects of a kind.

@@ -27,7 +27,7 @@ pub enum ReadScope {
     /// Those of the manifest, and every field of kinds for which it has none.
     Declared,
     /// Those that the run reported; of other kinds the identity and the readiness.
-    Reported(KindMasks),
+    Reported(Arc<KindMasks>),
 }
 
 /// Whether the requests of a module can have missed nothing by a change, by how the host knows
@@ -179,10 +179,10 @@ impl<R> Default for ModuleScopes<R> {
 }
 
 impl<R: Clone + Ord> ModuleScopes<R> {
-    fn add_reported(&mut self, masks: KindMasks) {
+    fn add_reported(&mut self, masks: Arc<KindMasks>) {
         if !self.has_reports {
             self.has_reports = true;
-            self.reported = Some(Arc::new(masks));
+            self.reported = Some(masks);
         } else if let Some(reported) = &self.reported
             && !reported.contain(&masks)
         {
@@ -335,7 +335,7 @@ mod tests {
         scopes.set(&module, &1, ReadScope::Declared);
         assert!(scopes.is_unread("m", &1, READS_NONE) && !scopes.is_unread("m", &1, READS_ALL));
         assert!(!scopes.is_unread("m", &1, Unread { declared: false, reported: true }));
-        scopes.set(&module, &1, ReadScope::Reported(masks(1)));
+        scopes.set(&module, &1, ReadScope::Reported(masks(1).into()));
         assert!(scopes.is_unread("m", &1, Unread { declared: false, reported: true }));
         assert!(!scopes.is_unread("m", &2, READS_NONE));
         scopes.set(&module, &1, ReadScope::Everything);
@@ -354,8 +354,8 @@ mod tests {
     #[test]
     fn fields_of_a_module_are_those_of_all_its_runs_until_it_is_forgotten() {
         let (module, mut scopes) = (Arc::from("m"), ReadScopes::default());
-        scopes.set(&module, &1, ReadScope::Reported(masks(1)));
-        scopes.set(&module, &2, ReadScope::Reported(masks(2)));
+        scopes.set(&module, &1, ReadScope::Reported(masks(1).into()));
+        scopes.set(&module, &2, ReadScope::Reported(masks(2).into()));
         assert_eq!(scopes.reported("m").map(|all| &**all), Some(&masks(2)));
         assert!(scopes.is_unread("m", &1, READS_NONE) && scopes.is_unread("m", &2, READS_NONE));
         scopes.forget("m", &2);
@@ -394,9 +394,9 @@ mod tests {
     #[test]
     fn too_many_reported_fields_count_as_every_field() {
         let (module, mut scopes) = (Arc::from("m"), ReadScopes::default());
-        scopes.set(&module, &1, ReadScope::Reported(masks(2_000)));
+        scopes.set(&module, &1, ReadScope::Reported(masks(2_000).into()));
         assert_eq!(scopes.reported("m"), None);
-        scopes.set(&module, &1, ReadScope::Reported(masks(1)));
+        scopes.set(&module, &1, ReadScope::Reported(masks(1).into()));
         assert_eq!(scopes.reported("m"), None, "it does not forget that there were more");
     }
 }
