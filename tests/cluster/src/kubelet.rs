@@ -37,15 +37,29 @@ pub async fn runs_all(
     count: usize,
 ) -> Result<()> {
     let what = format!("{count} pods {}={} are made", label.0, label.1);
-    let pods = eventually(&what, SOON, async || {
+    eventually(&what, SOON, async || {
         let pods = pods(admin, namespace, label).await?;
-        Ok(if pods.len() == count { Ok(pods) } else { Err(format!("there are {}", pods.len())) })
+        if pods.len() != count {
+            return Ok(Err(format!("there are {}", pods.len())));
+        }
+        for pod in pods {
+            let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+            if !runs_if_there(admin, namespace, name).await? {
+                return Ok(Err(format!("{name} is gone, as in a rollout")));
+            }
+        }
+        Ok(Ok(()))
     })
-    .await?;
-    for pod in pods {
-        runs(admin, namespace, pod["metadata"]["name"].as_str().unwrap_or_default()).await?;
+    .await
+}
+
+/// Reports that the pod runs; gives false if it is gone before that.
+async fn runs_if_there(admin: &Admin, namespace: &str, name: &str) -> Result<bool> {
+    match runs(admin, namespace, name).await {
+        Ok(_) => Ok(true),
+        Err(_) if admin.get(Kind::POD, namespace, name).await?.is_none() => Ok(false),
+        Err(error) => Err(error),
     }
-    Ok(())
 }
 
 /// Reports that the pod runs, as its spec is now, and is ready.
@@ -64,11 +78,7 @@ pub async fn runs(admin: &Admin, namespace: &str, name: &str) -> Result<Value> {
 pub async fn runs_those_there(admin: &Admin, namespace: &str, label: (&str, &str)) -> Result<()> {
     for pod in pods(admin, namespace, label).await? {
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();
-        if let Err(error) = runs(admin, namespace, name).await
-            && admin.get(Kind::POD, namespace, name).await?.is_some()
-        {
-            return Err(error);
-        }
+        runs_if_there(admin, namespace, name).await?;
     }
     Ok(())
 }
