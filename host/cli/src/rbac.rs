@@ -79,13 +79,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         (&account, "--service-account"),
         (&account_namespace, "--account-namespace"),
     ] {
-        if !is_name(name) {
+        if !names::is_label(name) {
             bail!(
                 "{name:?} is no valid name (lower-case letters, digits and '-'); give another with {option}"
             );
         }
     }
-    if let Some(namespace) = arguments.namespaces.iter().find(|namespace| !is_name(namespace)) {
+    if let Some(namespace) =
+        arguments.namespaces.iter().find(|namespace| !names::is_label(namespace))
+    {
         bail!("--namespace {namespace:?} is no valid name (lower-case letters, digits and '-')");
     }
     check_builtin(manifest)?;
@@ -171,11 +173,6 @@ pub(crate) fn minimal_rules(manifest: &Manifest, module: &str, account: &str) ->
         objects.extend([Value::Object(role), grant.binding(namespace)]);
     }
     objects
-}
-
-/// Whether a name is a DNS label, as names of Modules and ServiceAccounts are.
-pub(crate) fn is_name(name: &str) -> bool {
-    names::is_label(name)
 }
 
 /// Whom the rules are granted to, and where.

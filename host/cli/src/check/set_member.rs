@@ -62,7 +62,7 @@ impl SetMember {
     ) -> anyhow::Result<Self> {
         let place = file.display().to_string();
         let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        if !crate::rbac::is_name(name) {
+        if !innkeeper_core::names::is_label(name) {
             bail!(
                 "{place}: {name:?} is no name of a Module (lower-case letters, digits and '-'); rename the file, or give a Module with spec.source.file"
             );

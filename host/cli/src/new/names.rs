@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
+use innkeeper_core::names::is_label;
 use innkeeper_modules::is_reserved_group;
 use innkeeper_simulator::builtin_kinds;
 
@@ -10,7 +11,6 @@ use super::language::Language;
 use super::plural::plural_of;
 use super::purpose::Purpose;
 use super::template::{RENAMED, files};
-use crate::rbac::is_name;
 
 /// The maximum length of the name of a definition, `<plural>.<group>`.
 const DEFINITION_MAX: usize = 253;
@@ -118,7 +118,7 @@ impl Names {
         check_kind(kind, Purpose::Reconciles)?;
         check_group(group)?;
         let plural = plural.map_or_else(|| plural_of(kind), str::to_owned);
-        if !is_name(&plural) {
+        if !is_label(&plural) {
             bail!(
                 "{plural:?} is no plural of a kind: it must consist of at most 63 lower-case letters, digits and '-'; give another with --plural"
             );
@@ -160,8 +160,8 @@ impl Names {
                 "--decorates {decorated:?} is no kind: give APIVERSION/KIND, such as apps/v1/StatefulSet or v1/Namespace"
             ),
         };
-        let is_version = version.starts_with('v') && is_name(version);
-        if !is_version || !(group.is_empty() || group.split('.').all(is_name)) {
+        let is_version = version.starts_with('v') && is_label(version);
+        if !is_version || !(group.is_empty() || group.split('.').all(is_label)) {
             bail!(
                 "--decorates {decorated:?}: {:?} is no API version, such as apps/v1 or v1",
                 decorated.trim_end_matches(kind).trim_end_matches('/')
@@ -174,7 +174,7 @@ impl Names {
             (None, Some(builtin)) => builtin.plural.clone(),
             (None, None) => plural_of(kind),
         };
-        if !is_name(&plural) {
+        if !is_label(&plural) {
             bail!("{plural:?} is no plural of a kind; give another with --plural");
         }
         Ok(Self {
@@ -323,7 +323,7 @@ impl Names {
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {
-    if !is_name(name) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
+    if !is_label(name) || !name.starts_with(|first: char| first.is_ascii_lowercase()) {
         bail!(
             "{name:?} is no name for a guest: it must begin with a lower-case letter and consist of at most 63 lower-case letters, digits and '-', with no '-' at the end"
         );
@@ -372,7 +372,7 @@ fn is_in_template(name: &str, purpose: Purpose) -> bool {
 }
 
 fn check_group(group: &str) -> anyhow::Result<()> {
-    if !group.contains('.') || !group.split('.').all(is_name) || group.len() > 253 {
+    if !group.contains('.') || !group.split('.').all(is_label) || group.len() > 253 {
         bail!(
             "--group {group:?} is no API group for a custom resource: it must be a DNS name in lower case with a dot, such as example.com"
         );
