@@ -70,7 +70,7 @@ impl ObjectText {
     /// if it is short or compressed already.
     pub(super) fn compressed(&self, dictionary: &Arc<str>) -> Option<Self> {
         let Form::Plain(text) = &self.0 else { return None };
-        if text.len() < BYTES_MIN {
+        if !self.is_compressible() {
             return None;
         }
         let len = u32::try_from(text.len()).ok()?;
