@@ -13,7 +13,7 @@ use innkeeper_contract::Kind;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::plan::PlannerState;
-use innkeeper_core::{ObjectKey, ObjectRef, control};
+use innkeeper_core::{KnownMasks, ObjectKey, ObjectRef, control};
 use innkeeper_operator::evaluate::{REVISION_DIGEST_PURPOSE, Subject, evaluate};
 use jiff::Timestamp;
 
@@ -119,6 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let digest = |text: &str| SecretDigestKey::new(&[]).digest_text(REVISION_DIGEST_PURPOSE, text);
     let subject = Subject {
         guest: &guest,
+        known_masks: &KnownMasks::default(),
         primary: &primary,
         owner: &owner,
         grants,

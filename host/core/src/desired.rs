@@ -15,14 +15,12 @@ mod validate;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use innkeeper_contract::{Desired, Manifest, Reference, RevisionHistory, UpdateGroup};
 
 use crate::host_names::Grants;
-use crate::kind_masks::KindMasksError;
 use crate::ownership::PrimaryOwner;
-use crate::{KindMasks, ObjectRef, control, guest_status, names, order};
+use crate::{ObjectRef, control, guest_status, names, order};
 
 pub(crate) use copied_values::CachedSource;
 pub use copied_values::{CopiedSource, MissingValues, MissingValuesProblem};
@@ -42,8 +40,6 @@ pub struct DesiredState {
     pub update_groups: Vec<UpdateGroup>,
     /// Which fields of the primary the host stores.
     pub revision_history: Option<RevisionHistory>,
-    /// The fields that the run read, if the guest says so and names kinds of its manifest only.
-    pub read_fields: Option<Arc<KindMasks>>,
     /// Revisions of the primary beyond the limit of its history: the host deletes them, whatever
     /// becomes of the other objects.
     pub surplus_revisions: BTreeSet<ObjectRef>,
@@ -103,9 +99,8 @@ impl DesiredState {
             .map(|reference| with_namespace(reference, manifest, primary))
             .collect();
         let revision_history = desired.revision_history.clone();
-        let read_fields = read_fields(desired, manifest)?;
         let surplus_revisions = BTreeSet::new();
-        Ok(Self { objects, keep, update_groups, revision_history, read_fields, surplus_revisions })
+        Ok(Self { objects, keep, update_groups, revision_history, surplus_revisions })
     }
 
     /// Adds objects that the host desires in addition to those of the guest.
@@ -132,23 +127,6 @@ impl DesiredState {
         };
         *present = DesiredObject { position: present.position, ..object.clone() };
         true
-    }
-}
-
-/// The fields that the run read. `None` if the guest does not say, or names a kind that its
-/// manifest does not: nobody knows of which kind it then read them.
-///
-/// # Errors
-/// The first mask that is not of the format or beyond a limit, or a kind that is named twice.
-fn read_fields(
-    desired: &Desired,
-    manifest: &Manifest,
-) -> Result<Option<Arc<KindMasks>>, InvalidDesired> {
-    let Some(all) = &desired.read_fields else { return Ok(None) };
-    match KindMasks::read(all, manifest) {
-        Ok(masks) => Ok(Some(Arc::new(masks))),
-        Err(KindMasksError::Undeclared { .. }) => Ok(None),
-        Err(error) => Err(InvalidDesired::MalformedReadFields { problem: error.to_string() }),
     }
 }
 

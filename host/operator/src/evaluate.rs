@@ -14,10 +14,11 @@ use std::sync::Arc;
 use innkeeper_contract::{Desired, Event, EventType, Failure};
 use innkeeper_core::consent;
 use innkeeper_core::desired::{DesiredState, InvalidDesired};
+use innkeeper_core::kind_masks::KindMasksError;
 use innkeeper_core::ownership::ADOPT_ANNOTATION;
 use innkeeper_core::plan::{self, Plan};
 use innkeeper_core::primary_revision::{self, PrimaryRevisions, REVISION_TOO_LARGE, RevisionInput};
-use innkeeper_core::{Object, ObjectRef, guest_status};
+use innkeeper_core::{KindMasks, Object, ObjectRef, guest_status};
 use innkeeper_sandbox::{CallError, Figures, Outcome, Run};
 
 pub use subject::Subject;
@@ -35,6 +36,8 @@ pub struct Evaluated {
     /// The guest's answer, for its status, conditions and Events; with an Event of the host if it
     /// cannot store the fields of the primary.
     pub answer: Desired,
+    /// The fields that the run read, if the guest says so and names kinds of its manifest only.
+    pub read_fields: Option<Arc<KindMasks>>,
     /// The desired objects, checked: with the primary revisions, and with earlier desired objects
     /// for the missing ones over the limit of an update group.
     pub desired: DesiredState,
@@ -139,6 +142,7 @@ fn plan_outcome(
     let manifest = subject.guest.manifest();
     let mut desired = DesiredState::read(&answer, manifest, subject.owner, subject.grants)
         .map_err(EvaluationError::Invalid)?;
+    let read_fields = read_fields(subject, &mut answer).map_err(EvaluationError::Invalid)?;
     plan::place_values(&mut desired, &mut |object_ref| view.lookup(object_ref));
     let revisions = revisions(subject, owned, &answer);
     revisions.add_to(&mut desired).map_err(EvaluationError::Invalid)?;
@@ -168,7 +172,24 @@ fn plan_outcome(
             plan = plan_of(&desired);
         }
     }
-    Ok(Evaluated { complete, readable, answer, desired, plan })
+    Ok(Evaluated { complete, readable, answer, read_fields, desired, plan })
+}
+
+/// Takes the fields that the run read out of its answer. `None` if the guest does not say, or names
+/// a kind that its manifest does not: nobody knows of which kind it then read them.
+///
+/// # Errors
+/// The first mask that is not of the format or beyond a limit, or a kind that is named twice.
+fn read_fields(
+    subject: &Subject<'_>,
+    answer: &mut Desired,
+) -> Result<Option<Arc<KindMasks>>, InvalidDesired> {
+    let Some(all) = answer.read_fields.take() else { return Ok(None) };
+    match subject.known_masks.read(all, subject.guest.manifest()) {
+        Ok(masks) => Ok(Some(masks)),
+        Err(KindMasksError::Undeclared { .. }) => Ok(None),
+        Err(error) => Err(InvalidDesired::MalformedReadFields { problem: error.to_string() }),
+    }
 }
 
 /// The revisions of the primary; none if the guest lets the host store none.

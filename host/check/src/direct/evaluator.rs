@@ -7,7 +7,7 @@ use innkeeper_contract::Desired;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::plan::Action;
-use innkeeper_core::{Object, ObjectRef, control};
+use innkeeper_core::{KnownMasks, Object, ObjectRef, control};
 use innkeeper_operator::evaluate::{
     ClusterView as _, Evaluated, EvaluationError, EvaluationResult, REVISION_DIGEST_PURPOSE,
     Subject as EvaluationSubject, evaluate,
@@ -65,6 +65,7 @@ pub(super) struct Evaluator<'a> {
     subject: &'a Subject,
     laws: &'a [Law],
     guest: Guest,
+    known_masks: KnownMasks,
     server: DryRunServer,
     status: StatusUpdate,
     parameters: String,
@@ -90,6 +91,7 @@ impl<'a> Evaluator<'a> {
             subject,
             laws,
             guest: runner.guest()?,
+            known_masks: KnownMasks::default(),
             server: DryRunServer::start(subject, seed)?,
             status: StatusUpdate::of(subject),
             parameters: if parameters.is_null() { String::new() } else { parameters.to_string() },
@@ -257,6 +259,7 @@ impl<'a> Evaluator<'a> {
         let digest = |text: &str| self.revision_key.digest_text(REVISION_DIGEST_PURPOSE, text);
         let subject = EvaluationSubject {
             guest: &self.guest,
+            known_masks: &self.known_masks,
             primary: &picture.primary,
             owner,
             grants: Grants::default(),

@@ -1,11 +1,11 @@
 //! What an evaluation is about.
 
 use innkeeper_contract::Unapplied;
-use innkeeper_core::Object;
 use innkeeper_core::host_names::Grants;
 use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::plan::PlannerState;
 use innkeeper_core::primary_revision::KeyedDigest;
+use innkeeper_core::{KnownMasks, Object};
 use innkeeper_sandbox::Guest;
 use jiff::Timestamp;
 
@@ -13,6 +13,8 @@ use jiff::Timestamp;
 pub struct Subject<'a> {
     /// The revision's component.
     pub guest: &'a Guest,
+    /// The masks of the component's last answers, so that equal ones are not read again.
+    pub known_masks: &'a KnownMasks,
     /// The primary.
     pub primary: &'a Object,
     /// The primary as the owner of objects.

@@ -12,7 +12,8 @@ use innkeeper_core::host_names::Grants;
 use innkeeper_core::object_change::HostReads;
 use innkeeper_core::ownership::PrimaryOwner;
 use innkeeper_core::{
-    Finalizer, KindMasks, Object, ObjectKey, ObjectRef, PrimarySelector, control, object,
+    Finalizer, KindMasks, KnownMasks, Object, ObjectKey, ObjectRef, PrimarySelector, control,
+    object,
 };
 use innkeeper_modules::{Revision, ValidatedSpec, resync_period};
 use innkeeper_sandbox::Guest;
@@ -54,6 +55,8 @@ pub struct OpenRevision {
     pub log: Arc<GuestLog>,
     /// Whether the guest's calls are short.
     pub pace: Arc<CallPace>,
+    /// The masks of the guest's last answers, so that equal ones are not read again.
+    pub known_masks: Arc<KnownMasks>,
     /// The module's finalizer on its primaries.
     pub finalizer: Finalizer,
     /// The guest decorates its primaries: it gives no status.
@@ -101,6 +104,7 @@ impl OpenRevision {
             parameters,
             log,
             pace: Arc::default(),
+            known_masks: Arc::default(),
             finalizer,
             decorates,
             teardown: TeardownPhase::None,
@@ -113,7 +117,8 @@ impl OpenRevision {
     /// The same revision in another phase of its teardown.
     #[must_use]
     pub fn in_teardown(&self, teardown: TeardownPhase) -> Self {
-        Self { teardown, ..self.clone() }
+        // Masks that are given again would look as if no run had reported since.
+        Self { teardown, known_masks: Arc::default(), ..self.clone() }
     }
 
     /// Whether the Module is being deleted.

@@ -75,12 +75,12 @@ pub fn record_evaluation(
 
 /// Which fields the run could read, and the host needs of what it read.
 fn read_scope(revision: &OpenRevision, result: &Result<Evaluated, EvaluationError>) -> ReadScope {
-    let Ok(Evaluated { desired, .. }) = result else { return ReadScope::Everything };
+    let Ok(Evaluated { desired, read_fields, .. }) = result else { return ReadScope::Everything };
     // The host then reads statuses and stored revisions that the guest does not name.
     if !desired.update_groups.is_empty() || desired.revision_history.is_some() {
         return ReadScope::Everything;
     }
-    match &desired.read_fields {
+    match read_fields {
         // Every run reads the primary: without its kind the report says nothing about it.
         Some(masks) if masks.get(&revision.primary_kind).is_some() => {
             ReadScope::Reported(masks.clone())

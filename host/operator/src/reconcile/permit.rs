@@ -30,6 +30,7 @@ pub async fn evaluate_with_permit(
         let guest = within(active.guest(), time);
         let subject = Subject {
             guest: &guest,
+            known_masks: &active.known_masks,
             primary: &primary,
             owner,
             grants: active.grants(),

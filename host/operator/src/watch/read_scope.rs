@@ -180,20 +180,18 @@ impl<R> Default for ModuleScopes<R> {
 
 impl<R: Clone + Ord> ModuleScopes<R> {
     fn add_reported(&mut self, masks: Arc<KindMasks>) {
-        if !self.has_reports {
-            self.has_reports = true;
-            self.reported = Some(masks);
-        } else if let Some(reported) = &self.reported
-            && !reported.contain(&masks)
-        {
-            let mut all = KindMasks::clone(reported);
-            all.add(&masks);
-            self.reported = Some(Arc::new(all));
-        }
-        let bytes = self.reported.as_ref().map_or(0, |all| all.bytes());
-        if bytes > REPORTED_BYTES_MAX {
-            self.reported = None;
-        }
+        let all = match &self.reported {
+            Some(reported) if Arc::ptr_eq(reported, &masks) || reported.contain(&masks) => return,
+            Some(reported) => {
+                let mut all = KindMasks::clone(reported);
+                all.add(&masks);
+                Arc::new(all)
+            }
+            None if self.has_reports => return,
+            None => masks,
+        };
+        self.has_reports = true;
+        self.reported = (all.bytes() <= REPORTED_BYTES_MAX).then_some(all);
     }
 
     fn set(&mut self, request: &R, source: ScopeSource) {
