@@ -56,6 +56,20 @@ impl Effect {
         }
     }
 
+    /// Whether what it adds to a preview depends on the effect of the active revision: not if
+    /// nothing would be written, and no object has a problem.
+    pub(super) fn needs_comparison(&self) -> bool {
+        let is_up_to_date = |step: &Step| match &step.action {
+            Action::Skip(reason) => skipped::is_up_to_date(reason),
+            _ => false,
+        };
+        match self {
+            Self::Fails(_) => true,
+            Self::Plans(_, plan) => !plan.steps.iter().all(is_up_to_date),
+            Self::None => false,
+        }
+    }
+
     /// Whether its plan needs the right for a write: the verb on the kind, in any of its versions,
     /// in the namespace.
     pub(super) fn needs(&self, write: &ForbiddenWrite) -> bool {

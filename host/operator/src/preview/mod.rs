@@ -1,9 +1,10 @@
 //! The preview: runs a candidate for the existing primaries and writes nothing.
 //!
 //! A guest is a function, so the difference is exact: the candidate and the active revision get the
-//! same observation at the same time, and the host compares their desired states and plans. What
-//! the active revision does as well does not count: drift that it repairs, objects that it deletes,
-//! primaries for which it fails.
+//! same observation at the same time, and the host compares their desired states and plans. Where
+//! the candidate would write nothing and has no problem, the active revision need not run. What it
+//! does as well does not count: drift that it repairs, objects that it deletes, primaries for which
+//! it fails.
 
 mod abandoned;
 mod compare;
@@ -88,7 +89,9 @@ pub async fn preview(
         let granted = GrantedSecrets::nothing();
         let new = effect(shared, candidate, &primary.key, now, &granted).await;
         let old = match active {
-            Some(active) if active.primary_kind == candidate.primary_kind => {
+            Some(active)
+                if active.primary_kind == candidate.primary_kind && new.needs_comparison() =>
+            {
                 Some(effect(shared, active, &primary.key, now, &granted).await)
             }
             _ => None,

@@ -27,6 +27,7 @@ mod policy_reviews;
 mod policy_rollback;
 mod policy_settings;
 mod preview;
+mod preview_runs;
 mod read_fields;
 mod reconcile;
 mod recreate;
