@@ -1,12 +1,11 @@
 //! `cargo xtask bench`: the figures of docs/benchmarks.md.
 
+mod host;
 mod peers;
-
-use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::command::{cargo, root, run as run_command, target};
+use crate::command::{cargo, root, run as run_command};
 use crate::guests;
 use crate::progress::Steps;
 
@@ -27,7 +26,7 @@ const PEERS: &str = "--peers";
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some((PEERS, rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
     {
-        return peers::run(rest, &programs());
+        return peers::run(rest, &host::programs());
     }
     if arguments.first().is_some_and(|first| first == WRITES) {
         return run_bench(arguments);
@@ -46,9 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     guests::build(&root(), None)?;
     steps.end("built");
 
-    steps.next("host, in release (about 6 min the first time)");
-    run_command(&mut cargo(&["build", "--release", "--package", "innkeeper-cli"]))?;
-    steps.end("built");
+    host::build(&mut steps)?;
 
     steps.next("the host on a control plane (about 5 min)");
     run_bench(arguments)?;
@@ -63,7 +60,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// Runs the bench on a control plane.
 fn run_bench(arguments: &[String]) -> Result<()> {
     let mut bench = cargo(&["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"]);
-    run_command(bench.args(arguments).envs(programs()))
+    run_command(bench.args(arguments).envs(host::programs()))
 }
 
 /// Measures the admission server under load, and what a review costs in the host.
@@ -71,25 +68,13 @@ fn admission(steps: &mut Steps, arguments: &[String]) -> Result<()> {
     steps.next("admission under load (about 10 min the first time)");
     let packages = ["--package", "innkeeper-cli", "--package", "innkeeper-admission-load"];
     run_command(cargo(&["build", "--release", "--bins"]).args(packages))?;
-    let load = program().with_file_name("admission-load");
+    let load = host::program().with_file_name("admission-load");
     let mut load = std::process::Command::new(load);
-    run_command(load.args(arguments).env("INNKEEPER_BIN", program()))?;
+    run_command(load.args(arguments).env("INNKEEPER_BIN", host::program()))?;
     steps.end("measured");
 
     steps.next("what a review costs in the host (about 3 min the first time)");
     run_command(&mut cargo(&["bench", "--package", "innkeeper-operator", "--bench", "reviews"]))?;
     steps.end("measured");
     Ok(())
-}
-
-/// The release build of the host.
-fn program() -> PathBuf {
-    target().join("release/innkeeper")
-}
-
-/// The release builds of the host and of the program of its image, by the variables that choose
-/// them.
-fn programs() -> [(&'static str, PathBuf); 2] {
-    let operator = program().with_file_name("innkeeper-operator");
-    [("INNKEEPER_BIN", program()), ("INNKEEPER_OPERATOR_BIN", operator)]
 }

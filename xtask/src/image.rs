@@ -20,7 +20,7 @@ pub(crate) struct Task {
     /// Push it by this name to the registry of `cargo xtask cluster up --node`
     #[arg(long)]
     push: Option<String>,
-    /// The program, built by `cargo build --release --bin innkeeper-operator`
+    /// The program, built by `cargo build --profile image --bin innkeeper-operator`
     #[arg(long)]
     program: Option<PathBuf>,
 }
@@ -31,10 +31,10 @@ pub(crate) struct Task {
 /// If the program does not build, or the image cannot be written.
 pub(crate) fn run(task: &Task) -> Result<()> {
     let program =
-        task.program.clone().unwrap_or_else(|| root().join("target/release/innkeeper-operator"));
+        task.program.clone().unwrap_or_else(|| root().join("target/image/innkeeper-operator"));
     if !program.is_file() {
         bail!(
-            "{} is not there: run `cargo build --release --bin innkeeper-operator` first",
+            "{} is not there: run `cargo build --profile image --bin innkeeper-operator` first",
             program.display()
         );
     }

@@ -51,7 +51,7 @@ pub fn busybox(sources: &Sources) -> Result<Image> {
 }
 
 /// Innkeeper itself: the program, the libraries it needs, and the certificates of public
-/// authorities. `program` is the one that `cargo build --release` has made.
+/// authorities. `program` is the one of `cargo build --profile image --bin innkeeper-operator`.
 ///
 /// # Errors
 /// If the program, a library of it or the certificates are not found.
