@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::host;
 use crate::command::{cargo, line, root, run as run_command, target};
 use crate::guests;
 use crate::progress::Steps;
@@ -16,8 +17,11 @@ use crate::progress::Steps;
 /// the Go module proxy does not serve.
 const METACONTROLLER: &str = "METACONTROLLER_SOURCE";
 
+/// The argument with which the host is measured alone, with other numbers of resources.
+const GROWTH: &str = "--growth";
+
 /// Measures all controllers, with the programs of the host that these variables name. With
-/// `--report`, only writes the page from earlier results.
+/// `--report`, only writes the page from earlier results; with `--growth`, measures the host alone.
 ///
 /// # Errors
 /// If a build fails, or a controller does not converge.
@@ -26,14 +30,19 @@ pub(super) fn run(arguments: &[String], host: &[(&str, PathBuf)]) -> Result<()> 
     if arguments.iter().any(|argument| argument == "--report") {
         return measure(&folder, arguments, host);
     }
-    let mut steps = Steps::new(4);
+    let is_growth = arguments.iter().any(|argument| argument.starts_with(GROWTH));
+    let mut steps = Steps::new(if is_growth { 3 } else { 4 });
     steps.next("guests");
     guests::build(&root(), Some(&["bench-guest"]))?;
     steps.end("built");
 
-    steps.next("host, in release (about 6 min the first time)");
-    run_command(&mut cargo(&["build", "--release", "--package", "innkeeper-cli"]))?;
-    steps.end("built");
+    host::build(&mut steps)?;
+    if is_growth {
+        steps.next("the host alone (50,000 resources take about 45 min)");
+        measure(&folder, arguments, host)?;
+        steps.end("measured");
+        return Ok(());
+    }
 
     steps.next("peers (about 5 min the first time)");
     fs::create_dir_all(&folder)?;

@@ -65,6 +65,9 @@ pub(crate) struct Phase {
     pub(crate) api_server_cpu_s: f64,
     pub(crate) memory: Memory,
     pub(crate) seconds: f64,
+    /// The CPU time of the reference of speed meanwhile, in milliseconds.
+    #[serde(default)]
+    pub(crate) reference_ms: Option<f64>,
 }
 
 /// The time from a change to the changed Deployment, the client's write included.
@@ -88,9 +91,45 @@ pub(crate) struct Restart {
     pub(crate) writes: usize,
     pub(crate) cpu_s: f64,
     pub(crate) memory: Memory,
+    /// The CPU time of the reference of speed meanwhile, in milliseconds.
+    #[serde(default)]
+    pub(crate) reference_ms: Option<f64>,
 }
 
 impl Results {
+    /// Divides each CPU time, but for that of idleness, by how much more CPU time the reference
+    /// took in its phase than in the fastest phase of that name; returns how much more that was.
+    /// Changes nothing, and returns nothing, if a phase was measured without the reference.
+    pub(crate) fn at_one_speed(&mut self) -> Vec<f64> {
+        type GetTimes = fn(&mut Measurement) -> Option<(Option<f64>, Vec<&mut f64>)>;
+        fn times(phase: &mut Phase) -> (Option<f64>, Vec<&mut f64>) {
+            (phase.reference_ms, vec![&mut phase.cpu_s, &mut phase.api_server_cpu_s])
+        }
+        let phases: [GetTimes; 3] = [
+            |one| Some(times(&mut one.created)),
+            |one| Some(times(&mut one.changed)),
+            |one| one.restart.as_mut().map(|one| (one.reference_ms, vec![&mut one.cpu_s])),
+        ];
+        let mut all = self.measurements.iter_mut();
+        if all.any(|one| phases.iter().any(|get| get(one).is_some_and(|(own, _)| own.is_none()))) {
+            return Vec::new();
+        }
+        let mut slowness = Vec::new();
+        for get in phases {
+            let references =
+                self.measurements.iter_mut().filter_map(|one| get(one).and_then(|(own, _)| own));
+            let fastest = references.fold(f64::INFINITY, f64::min);
+            for (own, times) in self.measurements.iter_mut().filter_map(get) {
+                let Some(own) = own else { continue };
+                slowness.push(own / fastest);
+                for time in times {
+                    *time *= fastest / own;
+                }
+            }
+        }
+        slowness
+    }
+
     /// Reads the file of an earlier run.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -143,7 +182,7 @@ impl fmt::Display for Phase {
         write!(
             f,
             "{:.2} requests each, {} answered 409; {:.2} CPU s; API server {:.1} s; {:.1} MiB \
-             ({:.1} anonymous); {:.0} s; {:?}",
+             ({:.1} anonymous); {:.0} s; reference {:.2} ms; {:?}",
             self.requests_each(),
             self.conflicts,
             self.cpu_s,
@@ -151,6 +190,7 @@ impl fmt::Display for Phase {
             self.memory.rss_mib,
             self.memory.anonymous_mib,
             self.seconds,
+            self.reference_ms.unwrap_or(f64::NAN),
             self.by_verb
         )
     }
@@ -190,4 +230,68 @@ pub(crate) fn versions(programs: &Path) -> Result<BTreeMap<String, String>> {
     let path = programs.join("versions.json");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     serde_json::from_str(&text).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(cpu_s: f64, reference_ms: Option<f64>) -> Phase {
+        Phase {
+            resources: 1,
+            requests: 3,
+            conflicts: 0,
+            by_verb: BTreeMap::new(),
+            cpu_s,
+            api_server_cpu_s: cpu_s * 10.0,
+            memory: Memory { rss_mib: 1.0, anonymous_mib: 1.0 },
+            seconds: 1.0,
+            reference_ms,
+        }
+    }
+
+    /// Results of two controllers, with the reference of the second one while it changes.
+    fn results(reference_ms: Option<f64>) -> Results {
+        let one = |created: Phase, changed: Phase| Measurement {
+            peer: Peer::Innkeeper,
+            round: 0,
+            controller_manager: true,
+            load: 0.0,
+            idle: Memory { rss_mib: 1.0, anonymous_mib: 1.0 },
+            created,
+            changed,
+            idle_cpu_s: 1.0,
+            latency: None,
+            repair: None,
+            restart: None,
+        };
+        Results {
+            machine: Machine { processor: String::new(), cores: 2, memory_gib: 1.0 },
+            versions: BTreeMap::new(),
+            resources: 1,
+            samples: 1,
+            measurements: vec![
+                one(phase(2.0, Some(10.0)), phase(1.0, Some(4.0))),
+                one(phase(2.0, Some(5.0)), phase(1.0, reference_ms)),
+            ],
+        }
+    }
+
+    #[test]
+    fn cpu_times_are_those_of_the_fastest_phase_of_their_name() {
+        let mut results = results(Some(8.0));
+        assert_eq!(results.at_one_speed(), [2.0, 1.0, 1.0, 2.0]);
+        let times = |one: &Measurement| {
+            [&one.created, &one.changed].map(|phase| (phase.cpu_s, phase.api_server_cpu_s))
+        };
+        let all: Vec<_> = results.measurements.iter().map(times).collect();
+        assert_eq!(all, [[(1.0, 10.0), (1.0, 10.0)], [(2.0, 20.0), (0.5, 5.0)]]);
+    }
+
+    #[test]
+    fn cpu_times_stay_if_one_phase_has_no_reference() {
+        let mut results = results(None);
+        assert!(results.at_one_speed().is_empty());
+        assert!(results.measurements.iter().all(|one| (one.created.cpu_s - 2.0).abs() < 1e-9));
+    }
 }

@@ -4,8 +4,10 @@
 mod chart;
 mod controller;
 mod figure;
+mod growth;
 mod measurement;
 mod report;
+mod speed_reference;
 mod trial;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +39,14 @@ pub(crate) struct PeerArguments {
     /// With --peers: measure, and leave the page and the charts as they are.
     #[arg(long, conflicts_with = "report")]
     no_report: bool,
+    /// With --peers: measure the host alone, with each of these numbers of resources.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NUMBERS",
+        conflicts_with_all = ["report", "only", "results"]
+    )]
+    growth: Vec<usize>,
 }
 
 /// Measures each controller in each round, without and with the controller manager, and writes the
@@ -45,10 +55,13 @@ pub(crate) struct PeerArguments {
 /// # Errors
 /// If a controller does not converge; the results until then are kept.
 pub(crate) async fn run(programs: &Path, rounds: &PeerArguments, size: Size) -> Result<()> {
+    if !rounds.growth.is_empty() {
+        return growth::run(programs, &rounds.growth, size.samples).await;
+    }
     let path =
         rounds.results.clone().unwrap_or_else(|| root().join("tests/bench/peers/results.json"));
     if rounds.report {
-        return report::write(&Results::read(&path)?);
+        return report::write(Results::read(&path)?);
     }
     let mut peers =
         if rounds.only.is_empty() { Peer::built(programs) } else { rounds.only.clone() };
@@ -71,5 +84,5 @@ pub(crate) async fn run(programs: &Path, rounds: &PeerArguments, size: Size) -> 
         // Each controller follows another one in the next round.
         peers.rotate_left(1);
     }
-    if rounds.no_report { Ok(()) } else { report::write(&results) }
+    if rounds.no_report { Ok(()) } else { report::write(results) }
 }

@@ -94,22 +94,24 @@ fn writes(one: &Measurement) -> Option<f64> {
     Some(one.restart.as_ref()?.writes as f64)
 }
 
-/// Writes the charts, and the tables between the markers of the page.
+/// Writes the charts, and the tables between the markers of the page. CPU times are those of one
+/// speed of the machine.
 ///
 /// # Errors
 /// If the page has no markers.
-pub(crate) fn write(results: &Results) -> Result<()> {
+pub(crate) fn write(mut results: Results) -> Result<()> {
+    let slowness = results.at_one_speed();
     let page = root().join("docs/benchmarks-peers.md");
     let text = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
     let (before, rest) = text.split_once(BEGIN).with_context(|| format!("no line {BEGIN}"))?;
     let (_, after) = rest.split_once(END).with_context(|| format!("no line {END}"))?;
-    fs::write(&page, format!("{before}{BEGIN}\n\n{}\n{END}{after}", made(results)?))?;
+    fs::write(&page, format!("{before}{BEGIN}\n\n{}\n{END}{after}", made(&results, &slowness)?))?;
     say(&format!("wrote {}", page.display()));
     Ok(())
 }
 
-fn made(results: &Results) -> Result<String> {
-    let mut text = caption(results);
+fn made(results: &Results, slowness: &[f64]) -> Result<String> {
+    let mut text = caption(results, slowness);
     text.push_str("\nWithout the controller manager:\n\n");
     text.push_str(&table(results, false, ROWS.iter()));
     text.push_str(
@@ -133,8 +135,8 @@ fn chart_folder() -> PathBuf {
     root().join("docs/charts")
 }
 
-/// What was measured where.
-fn caption(results: &Results) -> String {
+/// What was measured where, and how much slower the machine was than in the fastest phases.
+fn caption(results: &Results, slowness: &[f64]) -> String {
     let machine = &results.machine;
     let version = |name: &str| results.versions.get(name).map_or("unknown", String::as_str);
     let rounds = results.measurements.iter().map(|one| one.round + 1).max().unwrap_or(0);
@@ -145,10 +147,19 @@ fn caption(results: &Results) -> String {
         .map(|peer| format!("{peer} {}", version(peer.name())))
         .chain(["kubernetes", "go", "rust"].map(|name| format!("{name} {}", version(name))))
         .collect();
+    let speed = if slowness.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " CPU times, but for idleness, are divided by how much more CPU time a small fixed \
+             piece of work took in the same phase than in the fastest phase of that name: {}.",
+            Figure::new(slowness.iter().copied(), 2)
+        )
+    };
     let paragraph = format!(
         "{}, {} resources, {rounds}, {} changes and {} drifts one by one. {}, {} cores, \
          {:.0} GiB; load average before a measurement {load}. Versions: {}. Each cell is the median \
-         of the rounds, with the lowest and the highest in brackets.",
+         of the rounds, with the lowest and the highest in brackets.{speed}",
         version("date"),
         results.resources,
         results.samples,

@@ -13,6 +13,7 @@ use crate::peers::controller::{Controller, Peer};
 use crate::peers::measurement::{
     Latency, Measurement, Phase, Repair, Restart, load_average, memory,
 };
+use crate::peers::speed_reference::SpeedReference;
 use crate::workload::{Size, Workload};
 
 /// The cluster is quiet after this time without writes in which the controller uses no CPU.
@@ -120,9 +121,10 @@ impl Running {
     async fn phase(&self, controller: &Controller, replicas: u32) -> Result<Phase> {
         let mark = self.stage.plane.audit()?.mark()?;
         let (before, server_before) = (controller.usage()?, self.server_cpu_s()?);
-        let started = Instant::now();
+        let (started, reference) = (Instant::now(), SpeedReference::start());
         self.workload.apply_all(replicas).await?;
         self.converged(controller).await?;
+        let reference_ms = reference.stop()?;
         let (after, server_after) = (controller.usage()?, self.server_cpu_s()?);
         let requests = requests(&self.stage, &controller.user, mark)?;
         Ok(Phase {
@@ -134,6 +136,7 @@ impl Running {
             api_server_cpu_s: server_after - server_before,
             memory: memory(after),
             seconds: started.elapsed().as_secs_f64(),
+            reference_ms,
         })
     }
 
@@ -192,14 +195,15 @@ impl Running {
     async fn restart(&self, controller: &mut Controller) -> Result<Restart> {
         controller.stop()?;
         let audit = self.stage.plane.audit()?;
-        let mark = audit.mark()?;
+        let (mark, reference) = (audit.mark()?, SpeedReference::start());
         controller.start(&self.stage).await?;
         self.quiet(controller).await?;
+        let reference_ms = reference.stop()?;
         let usage = controller.usage()?;
         let filter = AuditFilter::new().writes().user(&controller.user).not_resource("events");
         let events = audit.since(mark, &filter)?.into_iter();
         let writes = events.filter(|event| !event.resource.starts_with("selfsubject")).count();
-        Ok(Restart { writes, cpu_s: usage.cpu_s, memory: memory(usage) })
+        Ok(Restart { writes, cpu_s: usage.cpu_s, memory: memory(usage), reference_ms })
     }
 
     /// CPU seconds of the API server until now.
