@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::figures::say;
 use crate::peers::controller::Peer;
-use crate::peers::measurement::{Measurement, Phase};
+use crate::peers::measurement::Measurement;
 use crate::peers::trial::Trial;
 use crate::workload::Size;
 
@@ -53,10 +53,10 @@ fn row(measured: &Measurement) -> String {
         "| {} | {:.0} | {:.2} | {:.2} | {:.2} | {:.1} | {:.2} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} | {:.1} | {restarted:.1} | {:.1} |",
         created.resources,
         created.seconds,
-        each(created, created.cpu_s * 1000.0),
-        each(changed, changed.cpu_s * 1000.0),
-        each(created, restart_cpu * 1000.0),
-        each(created, created.api_server_cpu_s * 1000.0),
+        created.each(created.cpu_s * 1000.0),
+        changed.each(changed.cpu_s * 1000.0),
+        created.each(restart_cpu * 1000.0),
+        created.each(created.api_server_cpu_s * 1000.0),
         created.reference_ms.unwrap_or(f64::NAN),
         changed.reference_ms.unwrap_or(f64::NAN),
         created.requests_each(),
@@ -64,12 +64,6 @@ fn row(measured: &Measurement) -> String {
         idle.rss_mib,
         created.memory.rss_mib,
         changed.memory.rss_mib,
-        each(created, (restarted - idle.rss_mib) * 1024.0),
+        created.each((restarted - idle.rss_mib) * 1024.0),
     )
-}
-
-/// The part of a value for each resource.
-#[expect(clippy::cast_precision_loss, reason = "small counts")]
-fn each(phase: &Phase, value: f64) -> f64 {
-    value / phase.resources as f64
 }

@@ -167,13 +167,19 @@ impl Phase {
     /// Requests of the controller for each resource.
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
     pub(crate) fn requests_each(&self) -> f64 {
-        self.requests as f64 / self.resources as f64
+        self.each(self.requests as f64)
+    }
+
+    /// The part of a value for each resource.
+    #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    pub(crate) fn each(&self, value: f64) -> f64 {
+        value / self.resources as f64
     }
 
     /// Responses 409 in percent of the resources.
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
     pub(crate) fn conflicts_percent(&self) -> f64 {
-        self.conflicts as f64 / self.resources as f64 * 100.0
+        self.each(self.conflicts as f64) * 100.0
     }
 }
 

@@ -246,7 +246,7 @@ const PHASES: [(&str, GetPhase); 2] =
 #[expect(clippy::cast_precision_loss, reason = "small counts")]
 fn count(phase: &Phase, request: &str) -> f64 {
     let counts = phase.by_verb.iter().filter(|(one, _)| without_success(one) == request);
-    counts.map(|(_, count)| *count).sum::<usize>() as f64 / phase.resources as f64
+    phase.each(counts.map(|(_, count)| *count).sum::<usize>() as f64)
 }
 
 fn head(first: &str, peers: &[Peer]) -> String {
