@@ -23,6 +23,7 @@
 mod condition;
 mod desired;
 mod failure;
+mod json_text;
 mod kind;
 mod kind_parameter;
 mod manifest;
@@ -40,6 +41,7 @@ mod verdict;
 pub use condition::{Condition, ConditionStatus, Event, EventType};
 pub use desired::{Desired, DesiredObject, Policy, Reference};
 pub use failure::Failure;
+pub use json_text::JsonText;
 pub use kind::{Kind, Scope};
 pub use kind_parameter::{KindName, KindParameter, KindRole};
 pub use manifest::{Manifest, OwnedKind};

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Kind, KindParameter, PolicyManifest, PrimarySelector, ReadFields};
+use crate::{JsonText, Kind, KindParameter, PolicyManifest, PrimarySelector, ReadFields};
 
 /// The manifest of a guest: the document that `describe` returns.
 ///
@@ -47,7 +47,8 @@ pub struct Manifest {
     /// CustomResourceDefinitions (`apiextensions.k8s.io/v1`) that the host installs if
     /// `allowedCRDGroups` of the Module has their groups. Limits: at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub crds: Vec<Value>,
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Value>"))]
+    pub crds: Vec<JsonText>,
     /// Seconds after which the host reconciles every primary again even if nothing changed; 0 for
     /// never. `resyncPeriod` of the Module overrides it. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +68,8 @@ pub struct Manifest {
     /// JSON Schema of `parameters` of the Module. Default: none, and the host rejects a Module with
     /// parameters. Limits: drafts 2020-12, 2019-09 and 7; at most 256 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parameters_schema: Option<Value>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Value>"))]
+    pub parameters_schema: Option<JsonText>,
     /// Parameters of the Module that name kinds, in addition to the kinds of the manifest. Limits:
     /// at most 8; only with `parametersSchema`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,6 +84,11 @@ impl Manifest {
     /// Returns whether the guest reviews requests and reconciles nothing.
     pub fn is_policy_only(&self) -> bool {
         self.primary.is_none() && self.policy.is_some()
+    }
+
+    /// Returns the values of `crds`, each parsed at each call.
+    pub fn definitions(&self) -> impl Iterator<Item = Value> {
+        self.crds.iter().map(JsonText::value)
     }
 }
 

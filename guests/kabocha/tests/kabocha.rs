@@ -257,7 +257,7 @@ fn readiness_of_children_is_reported_also_when_the_module_sets_a_phase() {
 
 #[test]
 fn phase_is_a_list_of_words_and_other_parameters_are_accepted() {
-    let schema = Guest::describe().parameters_schema.unwrap();
+    let schema = Guest::describe().parameters_schema.unwrap().value();
     assert_eq!(schema["properties"]["phase"]["type"], "array");
     assert_eq!(schema["properties"]["phase"]["items"]["type"], "string");
     assert_eq!(schema.get("additionalProperties"), None, "any other variable is accepted");

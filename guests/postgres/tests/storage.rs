@@ -201,7 +201,7 @@ fn parameters_that_do_not_fit_are_refused() {
     for parameters in [json!({ "storage": { "size": "1Gi" } }), json!({ "volumes": {} })] {
         given(sample()).parameters(parameters).run().failed_because("BadParameters");
     }
-    let schema = Guest::describe().parameters_schema.unwrap();
+    let schema = Guest::describe().parameters_schema.unwrap().value();
     assert_eq!(schema["properties"]["backup"]["properties"].get("ephemeral"), None);
 }
 

@@ -260,7 +260,7 @@ impl Describe {
     pub fn installs(mut self, crd: &str) -> Self {
         self.manifest
             .crds
-            .push(serde_json::from_str(crd).unwrap_or_else(|_| Value::String(crd.to_owned())));
+            .push(serde_json::from_str(crd).unwrap_or_else(|_| Value::from(crd).into()));
         self
     }
 
@@ -285,7 +285,7 @@ impl Describe {
     /// Sets the JSON Schema of the Module's `spec.parameters`. Without a schema the host rejects
     /// a Module that sets parameters.
     pub fn parameters(mut self, schema: Value) -> Self {
-        self.manifest.parameters_schema = Some(schema);
+        self.manifest.parameters_schema = Some(schema.into());
         self
     }
 

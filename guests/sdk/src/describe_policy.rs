@@ -94,7 +94,7 @@ impl DescribePolicy {
     /// Sets the JSON Schema of the Module's `spec.parameters`. Without a schema the host rejects
     /// a Module that sets parameters.
     pub fn parameters(mut self, schema: Value) -> Self {
-        self.manifest.parameters_schema = Some(schema);
+        self.manifest.parameters_schema = Some(schema.into());
         self
     }
 

@@ -148,7 +148,7 @@ pub use describe_policy::DescribePolicy;
 pub use desired::{Apply, Desired, DesiredObject, IntoObject};
 pub use innkeeper_contract::{
     Condition, ConditionStatus, Event, EventType, Failure, GroupVersionKind, GroupVersionResource,
-    Kind, KindName, KindParameter, KindRole, Manifest, Operation, OwnedKind, Policy,
+    JsonText, Kind, KindName, KindParameter, KindRole, Manifest, Operation, OwnedKind, Policy,
     PrimarySelector, Readiness, ReadinessState, Reference, RuleScope, Scope, SelectorOperator,
     Unapplied, User, ValueRequirement,
 };

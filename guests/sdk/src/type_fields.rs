@@ -42,19 +42,19 @@ pub(crate) fn warning<P: DeserializeOwned>(manifest: &Manifest) -> Option<String
 fn differences<P: DeserializeOwned>(manifest: &Manifest) -> Vec<String> {
     let Some(schema) = schema(manifest) else { return Vec::new() };
     let mut found = Vec::new();
-    compare(&probe::probe::<P>, &mut Vec::new(), schema, "", &mut found);
+    compare(&probe::probe::<P>, &mut Vec::new(), &schema, "", &mut found);
     found
 }
 
 /// The schema of the version of the primary.
-fn schema(manifest: &Manifest) -> Option<&Value> {
+fn schema(manifest: &Manifest) -> Option<Value> {
     let primary = manifest.primary.as_ref()?;
     let (group, version) = primary.api_version.split_once('/')?;
-    let definition = manifest.crds.iter().find(|one| {
+    let definition = manifest.definitions().find(|one| {
         one["spec"]["group"] == group && one["spec"]["names"]["kind"] == *primary.kind
     })?;
     let mut versions = definition["spec"]["versions"].as_array()?.iter();
-    versions.find(|one| one["name"] == version)?.pointer("/schema/openAPIV3Schema")
+    versions.find(|one| one["name"] == version)?.pointer("/schema/openAPIV3Schema").cloned()
 }
 
 fn compare<'a>(

@@ -298,5 +298,5 @@ fn reconciler_with_a_policy_has_the_rules_and_the_reads_of_both() {
     assert_eq!((manifest.name.as_str(), manifest.version.as_str()), ("both", "2.0.0"));
     assert_eq!(manifest.policy, Limits::describe().policy);
     assert_eq!(manifest.reads.len(), 1, "ConfigMap once");
-    assert_eq!(manifest.parameters_schema, Some(json!({"type": "object"})));
+    assert_eq!(manifest.parameters_schema, Some(json!({"type": "object"}).into()));
 }

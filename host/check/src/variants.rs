@@ -1,5 +1,6 @@
 //! Primaries made from the samples by the schema of their kind.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -124,12 +125,14 @@ pub fn smallest_sample(subject: &Subject) -> Option<Value> {
 /// The schema of the primary kind, from the definitions of the manifest and of the cluster.
 pub(crate) fn schema_of(subject: &Subject) -> Option<Value> {
     let kind = subject.manifest.primary.as_ref()?;
-    let definitions = subject.manifest.crds.iter().chain(&subject.preexisting);
-    let definition = definitions.into_iter().find(|one| {
+    let is_of_kind = |one: &Value| {
         one["kind"] == "CustomResourceDefinition"
             && one["spec"]["group"] == kind.group()
             && one["spec"]["names"]["kind"] == kind.kind.as_str()
-    })?;
+    };
+    let described = subject.manifest.definitions().find(is_of_kind).map(Cow::Owned);
+    let in_cluster = || subject.preexisting.iter().find(|one| is_of_kind(one)).map(Cow::Borrowed);
+    let definition = described.or_else(in_cluster)?;
     let version = kind.api_version.rsplit('/').next();
     let mut versions = definition["spec"]["versions"].as_array()?.iter();
     let version = versions.find(|one| one["name"].as_str() == version)?;

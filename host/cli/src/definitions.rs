@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use innkeeper_cluster::{ApiClient, ApiError};
-use innkeeper_contract::Kind;
+use innkeeper_contract::{JsonText, Kind};
 use innkeeper_core::ObjectKey;
 use innkeeper_core::crd_compat::changed_fields;
 use innkeeper_modules::definitions::installable_definitions;
@@ -25,7 +25,7 @@ pub(crate) fn print_stale_component(opened: &Opened) {
 }
 
 /// The message if the component lies in its crate, and the `crd.json` there is another definition.
-fn stale_component(component: &Path, definitions: &[Value]) -> Option<String> {
+fn stale_component(component: &Path, definitions: &[JsonText]) -> Option<String> {
     let built = component.parent().filter(|folder| folder.ends_with("target/components"))?;
     let file = built.parent()?.parent()?.join("crd.json");
     let text = std::fs::read(&file).ok()?;
@@ -36,8 +36,8 @@ fn stale_component(component: &Path, definitions: &[Value]) -> Option<String> {
         ));
     };
     let name = crd_name(&definition);
-    let own = definitions.iter().find(|one| crd_name(one) == name)?;
-    let fields = changed_fields(own, &definition, FIELDS_MAX);
+    let own = definitions.iter().map(JsonText::value).find(|one| crd_name(one) == name)?;
+    let fields = changed_fields(&own, &definition, FIELDS_MAX);
     (!fields.is_empty()).then(|| {
         format!(
             "warning: {place} has changed since the component was built: {}; run `innkeeper build`",
@@ -129,7 +129,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let component = folder.path().join("target/components/hello.wasm");
         let file = folder.path().join("crd.json");
-        let stale = || stale_component(&component, &[definition("a")]);
+        let stale = || stale_component(&component, &[definition("a").into()]);
         assert_eq!(stale(), None, "there is no crd.json");
         std::fs::write(&file, definition("a").to_string()).unwrap();
         assert_eq!(stale(), None);

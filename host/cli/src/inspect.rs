@@ -152,7 +152,7 @@ pub(crate) fn text(opened: &Opened) -> Page {
         }),
     );
     row(&mut out, "reads", manifest.reads.iter().map(kind));
-    row(&mut out, "CRDs", manifest.crds.iter().map(crd_name));
+    row(&mut out, "CRDs", manifest.definitions().map(|one| crd_name(&one)));
     let primary = manifest.primary.iter();
     row(&mut out, "resync", primary.map(|_| resync(manifest)));
     let finalizer = manifest.finalizer.iter();
@@ -248,6 +248,7 @@ fn resync(manifest: &Manifest) -> String {
 
 fn parameters(manifest: &Manifest) -> String {
     let Some(schema) = &manifest.parameters_schema else { return "none".to_owned() };
+    let schema = schema.value();
     let names = schema.get("properties").and_then(Value::as_object);
     let required: Vec<_> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();

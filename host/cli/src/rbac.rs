@@ -209,12 +209,12 @@ fn rules(manifest: &Manifest, crds: bool) -> Vec<Rule> {
             why: "To install the definitions that the guest describes, and no others.".into(),
             group: "apiextensions.k8s.io".into(),
             resource: "customresourcedefinitions".into(),
-            names: manifest.crds.iter().map(crd_name).collect(),
+            names: manifest.definitions().map(|one| crd_name(&one)).collect(),
             // Creating by apply names the object in its path, so that `create` obeys the names.
             verbs: &["get", "create", "patch"],
             scope: RuleScope::Cluster,
         });
-        rules.extend(manifest.crds.iter().filter_map(|definition| stored(manifest, definition)));
+        rules.extend(manifest.definitions().filter_map(|definition| stored(manifest, &definition)));
     }
     rules
 }

@@ -127,7 +127,8 @@ impl TestModules {
             let opened = open(file, cache)?;
             let manifest = opened.guest.manifest();
             let name = &manifest.name;
-            let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
+            let groups =
+                manifest.definitions().filter_map(|one| one.pointer("/spec/group").cloned());
             let mut module = json!({
                 "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name},
                 "spec": {"source": {"file": file.canonicalize()?}, "serviceAccountName": name,

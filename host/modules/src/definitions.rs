@@ -119,13 +119,19 @@ pub struct CrdRequest {
 
 /// The definitions of a guest, as a Module allows to install them.
 pub fn crd_requests(manifest: &Manifest, spec: &ValidatedSpec) -> Vec<CrdRequest> {
-    manifest.crds.iter().map(|definition| crd_request(definition, spec)).collect()
+    manifest.definitions().map(|definition| crd_request(&definition, spec)).collect()
+}
+
+/// The names of the definitions that a guest describes.
+pub(crate) fn described_names(manifest: &Manifest) -> Vec<String> {
+    let name = |definition: Value| Some(definition.pointer("/metadata/name")?.as_str()?.to_owned());
+    manifest.definitions().filter_map(name).collect()
 }
 
 /// The definitions of a guest as the host would install them, for an administrator who installs
 /// them.
 pub fn installable_definitions(manifest: &Manifest) -> Vec<Value> {
-    manifest.crds.iter().map(|definition| installable(definition).0).collect()
+    manifest.definitions().map(|definition| installable(&definition).0).collect()
 }
 
 fn crd_request(definition: &Value, spec: &ValidatedSpec) -> CrdRequest {

@@ -86,10 +86,8 @@ impl<G: GuestHandle> Driver<G> {
     }
 
     /// The names of the CustomResourceDefinitions that the active revision of a module describes.
-    pub fn described_crds(&self, name: &str) -> Vec<String> {
-        let active = self.active_revision(name);
-        let crds = active.into_iter().flat_map(|revision| &revision.guest.manifest().crds);
-        crds.filter_map(|crd| crd.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect()
+    pub fn described_crds(&self, name: &str) -> &[String] {
+        self.active_revision(name).map(|revision| &*revision.crds).unwrap_or_default()
     }
 
     /// What the last valid spec and the present approval of a module let the host do with

@@ -1,7 +1,7 @@
 //! The parameters of a Module that name kinds: their checks in the manifest, and the kinds that
 //! they name.
 
-use innkeeper_contract::{KindName, KindParameter, KindRole, Manifest};
+use innkeeper_contract::{JsonText, KindName, KindParameter, KindRole, Manifest};
 use innkeeper_core::{foreign, names as grammar};
 use serde_json::Value;
 
@@ -37,7 +37,8 @@ pub(crate) fn check(manifest: &Manifest, errors: &mut Vec<String>) {
         ));
         return;
     }
-    let properties = manifest.parameters_schema.as_ref().map(|schema| &schema["properties"]);
+    let schema = manifest.parameters_schema.as_ref().map(JsonText::value);
+    let properties = schema.as_ref().map(|schema| &schema["properties"]);
     for (index, one) in all.iter().enumerate() {
         let place = format!("kindParameters[{index}]");
         let name = foreign::one_line(&one.parameter, NAME_BYTES_MAX);

@@ -84,8 +84,8 @@ pub fn check(manifest: &Manifest) -> Result<(), Vec<String>> {
         policy_manifest::check(policy, &mut errors);
     }
     kind_parameters::check(manifest, &mut errors);
-    for (index, definition) in manifest.crds.iter().enumerate() {
-        crd(&format!("crds[{index}]"), definition, manifest, &mut errors);
+    for (index, definition) in manifest.definitions().enumerate() {
+        crd(&format!("crds[{index}]"), &definition, manifest, &mut errors);
     }
     errors.truncate(ERRORS_MAX);
     for error in &mut errors {

@@ -66,7 +66,7 @@ pub fn check_with(
     // members is content with it.
     let none = Value::Object(Map::new());
     let document = if parameters.is_null() { &none } else { parameters };
-    validate(schema, document).map_err(|error| match error {
+    validate(&schema.value(), document).map_err(|error| match error {
         SchemaError::Unusable(why) => ParametersError::Schema(why),
         SchemaError::TooCostly(why) => ParametersError::TooCostly(why),
         SchemaError::Misfit(misfit) => ParametersError::Misfit(problems(&misfit)),
@@ -126,7 +126,8 @@ mod tests {
     use super::*;
 
     fn fit(schema: Option<Value>, parameters: &Value) -> Result<(), ParametersError> {
-        let manifest = Manifest { parameters_schema: schema, ..crate::testing::manifest("g") };
+        let manifest =
+            Manifest { parameters_schema: schema.map(Into::into), ..crate::testing::manifest("g") };
         check(&manifest, parameters)
     }
 

@@ -20,7 +20,7 @@ pub fn resolve(
     for (RequestedKind { place, parameter, .. }, kind) in kinds {
         match parameter.role {
             KindRole::Primary => {
-                if described.crds.iter().any(|crd| defines(crd, &kind)) {
+                if described.definitions().any(|crd| defines(&crd, &kind)) {
                     return Err(vec![format!(
                         "{place}: the guest installs the definition of {kind}, so {kind} is no kind that it decorates; name another kind"
                     )]);

@@ -57,6 +57,8 @@ pub struct Revision<G = Guest> {
     /// The kinds that earlier revisions declared and this one does not: the host prunes what they
     /// made of these.
     pub retired_kinds: Vec<Kind>,
+    /// The names of the CustomResourceDefinitions that the guest describes.
+    pub crds: Vec<String>,
     /// The Module's validated spec that it runs with.
     pub spec: ValidatedSpec,
     /// Counts the active revisions of this module, from 1: a later one is larger.

@@ -35,7 +35,7 @@ fn accepted(manifest: &Manifest) {
     assert!(!manifest.primary.as_ref().is_some_and(is_own), "the host's own kind is a primary");
     policy(manifest);
     assert!(manifest.name.len() <= 253 && !manifest.name.is_empty());
-    for definition in &manifest.crds {
+    for definition in manifest.definitions() {
         let text = |pointer| definition.pointer(pointer).and_then(Value::as_str);
         let (name, group) = (text("/metadata/name"), text("/spec/group").expect("it has a group"));
         let plural = text("/spec/names/plural").expect("it has a plural");

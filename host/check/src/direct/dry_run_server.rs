@@ -92,7 +92,8 @@ impl DryRunServer {
             // The Module's account is there.
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
                 "metadata": {"name": MODULES_NAMESPACE}});
-            let objects = subject.manifest.crds.iter().chain(&subject.preexisting);
+            let definitions: Vec<Value> = subject.manifest.definitions().collect();
+            let objects = definitions.iter().chain(&subject.preexisting);
             for object in [&namespace].into_iter().chain(objects) {
                 api.apply(object, NAMESPACE).await?;
             }

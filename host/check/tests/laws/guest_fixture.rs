@@ -35,7 +35,7 @@ pub(crate) fn subject(guest: &str, parameters: &Value, objects: Vec<Value>) -> S
         panic!("{}: {error}; `cargo xtask guests {guest}` builds it", component.display())
     });
     let manifest = manifest(guest, &bytes);
-    let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
+    let groups = manifest.definitions().filter_map(|one| one.pointer("/spec/group").cloned());
     // Without an account of its own it acts as the host.
     let mut module = json!({
         "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": guest},

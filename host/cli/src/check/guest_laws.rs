@@ -213,7 +213,7 @@ fn subject(
     };
     let name = manifest.name.clone();
     let (parameters, _) = options.parameters.resolve_or(None, &opened.guest)?;
-    let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
+    let groups = manifest.definitions().filter_map(|one| one.pointer("/spec/group").cloned());
     let mut module = json!({
         "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name},
         "spec": {"source": {"file": copied(opened, folder, "guest.wasm")?},

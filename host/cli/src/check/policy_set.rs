@@ -72,8 +72,8 @@ impl PolicySet {
             many => bail!("{place}: {many} Modules; a set has at most {MEMBERS_MAX}"),
         }
         let members: Vec<SetMember> = members.into_values().collect();
-        let of_guests = members.iter().flat_map(|member| &member.manifest().crds);
-        let definitions = of_guests.chain(&given).cloned().collect();
+        let of_guests = members.iter().flat_map(|member| member.manifest().definitions());
+        let definitions = of_guests.chain(given).collect();
         Ok(Self { members, definitions })
     }
 

@@ -69,7 +69,7 @@ impl SetMember {
         }
         let opened = component::open_with(&file, Interruption::Fuel, Some(cache.clone()))?;
         let manifest = opened.guest.manifest();
-        let groups = manifest.crds.iter().filter_map(|one| one.pointer("/spec/group"));
+        let groups = manifest.definitions().filter_map(|one| one.pointer("/spec/group").cloned());
         let mut module = json!({
             "apiVersion": "innkeeper.dev/v1alpha1", "kind": "Module", "metadata": {"name": name},
             "spec": {"source": {"file": file}, "allowedCRDGroups": groups.collect::<Vec<_>>()},

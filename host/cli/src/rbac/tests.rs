@@ -1,5 +1,5 @@
 use expect_test::expect;
-use innkeeper_contract::OwnedKind;
+use innkeeper_contract::{JsonText, OwnedKind};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn manifest() -> Manifest {
             Kind::namespaced("v1", "Service", "services"),
         ],
         read_fields: Vec::new(),
-        crds: vec![json!({"metadata": {"name": "podroutes.quay.io"}})],
+        crds: vec![json!({"metadata": {"name": "podroutes.quay.io"}}).into()],
         resync_seconds: None,
         finalizer: Some(String::new()),
         decorates: false,
@@ -49,8 +49,8 @@ fn printed(manifest: &Manifest, namespaces: &[&str]) -> String {
 #[test]
 fn objects_of_a_definition_are_listed_when_the_kind_is_not_declared() {
     let definition = |plural: &str| {
-        json!({"metadata": {"name": format!("{plural}.quay.io")},
-            "spec": {"group": "quay.io", "scope": "Namespaced", "names": {"plural": plural}}})
+        JsonText::from(json!({"metadata": {"name": format!("{plural}.quay.io")},
+            "spec": {"group": "quay.io", "scope": "Namespaced", "names": {"plural": plural}}}))
     };
     let manifest =
         Manifest { crds: vec![definition("podroutes"), definition("others")], ..manifest() };
@@ -233,24 +233,21 @@ fn events_about_cluster_scoped_primaries_lie_in_default() {
 }
 
 /// Every text of a manifest that this command could print, one at a time.
-type Field = fn(&mut Manifest) -> &mut String;
+type Field = fn(&mut Manifest, String);
 
 const FIELDS: [Field; 12] = [
-    |manifest| &mut manifest.name,
-    |manifest| &mut manifest.version,
-    |manifest| &mut manifest.primary.as_mut().unwrap().api_version,
-    |manifest| &mut manifest.primary.as_mut().unwrap().kind,
-    |manifest| &mut manifest.primary.as_mut().unwrap().plural,
-    |manifest| &mut manifest.owned[0].kind.api_version,
-    |manifest| &mut manifest.owned[0].kind.kind,
-    |manifest| &mut manifest.owned[0].kind.plural,
-    |manifest| &mut manifest.reads[0].api_version,
-    |manifest| &mut manifest.reads[0].kind,
-    |manifest| &mut manifest.reads[0].plural,
-    |manifest| {
-        let Value::String(name) = &mut manifest.crds[0]["metadata"]["name"] else { panic!() };
-        name
-    },
+    |manifest, text| manifest.name = text,
+    |manifest, text| manifest.version = text,
+    |manifest, text| manifest.primary.as_mut().unwrap().api_version = text,
+    |manifest, text| manifest.primary.as_mut().unwrap().kind = text,
+    |manifest, text| manifest.primary.as_mut().unwrap().plural = text,
+    |manifest, text| manifest.owned[0].kind.api_version = text,
+    |manifest, text| manifest.owned[0].kind.kind = text,
+    |manifest, text| manifest.owned[0].kind.plural = text,
+    |manifest, text| manifest.reads[0].api_version = text,
+    |manifest, text| manifest.reads[0].kind = text,
+    |manifest, text| manifest.reads[0].plural = text,
+    |manifest, text| manifest.crds[0] = json!({"metadata": {"name": text}}).into(),
 ];
 
 const RULE: [&str; 4] = ["apiGroups", "resources", "resourceNames", "verbs"];
@@ -305,7 +302,7 @@ fn no_text_of_a_manifest_changes_the_structure_of_the_output() {
         for text in texts {
             let mut manifest = manifest();
             // Another kind than the primary's may be read too, and then has no rule of its own.
-            field(&mut manifest).clone_from(&text);
+            field(&mut manifest, text.clone());
             // The grammars refuse almost all of them; the printer must not depend on that.
             let printed = printed(&manifest, &["web"]);
             assert_eq!(structure(&printed), plain, "{text:?}:\n{printed}");

@@ -49,18 +49,18 @@ impl Admission {
         primary: &mut InputObject,
         now: Timestamp,
     ) -> anyhow::Result<Option<Self>> {
-        let is_primary = |definition: &&Value| {
+        let is_primary = |definition: &Value| {
             definition["spec"]["group"] == kind.group()
                 && definition["spec"]["names"]["kind"] == *kind.kind
         };
-        for definition in &manifest.crds {
-            check_schemas(definition)?;
+        for definition in manifest.definitions() {
+            check_schemas(&definition)?;
         }
-        let Some(definition) = manifest.crds.iter().find(is_primary) else { return Ok(None) };
+        let Some(definition) = manifest.definitions().find(is_primary) else { return Ok(None) };
         let simulator = Simulator::new(1, now);
-        let installed = send(&simulator, "POST", DEFINITIONS, definition);
+        let installed = send(&simulator, "POST", DEFINITIONS, &definition);
         if installed.is_refused {
-            return Err(refused(definition, installed.message()));
+            return Err(refused(&definition, installed.message()));
         }
         simulator.settle();
         let mut all = format!("/apis/{}", kind.api_version);

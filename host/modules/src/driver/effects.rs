@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::message::{Action, LoadJob};
 use super::state::ModuleState;
+use crate::definitions;
 use crate::machine::{Effect, Event, Rejection, RetryPolicy};
 use crate::revision::{GuestHandle, Revision};
 use crate::source::Digest;
@@ -205,6 +206,7 @@ impl<G: GuestHandle> ModuleState<G> {
             module: Arc::clone(&self.name),
             guest: guest.with_limits(spec.limits),
             retired_kinds: self.retired_kinds(guest.manifest()),
+            crds: definitions::described_names(guest.manifest()),
             spec,
             version: self.version + 1,
         }

@@ -269,7 +269,7 @@ fn limits_change_without_a_load_and_parameters_only_if_they_fit() {
         [
             ("spec 1", module(1, &with(json!({"parameters": {"size": 1}})))),
             ("source a", source("a")),
-            ("loaded a", loaded("a", |manifest| manifest.parameters_schema = Some(schema))),
+            ("loaded a", loaded("a", |manifest| manifest.parameters_schema = Some(schema.into()))),
             (
                 "spec 2",
                 module(2, &with(json!({"parameters": {"size": 1}, "limits": {"memory": "1Mi"}}))),
@@ -365,8 +365,9 @@ fn definitions_are_granted_by_their_group() {
             (
                 "loaded a",
                 loaded("a", |manifest| {
-                    manifest.crds =
-                        vec![definition("quay.io", "xs"), definition("example.com", "ys")];
+                    manifest.crds = [definition("quay.io", "xs"), definition("example.com", "ys")]
+                        .map(Into::into)
+                        .into();
                 }),
             ),
             ("CRDs installed", installed(1, "a", Ok(()))),

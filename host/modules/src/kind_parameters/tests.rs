@@ -15,9 +15,12 @@ fn manifest() -> Manifest {
     let mut manifest = testing::manifest("g");
     manifest.primary = Some(Kind::namespaced("apps/v1", "StatefulSet", "statefulsets"));
     manifest.decorates = true;
-    manifest.parameters_schema = Some(json!({"properties": {
-        "target": {}, "copies": {}, "watch": {}, "size": {},
-    }}));
+    manifest.parameters_schema = Some(
+        json!({"properties": {
+            "target": {}, "copies": {}, "watch": {}, "size": {},
+        }})
+        .into(),
+    );
     manifest.kind_parameters = vec![
         parameter("target", KindRole::Primary),
         parameter("copies", KindRole::Owned),
@@ -139,7 +142,7 @@ fn plural_of_an_aggregated_server_that_is_no_name_is_refused() {
 #[test]
 fn primary_whose_definition_the_guest_installs_is_refused() {
     let mut described = manifest();
-    described.crds = vec![json!({"spec": {"group": "x.dev", "names": {"kind": "Foo"}}})];
+    described.crds = vec![json!({"spec": {"group": "x.dev", "names": {"kind": "Foo"}}}).into()];
     let errors = resolved(&described, &json!({"target": kind("x.dev/v1", "Foo")})).unwrap_err();
     assert_eq!(
         errors,

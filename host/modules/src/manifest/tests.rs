@@ -28,7 +28,7 @@ fn definition() -> Value {
 #[test]
 fn a_sound_manifest_passes() {
     let mut manifest = manifest("g");
-    manifest.crds.push(definition());
+    manifest.crds.push(definition().into());
     manifest.finalizer = Some("finalizer.kabocha.example.com".into());
     assert_eq!(check(&manifest), Ok(()));
     manifest.finalizer = Some("example.com/cleanup".into());
@@ -178,7 +178,7 @@ fn a_definition_must_agree_with_every_kind_that_the_manifest_declares() {
                 merges: false,
             }];
             manifest.reads = vec![Kind::namespaced("quay.io/v1", "Podroute", "routes")];
-            manifest.crds = vec![definition()];
+            manifest.crds = vec![definition().into()];
         },
         &expect![[r#"
             crds[0]: defines Podroute as podroutes, Namespaced; primary declares Other as podroutes, Namespaced
@@ -211,7 +211,7 @@ fn more_kinds_than_a_guest_may_have_are_counted_and_no_more() {
         |manifest| {
             let kind = Kind::namespaced("v1/../..", "pod", "pods?x");
             manifest.reads = vec![kind; KINDS_MAX + 1];
-            manifest.crds = vec![json!({}); CRDS_MAX + 1];
+            manifest.crds = vec![json!({}).into(); CRDS_MAX + 1];
         },
         &expect![[r#"
             owned and reads: 102 are more than the 100 that a guest may have
@@ -242,7 +242,8 @@ fn definitions_must_agree_with_the_primary_and_with_themselves() {
             let mut reserved = definition();
             reserved["spec"]["group"] = "apps.k8s.io".into();
             reserved["metadata"]["name"] = "podroutes.apps.k8s.io".into();
-            manifest.crds = vec![other, hook, name, reserved, json!({"kind": "Pod"})];
+            let pod = json!({"kind": "Pod"});
+            manifest.crds = [other, hook, name, reserved, pod].map(Into::into).into();
         },
         &expect![[r#"
             crds[0]: is podroutes, Cluster; the primary is podroutes, Namespaced
@@ -282,7 +283,7 @@ fn members_about_primaries_are_refused_without_a_primary() {
                 primary: None,
                 policy: policy_manifest("g").policy,
                 selector: serde_json::from_value(json!({"matchLabels": {"a": "b"}})).unwrap(),
-                crds: vec![definition()],
+                crds: vec![definition().into()],
                 resync_seconds: Some(0),
                 finalizer: Some(String::new()),
                 decorates: true,
@@ -309,7 +310,7 @@ fn kind_parameters_of_a_guest_without_a_primary_are_only_read() {
     };
     let mut given = policy_manifest("g");
     let properties = json!({"a": {}, "b": {}, "c": {}});
-    given.parameters_schema = Some(json!({"type": "object", "properties": properties}));
+    given.parameters_schema = Some(json!({"type": "object", "properties": properties}).into());
     given.kind_parameters = vec![parameter("a", KindRole::Reads)];
     assert_eq!(check(&given), Ok(()));
     given.kind_parameters.push(parameter("b", KindRole::Owned));

@@ -61,7 +61,7 @@ impl Supervisor {
         if !self.driver.is_crd_missing(module) {
             return;
         }
-        for crd in self.driver.described_crds(module) {
+        for crd in self.driver.described_crds(module).to_vec() {
             if self.driver.reinstalls_crd(module, &crd)
                 || !matches!(self.crd(&crd), Some(CacheLookup::Absent))
             {
@@ -77,7 +77,7 @@ impl Supervisor {
 
     /// Checks whether the definitions of a module's active revision exist.
     pub(super) fn check_crds(&mut self, module: &str) {
-        let mut names = self.driver.described_crds(module);
+        let mut names = self.driver.described_crds(module).to_vec();
         names.retain(|name| matches!(self.crd(name), Some(CacheLookup::Absent)));
         if !names.is_empty() {
             self.confirm_deleted(module, names);

@@ -77,7 +77,7 @@ pub(crate) fn manifest(metadata: &KubewardenMetadata) -> Result<Described, LoadE
         finalizer: None,
         decorates: false,
         // The policy itself checks what is in it.
-        parameters_schema: Some(json!({"type": "object"})),
+        parameters_schema: Some(json!({"type": "object"}).into()),
         kind_parameters: Vec::new(),
         policy: Some(policy),
     };

@@ -5,12 +5,15 @@ use super::*;
 /// The component `a` describes one definition.
 fn loaded_with_definition() -> Input<Fake> {
     loaded("a", |manifest| {
-        manifest.crds = vec![json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "xs.quay.io"},
-            "spec": {"group": "quay.io", "names": {"kind": "X", "plural": "xs"},
-                "scope": "Namespaced", "versions": [{"name": "v1", "served": true}]},
-        })];
+        manifest.crds = vec![
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": "xs.quay.io"},
+                "spec": {"group": "quay.io", "names": {"kind": "X", "plural": "xs"},
+                    "scope": "Namespaced", "versions": [{"name": "v1", "served": true}]},
+            })
+            .into(),
+        ];
     })
 }
 

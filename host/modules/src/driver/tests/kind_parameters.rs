@@ -30,7 +30,7 @@ fn described(manifest: &mut Manifest) {
     };
     manifest.primary = Some(Kind::namespaced("v1", "Pod", "pods"));
     manifest.decorates = true;
-    manifest.parameters_schema = Some(json!({"properties": {"target": {}, "copies": {}}}));
+    manifest.parameters_schema = Some(json!({"properties": {"target": {}, "copies": {}}}).into());
     manifest.kind_parameters =
         vec![parameter("target", KindRole::Primary), parameter("copies", KindRole::Owned)];
 }

@@ -1,6 +1,7 @@
 //! Parameters and schemas: nothing is evaluated by the driver, and a guest never gets parameters
 //! that were not checked for it.
 
+use innkeeper_contract::JsonText;
 use innkeeper_sandbox::schema::SchemaError;
 
 use super::*;
@@ -10,7 +11,7 @@ fn sized(generation: i64, size: &Value) -> Input<Fake> {
 }
 
 fn with_schema(name: &str, schema: &Value) -> Input<Fake> {
-    loaded(name, |manifest| manifest.parameters_schema = Some(schema.clone()))
+    loaded(name, |manifest| manifest.parameters_schema = Some(JsonText::from(schema)))
 }
 
 fn number() -> Value {

@@ -92,7 +92,7 @@ fn policy_that_gains_a_primary_by_a_parameter_becomes_active() {
         let mut manifest = manifest("x");
         manifest.policy = policy_manifest("x").policy;
         manifest.decorates = true;
-        manifest.parameters_schema = Some(json!({"properties": {"target": {}}}));
+        manifest.parameters_schema = Some(json!({"properties": {"target": {}}}).into());
         let (parameter, role) = ("target".to_owned(), KindRole::Primary);
         let target = KindParameter { parameter, role, merges: false, optional: false };
         manifest.kind_parameters.push(target);

@@ -113,7 +113,7 @@ impl World {
                         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
                         "metadata": {"name": "xs.quay.io"},
                         "spec": {"group": "quay.io", "names": {"plural": "xs"}},
-                    })];
+                    }).into()];
                     Ok(Fake::new(manifest))
                 }
                 Some(&"bad") => refuse(RetryPolicy::Never),
