@@ -126,7 +126,7 @@ pub(crate) struct Arguments {
     /// fields than it reads.
     #[arg(long)]
     wake_for_every_field: bool,
-    /// Number of guest instances that the host keeps in memory for the next calls.
+    /// Number of guests whose memory stays warm between calls. More guests take turns.
     #[arg(long, value_name = "NUMBER", default_value_t = GUESTS_DEFAULT)]
     guest_pool_size: u32,
     /// Folder in which to keep compiled guests, so that a restart compiles nothing. The host

@@ -20,8 +20,9 @@ use crate::settings::{self, Compile, Interruption};
 use crate::ticker::Ticker;
 use crate::wapc::module;
 
-/// Default of [`EngineBuilder::guests`].
-pub const GUESTS_DEFAULT: u32 = 128;
+/// Default of [`EngineBuilder::guests`]. More warm memories saved no time that stood out of the
+/// noise (docs/benchmarks.md, "Idle modules"), and each holds its pages while its guest is idle.
+pub const GUESTS_DEFAULT: u32 = 16;
 
 /// Calls that may run at once without a permit (`describe` of guests being loaded).
 const CALLS_WITHOUT_PERMIT: u32 = 8;
@@ -176,9 +177,10 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how many guests stay warm: the memory of each keeps its place in the pool. A host may
+    /// Sets how many memories of guests stay warm: each of the last ones that ran keeps its place
+    /// in the pool, with the pages that the guest wrote. Most guests have one memory. A host may
     /// load more guests; they then take each other's places, which costs some microseconds a call.
-    /// The default is [`GUESTS_DEFAULT`].
+    /// On ten cores or more each thread keeps so many. The default is [`GUESTS_DEFAULT`].
     #[must_use]
     pub fn guests(mut self, guests: u32) -> Self {
         self.guests = guests;

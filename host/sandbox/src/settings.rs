@@ -9,6 +9,8 @@ use wasmtime::{
     Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, Strategy,
 };
 
+use crate::permits::cores;
+
 /// The time between two epochs: the precision of [`Limits::time`](crate::Limits::time).
 pub const TICK: Duration = Duration::from_millis(10);
 
@@ -90,11 +92,19 @@ pub(crate) fn compiler(interruption: Interruption) -> Config {
     config
 }
 
-/// Settings of an engine that runs: the compiler's, and a pool for `guests` loaded guests
-/// of which `calls` run at once.
+/// The parts of a pool with so many memories, each with its share of the warm ones: a thread keeps
+/// to the memories of one part. wasmtime 48 makes one for each core, up to 16, of a pool of 128
+/// memories or more (`ShardLayout` in its `index_allocator.rs`).
+fn pool_parts(memories: u32) -> u32 {
+    let cores = u32::try_from(cores()).unwrap_or(u32::MAX);
+    if memories < 128 { 1 } else { cores.clamp(1, 16) }
+}
+
+/// Settings of an engine that runs: the compiler's, and a pool for `calls` at once that keeps the
+/// memories of the last `guests` guests warm.
 pub(crate) fn runtime(interruption: Interruption, guests: u32, calls: u32) -> Config {
-    // One memory per loaded guest, so that each finds its own slot warm, and room for calls of
-    // components with several.
+    // One memory per warm guest, so that each finds its own slot, and room for calls of components
+    // with several.
     let memories = guests.saturating_add(calls.saturating_mul(MEMORIES_PER_COMPONENT));
     let tables = guests.saturating_add(calls.saturating_mul(TABLES_PER_COMPONENT));
     let mut pool = PoolingAllocationConfig::new();
@@ -110,7 +120,9 @@ pub(crate) fn runtime(interruption: Interruption, guests: u32, calls: u32) -> Co
         .max_memories_per_module(MEMORIES_PER_COMPONENT)
         .max_tables_per_module(TABLES_PER_COMPONENT)
         .table_elements(TABLE_ELEMENTS_MAX)
-        .max_unused_warm_slots(memories)
+        // A slot keeps the pages that its last guest wrote: about 36 KiB of a guest in Rust, and
+        // up to the bounds below. Without a limit each idle guest would hold that much.
+        .max_unused_warm_slots(guests.saturating_mul(pool_parts(memories)))
         .linear_memory_keep_resident(MEMORY_KEEP_RESIDENT_BYTES)
         .table_keep_resident(TABLE_KEEP_RESIDENT_BYTES)
         .pagemap_scan(Enabled::Auto);
