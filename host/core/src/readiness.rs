@@ -44,7 +44,7 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
         && observed != object.generation
     {
         if (kind.group(), kind.kind.as_str()) == ("apps", "Deployment")
-            && let Ok(parts) = parse(object)
+            && let Ok(parts) = parse(&text)
             && let Some(wait) = short_of_replicas(&parts)
         {
             return Ok(wait);
@@ -62,14 +62,14 @@ fn evaluate(kind: &Kind, object: &Object) -> Result<Readiness, serde_json::Error
         }
     }
     Ok(match (kind.group(), kind.kind.as_str()) {
-        ("apps", "Deployment") => deployment(&parse(object)?, &conditions),
-        ("apps", "StatefulSet") => stateful_set(&parse(object)?),
-        ("apps", "DaemonSet") => daemon_set(&parse(object)?, generic.observed_generation),
-        ("apps", "ReplicaSet") => replica_set(&parse(object)?, &conditions),
-        ("", "Pod") => pod(&parse(object)?, &conditions),
-        ("", "PersistentVolumeClaim") => claim(&parse(object)?),
-        ("", "Service") => service(&parse(object)?),
-        ("batch", "Job") => job(&parse(object)?, &conditions),
+        ("apps", "Deployment") => deployment(&parse(&text)?, &conditions),
+        ("apps", "StatefulSet") => stateful_set(&parse(&text)?),
+        ("apps", "DaemonSet") => daemon_set(&parse(&text)?, generic.observed_generation),
+        ("apps", "ReplicaSet") => replica_set(&parse(&text)?, &conditions),
+        ("", "Pod") => pod(&parse(&text)?, &conditions),
+        ("", "PersistentVolumeClaim") => claim(&parse(&text)?),
+        ("", "Service") => service(&parse(&text)?),
+        ("batch", "Job") => job(&parse(&text)?, &conditions),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(&conditions),
         // These kinds are ready when they exist, or their status shows no progress.
         ("", "ConfigMap" | "Secret") | ("batch", "CronJob") | ("policy", "PodDisruptionBudget") => {
@@ -119,13 +119,13 @@ impl<'de> Deserialize<'de> for NoSpec {
     }
 }
 
-/// Parses the spec and status of an object; a missing part or null gives the default.
-fn parse<Spec, Status>(object: &Object) -> Result<(Spec, Status), serde_json::Error>
+/// Parses the spec and status of an object's text; a missing part or null gives the default.
+fn parse<Spec, Status>(text: &str) -> Result<(Spec, Status), serde_json::Error>
 where
     Spec: DeserializeOwned + Default,
     Status: DeserializeOwned + Default,
 {
-    let parts: SpecAndStatus<Spec, Status> = serde_json::from_str(&object.text.read())?;
+    let parts: SpecAndStatus<Spec, Status> = serde_json::from_str(text)?;
     Ok((parts.spec.unwrap_or_default(), parts.status.unwrap_or_default()))
 }
 

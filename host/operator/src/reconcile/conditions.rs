@@ -34,13 +34,19 @@ pub fn all(status_input: &StatusInput, has_optional: bool, shows_result: bool) -
     for condition in &status_input.conditions {
         add(condition.clone());
     }
-    if status_input.status.is_some() || status_input.problems.is_empty() {
+    let has_ready = is_of_type(&status_input.conditions, READY);
+    if !has_ready && (status_input.status.is_some() || status_input.problems.is_empty()) {
         add(ready(status_input));
     }
     if has_optional {
         add(kinds_available(status_input));
     }
     by_type.into_values().collect()
+}
+
+/// Whether one of the conditions has the type, in upper or lower case.
+fn is_of_type(conditions: &[Condition], type_: &str) -> bool {
+    conditions.iter().any(|condition| condition.type_.eq_ignore_ascii_case(type_))
 }
 
 /// The first condition of each type: the API server refuses a list with two of one type.
