@@ -13,7 +13,8 @@ use crate::{Denial, Mismatch};
 /// The content of a view at one moment. It never changes, and is cheap to keep.
 #[derive(Clone, Debug)]
 pub struct CacheSnapshot {
-    pub(super) kinds: BTreeMap<Arc<Kind>, Vec<SnapshotPart>>,
+    /// By kind, in order.
+    kinds: Vec<(Arc<Kind>, Vec<SnapshotPart>)>,
 }
 
 /// A kind in one scope of a view.
@@ -80,6 +81,12 @@ pub enum CacheLookup {
 }
 
 impl CacheSnapshot {
+    /// Of kinds in order, each once.
+    pub(super) fn new(kinds: Vec<(Arc<Kind>, Vec<SnapshotPart>)>) -> Self {
+        debug_assert!(kinds.is_sorted_by(|(a, _), (b, _)| a < b), "kinds in another order");
+        Self { kinds }
+    }
+
     /// Looks up an object.
     pub fn get(&self, kind: &Kind, key: &ObjectKey) -> CacheLookup {
         let part = match self.part(kind, key.namespace()) {
@@ -114,7 +121,7 @@ impl CacheSnapshot {
             }
             None => {
                 // Parts are ordered by namespace, so their objects are.
-                for part in self.kinds.get(kind).ok_or(CacheReadError::Undeclared)? {
+                for part in self.parts(kind).ok_or(CacheReadError::Undeclared)? {
                     found.extend(part.read()?.all().filter(|o| selector(&o.labels)).cloned());
                 }
             }
@@ -148,26 +155,39 @@ impl CacheSnapshot {
 
     /// The state of each kind; of several namespaces, the worst one.
     pub fn states(&self) -> BTreeMap<Arc<Kind>, KindState> {
+        let worst = |parts| worst(parts).cloned().unwrap_or(KindState::Synced);
         self.kinds.iter().map(|(kind, parts)| (kind.clone(), worst(parts))).collect()
+    }
+
+    /// Whether each kind has been read, or cannot be read as things are: it is not served, served
+    /// otherwise than declared, or forbidden. Of several namespaces, the worst state counts.
+    pub fn is_complete(&self) -> bool {
+        let mut states = self.kinds.iter().filter_map(|(_, parts)| worst(parts));
+        states.all(|state| !matches!(state, KindState::Syncing | KindState::Failing(_)))
     }
 
     /// The reason why the view cannot read a kind; `None` if it can.
     pub fn unreadable(&self, kind: &Kind) -> Option<CacheReadError> {
-        match self.kinds.get(kind) {
+        match self.parts(kind) {
             None => Some(CacheReadError::Undeclared),
             Some(parts) => parts.iter().find_map(|part| part.read().err()),
         }
     }
 
+    fn parts(&self, kind: &Kind) -> Option<&[SnapshotPart]> {
+        let index = self.kinds.binary_search_by(|(own, _)| (**own).cmp(kind)).ok()?;
+        self.kinds.get(index).map(|(_, parts)| &**parts)
+    }
+
     fn part(&self, kind: &Kind, namespace: &str) -> Result<&SnapshotPart, CacheReadError> {
-        self.kinds
-            .get(kind)
+        self.parts(kind)
             .and_then(|parts| parts.iter().find(|part| part.covers(namespace)))
             .ok_or(CacheReadError::Undeclared)
     }
 }
 
-fn worst(parts: &[SnapshotPart]) -> KindState {
+/// The worst state of a kind in the namespaces of a view; `None` if it has none.
+fn worst(parts: &[SnapshotPart]) -> Option<&KindState> {
     let rank = |state: &KindState| match state {
         KindState::Synced => 0,
         KindState::Syncing => 1,
@@ -176,10 +196,32 @@ fn worst(parts: &[SnapshotPart]) -> KindState {
         KindState::NotServed => 4,
         KindState::Mismatched(_) => 5,
     };
-    parts
-        .iter()
-        .map(|part| &part.state)
-        .max_by_key(|state| rank(state))
-        .cloned()
-        .unwrap_or(KindState::Synced)
+    parts.iter().map(|part| &part.state).max_by_key(|state| rank(state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(states: &[KindState]) -> CacheSnapshot {
+        let part = |(index, state): (usize, &KindState)| SnapshotPart {
+            namespace: Some(format!("n{index}").into()),
+            state: state.clone(),
+            live: None,
+        };
+        let kind = Arc::new(Kind::namespaced("v1", "ConfigMap", "configmaps"));
+        CacheSnapshot::new(vec![(kind, states.iter().enumerate().map(part).collect())])
+    }
+
+    #[test]
+    fn snapshot_is_complete_if_no_kind_is_being_read_or_failing_at_worst() {
+        use KindState::{Failing, NotServed, Synced, Syncing};
+        assert!(snapshot(&[]).is_complete());
+        assert!(snapshot(&[Synced, NotServed]).is_complete());
+        for state in [Syncing, Failing("timeout".to_owned())] {
+            assert!(!snapshot(&[Synced, state.clone()]).is_complete(), "{state:?}");
+            assert!(!snapshot(&[state.clone(), Synced]).is_complete(), "{state:?}");
+            assert!(snapshot(&[state.clone(), NotServed]).is_complete(), "{state:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use innkeeper_cluster::{CacheLookup, CacheSnapshot, KindState};
+use innkeeper_cluster::{CacheLookup, CacheSnapshot};
 use innkeeper_core::{Object, ObjectRef};
 
 use crate::modules::granted_secrets::GrantedSecrets;
@@ -66,7 +66,7 @@ fn find_primary(
 ) -> ControlFlow<RoundEnd, Arc<Object>> {
     let result = match cache.get(&context.revision.primary_kind, &context.request.key) {
         // A guest sees no cache that has not been read yet; the end of the read wakes the request.
-        CacheLookup::Found(_) if !is_synced(cache) => {
+        CacheLookup::Found(_) if !cache.is_complete() => {
             if !context.revision.is_in_teardown() {
                 context.shared.health.record(context.request, RunOutcome::default());
             }
@@ -94,19 +94,6 @@ pub async fn read_granted_secrets(
         Ok(granted) => ControlFlow::Continue(Arc::new(granted)),
         Err(problem) => ControlFlow::Break(RoundReport::new(primary).blocked(problem)),
     }
-}
-
-/// Whether every declared kind has been read, or the module may not read it.
-fn is_synced(cache: &CacheSnapshot) -> bool {
-    cache.states().values().all(|state| {
-        matches!(
-            state,
-            KindState::Synced
-                | KindState::NotServed
-                | KindState::Mismatched(_)
-                | KindState::Forbidden(_)
-        )
-    })
 }
 
 /// Reads live the objects of which the caches do not know whether they exist, and tells the caches.

@@ -131,7 +131,7 @@ impl CacheStore {
         };
         let kinds =
             ids.iter().map(|(kind, ids)| (kind.clone(), ids.iter().map(part).collect())).collect();
-        CacheSnapshot { kinds }
+        CacheSnapshot::new(kinds)
     }
 
     /// Resolves when the state of a kind in any view changes after this call.
