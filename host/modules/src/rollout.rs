@@ -152,6 +152,12 @@ impl Preview {
         self.examples.truncate(EXAMPLES_MAX);
     }
 
+    /// Whether a further change of this sort would be one of its examples.
+    pub fn names_one_more(&self, change: PlannedChange) -> bool {
+        self.examples.len() < EXAMPLES_MAX
+            || self.examples.last().is_some_and(|last| last.change > change)
+    }
+
     /// Why it requires an approval; `None` if it does not. The host repeats the preview if the
     /// cause may go by itself ([`RetryPolicy::Later`]).
     pub fn held_by(&self, rollout: &Rollout) -> Option<Rejection> {
@@ -383,6 +389,10 @@ mod tests {
             (PlannedChange::Delete, 1),
             (PlannedChange::Fail, 1),
         ]);
+        assert!(all.names_one_more(PlannedChange::Change), "in place of a create");
+        let changes = preview(&[(PlannedChange::Change, 10)]);
+        assert!(!changes.names_one_more(PlannedChange::Change));
+        assert!(changes.names_one_more(PlannedChange::Delete));
         let examples: Vec<_> = all.examples.iter().map(|example| example.change.as_str()).collect();
         assert_eq!(examples[..3], ["Fail", "Delete", "Change"]);
         assert_eq!(examples.len(), EXAMPLES_MAX);

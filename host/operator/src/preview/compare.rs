@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use innkeeper_contract::Policy;
 use innkeeper_core::desired::{DesiredObject, DesiredState};
 use innkeeper_core::plan::{Action, Plan, SkipReason, Step};
 use innkeeper_core::{ObjectRef, diff, foreign, guest_status};
@@ -59,15 +60,23 @@ impl Effect {
     /// Whether what it adds to a preview depends on the effect of the active revision: not if
     /// nothing would be written, and no object has a problem.
     pub(super) fn needs_comparison(&self) -> bool {
-        let is_up_to_date = |step: &Step| match &step.action {
-            Action::Skip(reason) => skipped::is_up_to_date(reason),
-            _ => false,
-        };
         match self {
             Self::Fails(_) => true,
-            Self::Plans(_, plan) => !plan.steps.iter().all(is_up_to_date),
+            Self::Plans(_, plan) => !skipped::is_all_up_to_date(plan),
             Self::None => false,
         }
+    }
+
+    /// Whether what it adds to a preview depends on the objects that the active revision desires,
+    /// although that one leaves all its objects as they are: if the preview names the fields of one
+    /// more change, or a change may recreate its object.
+    pub(super) fn needs_desired_before(&self, preview: &Preview) -> bool {
+        let Self::Plans(desired, plan) = self else { return false };
+        let names_fields = preview.names_one_more(PlannedChange::Change);
+        plan.steps.iter().filter(|step| is_change(&step.action)).any(|step| {
+            let object = step.desired_index.and_then(|index| desired.objects.get(index));
+            names_fields || object.is_some_and(|one| one.has(Policy::RecreateWhenImmutable))
+        })
     }
 
     /// Whether its plan needs the right for a write: the verb on the kind, in any of its versions,
@@ -163,10 +172,7 @@ impl<'a> Before<'a> {
                 let fields = vec![".".to_owned()];
                 return (!is_same).then_some((PlannedChange::Change, fields));
             }
-            Action::Apply { .. }
-            | Action::Adopt { .. }
-            | Action::Merge { .. }
-            | Action::Skip(SkipReason::UpdatePending { .. }) => {
+            action if is_change(action) => {
                 let fields = match (object, self.desired.get(&step.object_ref)) {
                     (Some(new), Some(old)) if !is_on_delete(before) => {
                         diff::changed_fields(&old.body, &new.body, FIELDS_MAX)
@@ -176,7 +182,7 @@ impl<'a> Before<'a> {
                 // If both desire the same, the active revision is about to apply it too.
                 return (!fields.is_empty()).then_some((PlannedChange::Change, fields));
             }
-            Action::Recreate { .. } | Action::Delete { .. } | Action::Skip(_) => return None,
+            _ => return None,
         };
         (!is_same).then(|| (change, Vec::new()))
     }
@@ -191,6 +197,17 @@ impl<'a> Before<'a> {
         let problem = skipped::problem(&step.object_ref, reason, now)?;
         Some(format!("{}: {}", problem.reason, problem.message))
     }
+}
+
+/// Whether an action changes fields of its object, at once or in its turn.
+fn is_change(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Apply { .. }
+            | Action::Adopt { .. }
+            | Action::Merge { .. }
+            | Action::Skip(SkipReason::UpdatePending { recreates: false })
+    )
 }
 
 /// Whether an action deletes its object. A delete that waits for the other objects is one.

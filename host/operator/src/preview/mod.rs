@@ -1,10 +1,14 @@
 //! The preview: runs a candidate for the existing primaries and writes nothing.
 //!
 //! A guest is a function, so the difference is exact: the candidate and the active revision get the
-//! same observation at the same time, and the host compares their desired states and plans. Where
-//! the candidate would write nothing and has no problem, the active revision need not run. What it
-//! does as well does not count: drift that it repairs, objects that it deletes, primaries for which
-//! it fails.
+//! same observation at the same time, and the host compares their desired states and plans. What
+//! the active revision does as well does not count: drift that it repairs, objects that it deletes,
+//! primaries for which it fails.
+//!
+//! The active revision need not run where the candidate would write nothing and has no problem, nor
+//! where its last reconcile left every object as it is and nothing has woken the primary since. But
+//! it runs for the changes of which the preview names the fields, and for those that may recreate
+//! their object.
 
 mod abandoned;
 mod compare;
@@ -90,7 +94,10 @@ pub async fn preview(
         let new = effect(shared, candidate, &primary.key, now, &granted).await;
         let old = match active {
             Some(active)
-                if active.primary_kind == candidate.primary_kind && new.needs_comparison() =>
+                if active.primary_kind == candidate.primary_kind
+                    && new.needs_comparison()
+                    && (new.needs_desired_before(&preview)
+                        || !is_settled(shared, active, primary)) =>
             {
                 Some(effect(shared, active, &primary.key, now, &granted).await)
             }
@@ -197,6 +204,12 @@ fn primaries(revision: &OpenRevision) -> Vec<Arc<Object>> {
     let mut all = revision.primaries();
     all.retain(|primary| revision.selects(primary) && !primary.is_terminating());
     all
+}
+
+/// Whether the active revision is known to leave all objects of a primary as they are.
+fn is_settled(shared: &Shared, active: &OpenRevision, primary: &Object) -> bool {
+    let request = ReconcileRequest { module: active.name().clone(), key: primary.key.clone() };
+    shared.is_settled(&request, &primary.uid)
 }
 
 /// What a revision would do for a primary now. Nothing is written.

@@ -291,6 +291,13 @@ impl Queue {
         module.is_none_or(|module| module.queue.running() == 0 && module.queue.ready() == 0)
     }
 
+    /// Whether a request is ready, running, or waits for its next try after a failure.
+    pub fn is_pending(&self, request: &ReconcileRequest) -> bool {
+        let module = self.modules.get(&request.module);
+        let entry = module.and_then(|module| module.entries.get(&request.key));
+        entry.is_some_and(|entry| entry.ready.is_some() || entry.running || entry.failures > 0)
+    }
+
     /// The number of running requests.
     pub fn running(&self) -> usize {
         self.running

@@ -160,6 +160,17 @@ pub fn record_apply(
     }
 }
 
+/// Whether a preview may take for granted that the active revision would write nothing. In a
+/// preview a guest sees digests in place of granted Secrets, so a round with their values says
+/// nothing about it.
+pub fn is_settled(revision: &OpenRevision, report: &RoundReport, evaluated: &Evaluated) -> bool {
+    evaluated.complete
+        && evaluated.readable
+        && report.status_input.problems.is_empty()
+        && revision.spec().secret_names.is_empty()
+        && skipped::is_all_up_to_date(&evaluated.plan)
+}
+
 /// Whether nothing is left to do for a primary that is being deleted.
 pub fn is_finalized(report: &RoundReport, plan: &Plan) -> bool {
     report.primary.is_terminating()

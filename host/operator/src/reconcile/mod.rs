@@ -117,6 +117,7 @@ async fn run_round(
     state: &mut PrimaryState,
 ) -> ControlFlow<RoundEnd, RoundEnd> {
     let active = context.revision;
+    state.is_settled = false;
 
     // Snapshot; the finalizer and the granted Secrets come before the guest.
     let PrimarySnapshot { primary, cache, read_guard } =
@@ -131,6 +132,7 @@ async fn run_round(
     let mut observation = Observation::new(active, &cache, primary.clone(), now, &granted);
     let owner = active.owner(&primary);
     let evaluation = evaluate_with_permit(context.shared, &mut observation, &owner, state).await;
+    let depends_on_time = evaluation.figures.iter().any(|figures| figures.clock_read);
     let report = RoundReport::new(&primary).granted(granted.clone());
     let (evaluated, mut report) =
         after::record_evaluation(context, report, evaluation, observation, read_guard, state)?;
@@ -144,6 +146,9 @@ async fn run_round(
         Apply { context: *context, owner: &owner, now, granted: &granted, sources: &sources };
     let applied = apply.carry_out(&evaluated.plan, &evaluated.desired, state).await;
     let next = after::record_apply(&mut report, &evaluated, applied, state, now);
+    state.is_settled = next == AfterRound::Report
+        && !depends_on_time
+        && after::is_settled(active, &report, &evaluated);
     if next == AfterRound::Report && after::is_finalized(&report, &evaluated.plan) {
         return ControlFlow::Continue(finalizers.remove(true, report, state).await);
     }

@@ -27,6 +27,9 @@ pub struct PrimaryState {
     pub reported: Option<String>,
     /// How many objects of its update groups are not updated.
     pub outdated: usize,
+    /// Whether the last round left every object as it is, since each was as desired: it has no
+    /// problem, and would do so again until something wakes the primary.
+    pub is_settled: bool,
     /// What the rounds of an interrupted reconcile have done, carried over to its next turn.
     pub carried: CarriedProgress,
     /// What the interrupted round has attempted, carried over to its next turn.
@@ -65,6 +68,13 @@ impl PrimaryStates {
             .unwrap_or_default()
     }
 
+    /// Whether the last round of the primary with this uid left every object as it is. Not while a
+    /// worker has it.
+    pub fn is_settled(&self, request: &ReconcileRequest, uid: &str) -> bool {
+        let states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        states.get(request).is_some_and(|state| state.is_settled && *state.uid == *uid)
+    }
+
     /// Puts a state back.
     pub fn put(&self, request: &ReconcileRequest, primary_state: PrimaryState) {
         self.0
@@ -99,6 +109,22 @@ mod tests {
     use innkeeper_contract::Reference;
 
     use super::*;
+
+    #[test]
+    fn state_is_settled_for_the_primary_of_its_uid_and_not_while_a_worker_has_it() {
+        let states = PrimaryStates::default();
+        let key = innkeeper_core::ObjectKey::new("n", "a");
+        let request = ReconcileRequest { module: "m".into(), key };
+        assert!(!states.is_settled(&request, ""), "nothing is known of it");
+        let state = PrimaryState { uid: "u1".into(), is_settled: true, ..PrimaryState::default() };
+        states.put(&request, state);
+        assert!(states.is_settled(&request, "u1"));
+        assert!(!states.is_settled(&request, "u2"), "another primary of the same name");
+        let state = states.take(&request);
+        assert!(!states.is_settled(&request, "u1"), "a worker has it");
+        states.put(&request, PrimaryState { is_settled: false, ..state });
+        assert!(!states.is_settled(&request, "u1"));
+    }
 
     #[test]
     fn unapplied_objects_are_a_change_only_when_they_differ() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use innkeeper_core::ObjectRef;
 use innkeeper_core::desired::MissingValuesProblem;
-use innkeeper_core::plan::{Action, SkipReason, Step};
+use innkeeper_core::plan::{Action, Plan, SkipReason, Step};
 use jiff::Timestamp;
 
 use crate::reconcile::problem::{Problem, Retry};
@@ -13,6 +13,14 @@ use crate::reconcile::refusal::RefusalCause;
 /// Whether a skipped object is as it is desired.
 pub fn is_up_to_date(reason: &SkipReason) -> bool {
     matches!(reason, SkipReason::InSync | SkipReason::CreateOnly)
+}
+
+/// Whether every object of a plan is as it is desired.
+pub fn is_all_up_to_date(plan: &Plan) -> bool {
+    plan.steps.iter().all(|step| match &step.action {
+        Action::Skip(reason) => is_up_to_date(reason),
+        _ => false,
+    })
 }
 
 /// The object to read live before the next round, since the cache may be wrong about it.

@@ -47,6 +47,27 @@ fn one_worker_a_key_and_a_wake_during_the_work_runs_it_again() {
 }
 
 #[test]
+fn request_is_pending_from_its_wake_until_its_run_has_succeeded() {
+    let mut queue = queue(4, 4);
+    let (request, other) = (request("m", "a"), request("m", "b"));
+    assert!(!queue.is_pending(&request));
+    wake(&mut queue, &request);
+    assert!(queue.is_pending(&request) && !queue.is_pending(&other));
+    let (running, _) = queue.next(SECOND).unwrap();
+    assert!(queue.is_pending(&request), "it runs");
+    queue.done(&running, ReconcileResult::Failed, SECOND, 0.5);
+    assert!(queue.is_pending(&request), "it waits for its next try");
+    wake(&mut queue, &request);
+    let (running, _) = queue.next(SECOND).unwrap();
+    wake(&mut queue, &request);
+    queue.done(&running, ReconcileResult::Ok(Some(SECOND)), SECOND, 0.5);
+    assert!(queue.is_pending(&request), "it was woken while it ran");
+    let (running, _) = queue.next(SECOND).unwrap();
+    queue.done(&running, ReconcileResult::Ok(Some(SECOND)), SECOND, 0.5);
+    assert!(!queue.is_pending(&request), "its next time has not come");
+}
+
+#[test]
 fn modules_take_turns() {
     let mut queue = queue(1, 1);
     for name in ["a", "b", "c", "d"] {

@@ -1,7 +1,7 @@
 //! A guest whose outcome stands in the spec of its primary, so that a test changes what the guest
 //! desires by a change of the primary.
 
-use innkeeper_tiny_guests::{READ_RESULT, ReadArguments, Tiny, read, reader_of};
+use innkeeper_tiny_guests::{CLOCK, READ_RESULT, ReadArguments, Tiny, read, reader_of};
 use serde_json::{Value, json};
 
 /// The group of the primaries.
@@ -87,6 +87,7 @@ pub(crate) struct Script {
     rules: Vec<(Place, String, Value)>,
     /// The function and the arguments of the read of each run.
     read: Option<(&'static str, ReadArguments)>,
+    reads_clock: bool,
 }
 
 impl Script {
@@ -96,7 +97,7 @@ impl Script {
         let manifest = json!({"name": "script", "version": "1.0.0",
             "primary": kind(&format!("{GROUP}/v1"), "Script", "scripts"),
             "owned": [{"kind": kind("v1", "ConfigMap", "configmaps")}]});
-        Self { manifest, rules: Vec::new(), read: None }
+        Self { manifest, rules: Vec::new(), read: None, reads_clock: false }
     }
 
     /// With this member of its manifest.
@@ -127,6 +128,13 @@ impl Script {
         self
     }
 
+    /// Reads the clock in each run, and no object.
+    pub(crate) fn reads_clock(mut self) -> Self {
+        assert!(self.read.is_none(), "a script reads objects or the clock");
+        self.reads_clock = true;
+        self
+    }
+
     /// Gives this `complete` document if what it observes contains this text.
     pub(crate) fn when(mut self, observes: &str, desired: &Value) -> Self {
         self.rules.push((Place::Observed, observes.to_owned(), desired.clone()));
@@ -145,6 +153,9 @@ impl Script {
         let mut steps: Vec<String> = Vec::new();
         if let Some((function, arguments)) = self.read {
             steps.push(read(function, arguments));
+        }
+        if self.reads_clock {
+            steps.push("(drop (call $now))".to_owned());
         }
         for (place, needle, desired) in &self.rules {
             let found = match place {
@@ -167,7 +178,11 @@ impl Script {
         let (at, length) = texts.add("{}");
         steps.push(format!("(call $give (i32.const 0) (i32.const {at}) (i32.const {length}))"));
 
-        let tiny = self.read.map_or_else(Tiny::default, |(_, arguments)| reader_of(arguments));
+        let tiny = match self.read {
+            Some((_, arguments)) => reader_of(arguments),
+            None if self.reads_clock => Tiny::default().importing(CLOCK),
+            None => Tiny::default(),
+        };
         let tiny = tiny
             .manifest(&self.manifest.to_string())
             .with(&FUNCTIONS.replace("OUTCOME", &OUTCOME.to_string()))
