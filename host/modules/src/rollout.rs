@@ -153,7 +153,7 @@ impl Preview {
     }
 
     /// Whether a further change of this sort would be one of its examples.
-    pub fn names_one_more(&self, change: PlannedChange) -> bool {
+    pub fn would_name(&self, change: PlannedChange) -> bool {
         self.examples.len() < EXAMPLES_MAX
             || self.examples.last().is_some_and(|last| last.change > change)
     }
@@ -389,10 +389,10 @@ mod tests {
             (PlannedChange::Delete, 1),
             (PlannedChange::Fail, 1),
         ]);
-        assert!(all.names_one_more(PlannedChange::Change), "in place of a create");
+        assert!(all.would_name(PlannedChange::Change), "in place of a create");
         let changes = preview(&[(PlannedChange::Change, 10)]);
-        assert!(!changes.names_one_more(PlannedChange::Change));
-        assert!(changes.names_one_more(PlannedChange::Delete));
+        assert!(!changes.would_name(PlannedChange::Change));
+        assert!(changes.would_name(PlannedChange::Delete));
         let examples: Vec<_> = all.examples.iter().map(|example| example.change.as_str()).collect();
         assert_eq!(examples[..3], ["Fail", "Delete", "Change"]);
         assert_eq!(examples.len(), EXAMPLES_MAX);

@@ -150,10 +150,10 @@ impl Shared {
         self.primary_states.peek(request)
     }
 
-    /// Whether the last reconcile of a primary ended with a round that left every object as it is,
-    /// and nothing has woken the primary since.
-    pub fn is_settled(&self, request: &ReconcileRequest, uid: &str) -> bool {
-        self.primary_states.is_settled(request, uid) && !self.queue().is_pending(request)
+    /// Whether the last round of a primary found every object as desired, and nothing has woken the
+    /// primary since.
+    pub fn is_in_sync(&self, request: &ReconcileRequest, uid: &str) -> bool {
+        self.primary_states.was_in_sync(request, uid) && !self.queue().is_pending(request)
     }
 
     /// Forgets a primary that is gone; `uid` is the last that it had.

@@ -67,15 +67,21 @@ impl Effect {
         }
     }
 
-    /// Whether what it adds to a preview depends on the objects that the active revision desires,
-    /// although that one leaves all its objects as they are: if the preview names the fields of one
-    /// more change, or a change may recreate its object.
-    pub(super) fn needs_desired_before(&self, preview: &Preview) -> bool {
-        let Self::Plans(desired, plan) = self else { return false };
-        let names_fields = preview.names_one_more(PlannedChange::Change);
-        plan.steps.iter().filter(|step| is_change(&step.action)).any(|step| {
-            let object = step.desired_index.and_then(|index| desired.objects.get(index));
-            names_fields || object.is_some_and(|one| one.has(Policy::RecreateWhenImmutable))
+    /// Whether the preview has to run the active revision, although that one is known to find every
+    /// object as desired. Only plain changes and creates are counted without it: a change whose
+    /// fields the preview names, or that may recreate its object, needs what the active revision
+    /// desires; and what may hold the candidate back is compared in any case.
+    pub(super) fn needs_active_run(&self, preview: &Preview) -> bool {
+        let Self::Plans(desired, plan) = self else { return true };
+        let names_fields = preview.would_name(PlannedChange::Change);
+        plan.steps.iter().any(|step| match &step.action {
+            Action::Create => false,
+            Action::Skip(reason) if skipped::is_up_to_date(reason) => false,
+            Action::Apply { .. } | Action::Adopt { .. } | Action::Merge { .. } => {
+                let object = step.desired_index.and_then(|index| desired.objects.get(index));
+                names_fields || object.is_none_or(|one| one.has(Policy::RecreateWhenImmutable))
+            }
+            _ => true,
         })
     }
 
@@ -172,17 +178,21 @@ impl<'a> Before<'a> {
                 let fields = vec![".".to_owned()];
                 return (!is_same).then_some((PlannedChange::Change, fields));
             }
-            action if is_change(action) => {
+            Action::Apply { .. }
+            | Action::Adopt { .. }
+            | Action::Merge { .. }
+            | Action::Skip(SkipReason::UpdatePending { .. }) => {
                 let fields = match (object, self.desired.get(&step.object_ref)) {
-                    (Some(new), Some(old)) if !is_on_delete(before) => {
+                    (Some(new), Some(old)) if !keeps_differences(before) => {
                         diff::changed_fields(&old.body, &new.body, FIELDS_MAX)
                     }
                     _ => vec![".".to_owned()],
                 };
-                // If both desire the same, the active revision is about to apply it too.
+                // If both desire the same, the active revision is about to apply it too: it does
+                // not keep differences.
                 return (!fields.is_empty()).then_some((PlannedChange::Change, fields));
             }
-            _ => return None,
+            Action::Recreate { .. } | Action::Delete { .. } | Action::Skip(_) => return None,
         };
         (!is_same).then(|| (change, Vec::new()))
     }
@@ -199,25 +209,15 @@ impl<'a> Before<'a> {
     }
 }
 
-/// Whether an action changes fields of its object, at once or in its turn.
-fn is_change(action: &Action) -> bool {
-    matches!(
-        action,
-        Action::Apply { .. }
-            | Action::Adopt { .. }
-            | Action::Merge { .. }
-            | Action::Skip(SkipReason::UpdatePending { recreates: false })
-    )
-}
-
 /// Whether an action deletes its object. A delete that waits for the other objects is one.
 fn is_delete(action: &Action) -> bool {
     matches!(action, Action::Delete { .. } | Action::Skip(SkipReason::PrunePending))
 }
 
-/// Whether the active revision leaves the object as it is until somebody deletes it.
-fn is_on_delete(before: Option<&Action>) -> bool {
-    matches!(before, Some(Action::Skip(SkipReason::UpdateOnDelete)))
+/// Whether the active revision skips the object however it differs from what is desired: it
+/// creates it only, or updates it once somebody has deleted it.
+fn keeps_differences(before: Option<&Action>) -> bool {
+    matches!(before, Some(Action::Skip(SkipReason::UpdateOnDelete | SkipReason::CreateOnly)))
 }
 
 /// Whether an action recreates its object, at once or in its turn.

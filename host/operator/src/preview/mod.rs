@@ -1,14 +1,13 @@
 //! The preview: runs a candidate for the existing primaries and writes nothing.
 //!
 //! A guest is a function, so the difference is exact: the candidate and the active revision get the
-//! same observation at the same time, and the host compares their desired states and plans. What
-//! the active revision does as well does not count: drift that it repairs, objects that it deletes,
-//! primaries for which it fails.
+//! same observation, and the host compares their desired states and plans. What the active revision
+//! does as well does not count: drift that it repairs, objects that it deletes, primaries for which
+//! it fails.
 //!
-//! The active revision need not run where the candidate would write nothing and has no problem, nor
-//! where its last reconcile left every object as it is and nothing has woken the primary since. But
-//! it runs for the changes of which the preview names the fields, and for those that may recreate
-//! their object.
+//! The host does not run the active revision where the candidate would write nothing and has no
+//! problem. Nor does it where the last round of the active revision found every object as desired
+//! and nothing has woken the primary since, if the candidate only creates and changes objects.
 
 mod abandoned;
 mod compare;
@@ -91,13 +90,15 @@ pub async fn preview(
         // candidate.
         let now = shared.env.now();
         let granted = GrantedSecrets::nothing();
+        let was_in_sync = active.is_some_and(|active| is_in_sync(shared, active, primary));
         let new = effect(shared, candidate, &primary.key, now, &granted).await;
         let old = match active {
             Some(active)
                 if active.primary_kind == candidate.primary_kind
                     && new.needs_comparison()
-                    && (new.needs_desired_before(&preview)
-                        || !is_settled(shared, active, primary)) =>
+                    && (!was_in_sync
+                        || !is_in_sync(shared, active, primary)
+                        || new.needs_active_run(&preview)) =>
             {
                 Some(effect(shared, active, &primary.key, now, &granted).await)
             }
@@ -206,10 +207,10 @@ fn primaries(revision: &OpenRevision) -> Vec<Arc<Object>> {
     all
 }
 
-/// Whether the active revision is known to leave all objects of a primary as they are.
-fn is_settled(shared: &Shared, active: &OpenRevision, primary: &Object) -> bool {
+/// Whether the active revision is known to find every object of a primary as desired.
+fn is_in_sync(shared: &Shared, active: &OpenRevision, primary: &Object) -> bool {
     let request = ReconcileRequest { module: active.name().clone(), key: primary.key.clone() };
-    shared.is_settled(&request, &primary.uid)
+    shared.is_in_sync(&request, &primary.uid)
 }
 
 /// What a revision would do for a primary now. Nothing is written.

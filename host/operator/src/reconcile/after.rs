@@ -160,12 +160,13 @@ pub fn record_apply(
     }
 }
 
-/// Whether a preview may take for granted that the active revision would write nothing. In a
-/// preview a guest sees digests in place of granted Secrets, so a round with their values says
-/// nothing about it.
-pub fn is_settled(revision: &OpenRevision, report: &RoundReport, evaluated: &Evaluated) -> bool {
+/// Whether a round found every object as desired, and the next round of the same revision would do
+/// so too. A guest that asked to run again may do something else then. A preview gives digests in
+/// place of granted Secrets, so a round with their values does not predict it.
+pub fn is_in_sync(revision: &OpenRevision, report: &RoundReport, evaluated: &Evaluated) -> bool {
     evaluated.complete
         && evaluated.readable
+        && report.requeue.is_none()
         && report.status_input.problems.is_empty()
         && revision.spec().secret_names.is_empty()
         && skipped::is_all_up_to_date(&evaluated.plan)

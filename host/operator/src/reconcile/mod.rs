@@ -117,7 +117,7 @@ async fn run_round(
     state: &mut PrimaryState,
 ) -> ControlFlow<RoundEnd, RoundEnd> {
     let active = context.revision;
-    state.is_settled = false;
+    state.was_in_sync = false;
 
     // Snapshot; the finalizer and the granted Secrets come before the guest.
     let PrimarySnapshot { primary, cache, read_guard } =
@@ -146,9 +146,9 @@ async fn run_round(
         Apply { context: *context, owner: &owner, now, granted: &granted, sources: &sources };
     let applied = apply.carry_out(&evaluated.plan, &evaluated.desired, state).await;
     let next = after::record_apply(&mut report, &evaluated, applied, state, now);
-    state.is_settled = next == AfterRound::Report
+    state.was_in_sync = next == AfterRound::Report
         && !depends_on_time
-        && after::is_settled(active, &report, &evaluated);
+        && after::is_in_sync(active, &report, &evaluated);
     if next == AfterRound::Report && after::is_finalized(&report, &evaluated.plan) {
         return ControlFlow::Continue(finalizers.remove(true, report, state).await);
     }

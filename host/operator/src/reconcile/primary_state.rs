@@ -27,9 +27,9 @@ pub struct PrimaryState {
     pub reported: Option<String>,
     /// How many objects of its update groups are not updated.
     pub outdated: usize,
-    /// Whether the last round left every object as it is, since each was as desired: it has no
-    /// problem, and would do so again until something wakes the primary.
-    pub is_settled: bool,
+    /// Whether the last round found every object as desired and had no problem, and the same round
+    /// would end so again until something wakes the primary.
+    pub was_in_sync: bool,
     /// What the rounds of an interrupted reconcile have done, carried over to its next turn.
     pub carried: CarriedProgress,
     /// What the interrupted round has attempted, carried over to its next turn.
@@ -68,11 +68,11 @@ impl PrimaryStates {
             .unwrap_or_default()
     }
 
-    /// Whether the last round of the primary with this uid left every object as it is. Not while a
-    /// worker has it.
-    pub fn is_settled(&self, request: &ReconcileRequest, uid: &str) -> bool {
+    /// Whether the last round of the primary with this uid found every object as desired. False
+    /// while a worker has the primary.
+    pub fn was_in_sync(&self, request: &ReconcileRequest, uid: &str) -> bool {
         let states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        states.get(request).is_some_and(|state| state.is_settled && *state.uid == *uid)
+        states.get(request).is_some_and(|state| state.was_in_sync && *state.uid == *uid)
     }
 
     /// Puts a state back.
@@ -111,19 +111,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn state_is_settled_for_the_primary_of_its_uid_and_not_while_a_worker_has_it() {
+    fn primary_was_in_sync_by_its_uid_and_not_while_a_worker_has_it() {
         let states = PrimaryStates::default();
         let key = innkeeper_core::ObjectKey::new("n", "a");
         let request = ReconcileRequest { module: "m".into(), key };
-        assert!(!states.is_settled(&request, ""), "nothing is known of it");
-        let state = PrimaryState { uid: "u1".into(), is_settled: true, ..PrimaryState::default() };
+        assert!(!states.was_in_sync(&request, ""), "nothing is known of it");
+        let state = PrimaryState { uid: "u1".into(), was_in_sync: true, ..PrimaryState::default() };
         states.put(&request, state);
-        assert!(states.is_settled(&request, "u1"));
-        assert!(!states.is_settled(&request, "u2"), "another primary of the same name");
+        assert!(states.was_in_sync(&request, "u1"));
+        assert!(!states.was_in_sync(&request, "u2"), "another primary of the same name");
         let state = states.take(&request);
-        assert!(!states.is_settled(&request, "u1"), "a worker has it");
-        states.put(&request, PrimaryState { is_settled: false, ..state });
-        assert!(!states.is_settled(&request, "u1"));
+        assert!(!states.was_in_sync(&request, "u1"), "a worker has it");
+        states.put(&request, PrimaryState { was_in_sync: false, ..state });
+        assert!(!states.was_in_sync(&request, "u1"));
     }
 
     #[test]
