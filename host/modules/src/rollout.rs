@@ -389,7 +389,8 @@ mod tests {
             (PlannedChange::Delete, 1),
             (PlannedChange::Fail, 1),
         ]);
-        assert!(all.would_name(PlannedChange::Change), "in place of a create");
+        let creates = preview(&[(PlannedChange::Create, 10)]);
+        assert!(creates.would_name(PlannedChange::Change), "in place of a create");
         let changes = preview(&[(PlannedChange::Change, 10)]);
         assert!(!changes.would_name(PlannedChange::Change));
         assert!(changes.would_name(PlannedChange::Delete));

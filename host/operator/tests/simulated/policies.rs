@@ -202,3 +202,28 @@ fn merge_of_a_field_that_another_manager_holds_is_a_conflict_and_takes_nothing()
         assert_eq!(stage.config_map("a").await, None, "merge creates nothing");
     });
 }
+
+#[test]
+fn candidate_that_gives_up_create_only_counts_the_objects_that_users_have_changed() {
+    block_on(async {
+        // Given a module with an object that its guest only creates, and a user has changed it.
+        let script = |policies: &[&str]| {
+            let object = config_map("a", "1");
+            Script::new().when("\"kind\":\"Script\"", &desired_with(&object, policies))
+        };
+        let limit = json!({"rollout": {"maxChangedPercent": 0}});
+        let stage = Setup::new(script(&["create-only"])).spec(limit).start().await;
+        stage.create("one", &json!({})).await;
+        stage.until_primary("one", "Synced", "True", "Applied").await;
+        stage.apply(&config_map("a", "of a user")).await;
+        stage.settle().await;
+
+        // When a candidate desires the same, and not only once.
+        stage.push(&script(&[])).await;
+
+        // Then the preview counts the change that it would take back.
+        stage.until_module("Held", "True", "WouldExceedChangeLimit").await;
+        let candidate = stage.module().await["status"]["candidate"].clone();
+        assert_eq!(candidate["changes"], 1, "{candidate}");
+    });
+}
