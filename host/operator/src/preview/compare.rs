@@ -188,8 +188,8 @@ impl<'a> Before<'a> {
                     }
                     _ => vec![".".to_owned()],
                 };
-                // If both desire the same, the active revision is about to apply it too: it does
-                // not keep differences.
+                // If both desire the same, the active revision is about to apply it too, since it
+                // keeps no differences.
                 return (!fields.is_empty()).then_some((PlannedChange::Change, fields));
             }
             Action::Recreate { .. } | Action::Delete { .. } | Action::Skip(_) => return None,

@@ -90,6 +90,8 @@ pub async fn preview(
         // candidate.
         let now = shared.env.now();
         let granted = GrantedSecrets::nothing();
+        // Asked before and after the run: a reconcile in between may write what the candidate saw
+        // missing.
         let was_in_sync = active.is_some_and(|active| is_in_sync(shared, active, primary));
         let new = effect(shared, candidate, &primary.key, now, &granted).await;
         let old = match active {

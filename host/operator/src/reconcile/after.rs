@@ -8,7 +8,7 @@ use innkeeper_cluster::cache::CacheReadError;
 use innkeeper_contract::Kind;
 use innkeeper_core::ObjectRef;
 use innkeeper_core::desired::DesiredState;
-use innkeeper_core::plan::{Action, Plan, Step};
+use innkeeper_core::plan::{Action, Plan};
 use jiff::Timestamp;
 
 use crate::evaluate::{Evaluated, Evaluation, EvaluationError, EvaluationResult};
@@ -98,11 +98,8 @@ pub fn paused_report(
     now: Timestamp,
 ) -> RoundEnd {
     report.status_input.paused = Some(planned_writes(plan));
-    let up_to_date = |step: &&Step| match &step.action {
-        Action::Skip(reason) => skipped::is_up_to_date(reason),
-        _ => false,
-    };
-    report.status_input.up_to_date = plan.steps.iter().filter(up_to_date).count();
+    let up_to_date = plan.steps.iter().filter(|step| skipped::is_step_up_to_date(step));
+    report.status_input.up_to_date = up_to_date.count();
     let granted = &report.status_input.granted;
     let problems = plan.steps.iter().filter_map(|step| match &step.action {
         Action::Skip(reason) => skipped::problem(&step.object_ref, reason, now),

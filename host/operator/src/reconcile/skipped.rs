@@ -15,12 +15,17 @@ pub fn is_up_to_date(reason: &SkipReason) -> bool {
     matches!(reason, SkipReason::InSync | SkipReason::CreateOnly)
 }
 
-/// Whether every object of a plan is as it is desired.
-pub fn is_all_up_to_date(plan: &Plan) -> bool {
-    plan.steps.iter().all(|step| match &step.action {
+/// Whether a step skips an object that is as it is desired.
+pub fn is_step_up_to_date(step: &Step) -> bool {
+    match &step.action {
         Action::Skip(reason) => is_up_to_date(reason),
         _ => false,
-    })
+    }
+}
+
+/// Whether every object of a plan is as it is desired.
+pub fn is_all_up_to_date(plan: &Plan) -> bool {
+    plan.steps.iter().all(is_step_up_to_date)
 }
 
 /// The object to read live before the next round, since the cache may be wrong about it.

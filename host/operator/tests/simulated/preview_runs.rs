@@ -60,7 +60,7 @@ fn preview_runs_the_active_revision_only_where_its_answer_counts_and_is_not_know
         assert_eq!(runs_with_one(&more, &nothing, "NeedsApproval").await, 3);
         // The guest of the active revision gets other Secrets in a preview: it may do otherwise.
         assert_eq!(runs_with_one(&more, &secrets, "NeedsApproval").await, 4);
-        // A deletion may hold the candidate back: the host asks for certain.
+        // A deletion may hold the candidate back: the host compares both.
         assert_eq!(runs_with_one(&[], &nothing, "WouldDelete").await, 4);
     });
 }
