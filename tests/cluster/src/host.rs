@@ -294,6 +294,14 @@ impl Host {
     }
 }
 
+impl Drop for Host {
+    /// Prints the end of the log, which a test shows if it fails.
+    #[expect(clippy::print_stdout, reason = "shown when the test fails")]
+    fn drop(&mut self) {
+        println!("{}", self.tail());
+    }
+}
+
 fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         // Fails only if it has ended already.

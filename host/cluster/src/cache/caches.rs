@@ -9,6 +9,7 @@ use super::cache_id::Content;
 use super::cache_size::CacheSize;
 use super::change::Source;
 use super::in_flight_write::InFlightWrite;
+use super::known_version::KnownVersion;
 use super::listener::Listener;
 use super::store::CacheStore;
 use super::view::{Namespaces, View};
@@ -74,11 +75,13 @@ impl Caches {
     /// Records the object of a write response. It enters like a watch event, unless the cache has a
     /// newer object; the listener gets no notice of the event that follows it.
     ///
-    /// If the response contradicts the caches, since somebody restored an older backup of etcd, all
-    /// caches list again.
+    /// If the response contradicts the caches, since somebody restored an older backup of etcd, its
+    /// object replaces the cached one as if a list had shown it, and all caches list again.
     pub fn record_write(&self, kind: &Kind, object: Object) {
-        self.store.list_if_write_contradicts(kind, &object);
+        let known = self.store.known_before_write(kind, &object.key);
+        self.store.list_if_contradicted(kind, &object, &known);
         let object = self.store.compressed_for_all(kind, object);
+        self.store.record_if_contradicted(kind, &object, &known);
         self.store.update_all(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.record_write(object.clone())
         });
@@ -121,7 +124,7 @@ impl Caches {
 
     /// Gets an unknown object by `get`, which gives the object, or `None` for "not found", and
     /// records the answer. If it contradicts the caches, since somebody restored an older backup of
-    /// etcd, all caches list again.
+    /// etcd, its object replaces the cached one, and all caches list again.
     ///
     /// # Errors
     /// Those of `get`; the object stays unknown.
@@ -136,12 +139,22 @@ impl Caches {
         if let Some(object) = &found {
             self.store.list_if_contradicted(kind, object, &known);
         }
-        self.resolve_unknown(kind, key, found);
+        self.resolve_unknown(kind, key, found, &known);
         Ok(())
     }
 
-    pub(super) fn resolve_unknown(&self, kind: &Kind, key: &ObjectKey, found: Option<Object>) {
+    /// Records the answer to a GET. `known` is what the caches knew before the request.
+    pub(super) fn resolve_unknown(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+        found: Option<Object>,
+        known: &[KnownVersion],
+    ) {
         let found = found.map(|object| self.store.compressed_for_all(kind, object));
+        if let Some(object) = &found {
+            self.store.record_if_contradicted(kind, object, known);
+        }
         self.store.update_all(kind, key.namespace(), Source::Lookup, WHOLE, |objects, _| {
             objects.resolve_unknown(key, found.clone())
         });

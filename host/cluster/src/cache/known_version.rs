@@ -26,6 +26,17 @@ impl KnownVersion {
         (is_number && seen_up_to > 0).then_some(Self { object, seen_up_to })
     }
 
+    /// Whether this is what a cache with this object knows of it.
+    pub(super) fn is_of(&self, cached: Option<&Arc<Object>>) -> bool {
+        match (&self.object, cached) {
+            (Some((uid, version)), Some(cached)) => {
+                *uid == cached.uid && *version == cached.version()
+            }
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     /// Whether an answer with this object contradicts it.
     pub(super) fn is_contradicted_by(&self, answer: &Object) -> bool {
         let version = answer.version();

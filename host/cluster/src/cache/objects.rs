@@ -203,6 +203,27 @@ impl Objects {
         self.put_confirmed(object)
     }
 
+    /// Takes an object of an answer that contradicts one of `known`, if the cache still knows just
+    /// that: the answer shows what is there now, and the list that follows may take a while.
+    pub(super) fn record_contradiction(
+        &mut self,
+        object: Arc<Object>,
+        known: &[KnownVersion],
+    ) -> Option<Transition> {
+        let cached = self.live.get(&object.key);
+        let is_outdated =
+            |known: &KnownVersion| known.is_of(cached) && known.is_contradicted_by(&object);
+        if self.tombstones.contains_key(&object.uid) || !known.iter().any(is_outdated) {
+            return None;
+        }
+        let key = object.key.clone();
+        let transition = self.replace(object);
+        if transition.is_some() {
+            self.confirmed_at.insert(key, self.relist);
+        }
+        transition
+    }
+
     /// Takes the success of a delete of this uid.
     pub(super) fn record_deletion(
         &mut self,

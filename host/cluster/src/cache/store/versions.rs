@@ -1,10 +1,13 @@
 //! Answers that contradict the caches, and what follows: all caches list again.
 
+use std::sync::Arc;
+
 use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey};
 
 use super::{CacheStore, Inner};
-use crate::cache::cache_id::CacheId;
+use crate::cache::cache_id::{CacheId, Content};
+use crate::cache::change::Source;
 use crate::cache::known_version::KnownVersion;
 use crate::settings::{CONTRADICTION_PAUSE, CONTRADICTION_PERIOD};
 
@@ -34,11 +37,30 @@ impl CacheStore {
         inner.known_versions(kind, key)
     }
 
-    /// The same as [`CacheStore::list_if_contradicted`], with what the caches knew before the write
-    /// to which this is the answer.
-    pub(in crate::cache) fn list_if_write_contradicts(&self, kind: &Kind, answer: &Object) {
-        let known = self.lock().writes.known(kind, &answer.key).to_vec();
-        self.list_if_contradicted(kind, answer, &known);
+    /// What the caches knew of an object before the writes of it that are in flight.
+    pub(in crate::cache) fn known_before_write(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+    ) -> Vec<KnownVersion> {
+        self.lock().writes.known(kind, key).to_vec()
+    }
+
+    /// Takes an answer that contradicts what the caches knew before the request. Without it the
+    /// host would plan with the object that was there before the restore until the list has come.
+    pub(in crate::cache) fn record_if_contradicted(
+        &self,
+        kind: &Kind,
+        answer: &Arc<Object>,
+        known: &[KnownVersion],
+    ) {
+        if known.iter().any(|known| known.is_contradicted_by(answer)) {
+            let namespace = answer.key.namespace();
+            // No write of this host: the listener has to learn of what the restore changed.
+            self.update_all(kind, namespace, Source::List, &[Content::Whole], |objects, _| {
+                objects.record_contradiction(answer.clone(), known)
+            });
+        }
     }
 
     /// Has all caches list again if an answer contradicts what they knew before the request. After

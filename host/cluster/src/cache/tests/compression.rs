@@ -17,7 +17,7 @@ async fn objects_are_compressed_on_every_way_into_a_cache() {
     test.settle().await;
     test.caches.record_write(&maps(), object(&long("written", "u4", 12)));
     test.caches.mark_unknown(&maps(), &key("got"));
-    test.caches.resolve_unknown(&maps(), &key("got"), Some(object(&long("got", "u5", 13))));
+    test.caches.resolve_unknown(&maps(), &key("got"), Some(object(&long("got", "u5", 13))), &[]);
 
     let all = view.snapshot().list(&maps(), None, &|_| true).unwrap();
     assert_eq!(all.len(), 5);

@@ -219,7 +219,7 @@ async fn answer_to_a_write_below_the_last_event_makes_all_caches_list_again() {
     let write = test.caches.begin_write(&maps(), &key("x"));
     test.caches.record_write(&maps(), object(&map("x", "u1", 12)));
     drop(write);
-    test.expect_notices(&["n/x u1@5 -> u1@12 Write", "n/y u2@20 -> u2@6 List"]).await;
+    test.expect_notices(&["n/x u1@5 -> u1@12 List", "n/y u2@20 -> u2@6 List"]).await;
     assert_eq!(lists(&test), 2);
     let _watch = test.server.watch(MAPS).await;
 
@@ -241,6 +241,49 @@ async fn found_object_below_the_cached_one_makes_all_caches_list_again() {
     let get = async { Ok::<_, ()>(Some(object(&map("x", "u1", 5)))) };
     test.caches.look_up_unknown(&maps(), &key("x"), get).await.unwrap();
     test.expect_notices(&["n/x u1@20 -> u1@5 List"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn object_of_an_answer_that_contradicts_the_cache_is_there_before_the_list_has_come() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5), map("y", "u2", 6)]).await;
+    watch.send("MODIFIED", &map("x", "u1", 20));
+    watch.send("MODIFIED", &map("y", "u2", 21));
+    eventually("the events arrive", || cached(&view, "y") == "u2@21").await;
+    test.notices.take();
+    // The server that has just started again does not list yet.
+    test.server.always(&format!("GET {MAPS}"), Reply::Hang);
+    for version in [12, 13] {
+        let write = test.caches.begin_write(&maps(), &key("x"));
+        test.caches.record_write(&maps(), object(&map("x", "u1", version)));
+        drop(write);
+        assert_eq!(cached(&view, "x"), format!("u1@{version}"));
+    }
+    test.caches.mark_unknown(&maps(), &key("y"));
+    let get = async { Ok::<_, ()>(Some(object(&map("y", "u2", 6)))) };
+    test.caches.look_up_unknown(&maps(), &key("y"), get).await.unwrap();
+    test.expect_notices(&[
+        "n/x u1@20 -> u1@12 List",
+        "n/x u1@12 -> u1@13 List",
+        "n/y u2@21 -> u2@6 List",
+    ])
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn answer_that_contradicts_the_cache_does_not_replace_what_a_list_has_shown_since() {
+    let (test, view, watch) = Test::synced(&[map("x", "u1", 5)]).await;
+    watch.send("MODIFIED", &map("x", "u1", 20));
+    eventually("the event arrives", || cached(&view, "x") == "u1@20").await;
+    let write = test.caches.begin_write(&maps(), &key("x"));
+    // The write came through as version 12, and somebody changed the object after it.
+    test.server.always(&format!("GET {MAPS}"), list(14, &[map("x", "u1", 13)]));
+    watch.send("ERROR", &expired());
+    let _watch = test.server.watch(MAPS).await;
+    assert_eq!(cached(&view, "x"), "u1@13");
+    test.caches.record_write(&maps(), object(&map("x", "u1", 12)));
+    drop(write);
+    test.settle().await;
+    assert_eq!(cached(&view, "x"), "u1@13");
 }
 
 #[tokio::test(start_paused = true)]

@@ -54,13 +54,13 @@ async fn unknown_object_is_resolved_by_an_event_a_relist_or_a_lookup() {
     test.settle().await;
     assert_eq!(cached(&view, "x"), "u1@11");
     // A response "not found" that arrives after the event is older.
-    test.caches.resolve_unknown(&maps(), &key("x"), None);
+    test.caches.resolve_unknown(&maps(), &key("x"), None, &[]);
     assert_eq!(cached(&view, "x"), "u1@11");
 
-    test.caches.resolve_unknown(&maps(), &key("z"), Some(object(&map("z", "u3", 12))));
+    test.caches.resolve_unknown(&maps(), &key("z"), Some(object(&map("z", "u3", 12))), &[]);
     assert_eq!(cached(&view, "z"), "u3@12");
     mark("y");
-    test.caches.resolve_unknown(&maps(), &key("y"), None);
+    test.caches.resolve_unknown(&maps(), &key("y"), None, &[]);
     assert_eq!(cached(&view, "y"), "Absent");
     assert_eq!(
         test.notices.take(),
