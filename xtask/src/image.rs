@@ -8,7 +8,7 @@ use innkeeper_controlplane::Background;
 use innkeeper_images::{Sources, recipes};
 use innkeeper_node::background;
 
-use crate::command::root;
+use crate::program;
 use crate::progress::say;
 
 /// What to do with it.
@@ -20,7 +20,8 @@ pub(crate) struct Task {
     /// Push it by this name to the registry of `cargo xtask cluster up --node`
     #[arg(long)]
     push: Option<String>,
-    /// The program, built by `cargo build --profile image --bin innkeeper-operator`
+    /// The program, built by `cargo build --profile image --bin innkeeper-operator` or, for less
+    /// CPU time and memory, by `cargo xtask program`
     #[arg(long)]
     program: Option<PathBuf>,
 }
@@ -30,8 +31,7 @@ pub(crate) struct Task {
 /// # Errors
 /// If the program does not build, or the image cannot be written.
 pub(crate) fn run(task: &Task) -> Result<()> {
-    let program =
-        task.program.clone().unwrap_or_else(|| root().join("target/image/innkeeper-operator"));
+    let program = task.program.clone().unwrap_or_else(program::plain);
     if !program.is_file() {
         bail!(
             "{} is not there: run `cargo build --profile image --bin innkeeper-operator` first",

@@ -12,6 +12,7 @@ mod image;
 mod metadata;
 mod openapi;
 mod operators;
+mod program;
 mod progress;
 mod reference;
 mod sbom;
@@ -50,6 +51,9 @@ enum Task {
         #[arg(long, conflicts_with_all = ["names", "update"])]
         deploy: bool,
     },
+    /// Build the program of images twice, the second time with a profile of its work: less CPU time
+    /// and memory (about 45 min)
+    Program,
     /// Build the container image of Innkeeper, without a container engine
     Image(image::Task),
     /// Write deploy/crds from the types of host/modules
@@ -142,6 +146,7 @@ fn main() -> ExitCode {
             let names = (!names.is_empty()).then_some(names.as_slice());
             guests::build(&command::root(), names).map(|_| ())
         }
+        Task::Program => program::run(),
         Task::Image(task) => image::run(&task),
         Task::Crds => crds::run(),
         Task::Demo { once, cluster, node, mut arguments } => {

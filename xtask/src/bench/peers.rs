@@ -8,9 +8,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::host;
+use super::host::Host;
 use crate::command::{cargo, line, root, run as run_command, target};
 use crate::guests;
+use crate::program;
 use crate::progress::Steps;
 
 /// The variable that names a checkout of Metacontroller. Its module path is `metacontroller`, which
@@ -20,23 +21,23 @@ const METACONTROLLER: &str = "METACONTROLLER_SOURCE";
 /// The argument with which the host is measured alone, with other numbers of resources.
 const GROWTH: &str = "--growth";
 
-/// Measures all controllers, with the programs of the host that these variables name. With
-/// `--report`, only writes the page from earlier results; with `--growth`, measures the host alone.
+/// Measures all controllers, with this build of the host. With `--report`, only writes the page
+/// from earlier results; with `--growth`, measures the host alone.
 ///
 /// # Errors
 /// If a build fails, or a controller does not converge.
-pub(super) fn run(arguments: &[String], host: &[(&str, PathBuf)]) -> Result<()> {
+pub(super) fn run(arguments: &[String], host: Host) -> Result<()> {
     let folder = target().join("peers");
     if arguments.iter().any(|argument| argument == "--report") {
         return measure(&folder, arguments, host);
     }
     let is_growth = arguments.iter().any(|argument| argument.starts_with(GROWTH));
-    let mut steps = Steps::new(if is_growth { 3 } else { 4 });
+    let mut steps = Steps::new(host.steps() + if is_growth { 2 } else { 3 });
     steps.next("guests");
-    guests::build(&root(), Some(&["bench-guest"]))?;
+    guests::build(&root(), Some(&program::GUESTS))?;
     steps.end("built");
 
-    host::build(&mut steps)?;
+    host.build(&mut steps)?;
     if is_growth {
         steps.next("the host alone (50,000 resources take about 45 min)");
         measure(&folder, arguments, host)?;
@@ -46,7 +47,7 @@ pub(super) fn run(arguments: &[String], host: &[(&str, PathBuf)]) -> Result<()> 
 
     steps.next("peers (about 5 min the first time)");
     fs::create_dir_all(&folder)?;
-    let versions = serde_json::to_string_pretty(&build(&folder)?)?;
+    let versions = serde_json::to_string_pretty(&build(&folder, host)?)?;
     fs::write(folder.join("versions.json"), versions)?;
     steps.end("built");
 
@@ -56,14 +57,13 @@ pub(super) fn run(arguments: &[String], host: &[(&str, PathBuf)]) -> Result<()> 
     Ok(())
 }
 
-fn measure(folder: &Path, arguments: &[String], host: &[(&str, PathBuf)]) -> Result<()> {
+fn measure(folder: &Path, arguments: &[String], host: Host) -> Result<()> {
     let mut bench = cargo(&["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"]);
-    let host = host.iter().map(|(variable, program)| (variable, program));
-    run_command(bench.arg("--peers").arg(folder).args(arguments).envs(host))
+    run_command(bench.arg("--peers").arg(folder).args(arguments).envs(host.programs()))
 }
 
-/// Builds the peers into a folder; returns the versions by name.
-fn build(folder: &Path) -> Result<BTreeMap<&'static str, String>> {
+/// Builds the peers into a folder; returns the versions by name, with that of the host.
+fn build(folder: &Path, host: Host) -> Result<BTreeMap<&'static str, String>> {
     let source = root().join("tests/bench/peers");
     go(&source, &folder.join("controller-runtime"), "./controller-runtime")?;
     go(&source, &folder.join("metacontroller-hook"), "./metacontroller")?;
@@ -73,8 +73,9 @@ fn build(folder: &Path) -> Result<BTreeMap<&'static str, String>> {
     run_command(command.arg(manifest).env("CARGO_TARGET_DIR", &kube_rs))?;
     fs::copy(kube_rs.join("release/kube-rs-peer"), folder.join("kube-rs"))?;
 
+    let commit = output(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?;
     let mut versions = BTreeMap::from([
-        ("innkeeper", output(Command::new("git").args(["rev-parse", "--short", "HEAD"]))?),
+        ("innkeeper", commit + host.note()),
         ("controller-runtime", required(&source, "sigs.k8s.io/controller-runtime")?),
         ("kube-rs", locked(&source.join("kube-rs/Cargo.lock"), "kube")?),
         ("kubernetes", required(&root().join("tests/cluster/controlplane"), "k8s.io/kubernetes")?),
