@@ -76,12 +76,15 @@ impl Caches {
     /// newer object; the listener gets no notice of the event that follows it.
     ///
     /// If the response contradicts the caches, since somebody restored an older backup of etcd, its
-    /// object replaces the cached one as if a list had shown it, and all caches list again.
+    /// object replaces the cached one, all caches list again, and the listener gets the change as
+    /// one of a list: it has what the restore changed, too.
     pub fn record_write(&self, kind: &Kind, object: Object) {
         let known = self.store.known_before_write(kind, &object.key);
-        self.store.list_if_contradicted(kind, &object, &known);
+        let contradicting = self.store.list_if_contradicted(kind, &object, &known);
         let object = self.store.compressed_for_all(kind, object);
-        self.store.record_if_contradicted(kind, &object, &known);
+        if let Some(source) = contradicting {
+            self.store.record_contradiction(kind, &object, &known, source);
+        }
         self.store.update_all(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.record_write(object.clone())
         });
@@ -136,9 +139,6 @@ impl Caches {
     ) -> Result<(), E> {
         let known = self.store.known_before_get(kind, key);
         let found = get.await?;
-        if let Some(object) = &found {
-            self.store.list_if_contradicted(kind, object, &known);
-        }
         self.resolve_unknown(kind, key, found, &known);
         Ok(())
     }
@@ -151,9 +151,11 @@ impl Caches {
         found: Option<Object>,
         known: &[KnownVersion],
     ) {
+        let contradicting =
+            found.as_ref().and_then(|object| self.store.list_if_contradicted(kind, object, known));
         let found = found.map(|object| self.store.compressed_for_all(kind, object));
-        if let Some(object) = &found {
-            self.store.record_if_contradicted(kind, object, known);
+        if let (Some(object), Some(_)) = (&found, contradicting) {
+            self.store.record_contradiction(kind, object, known, Source::List);
         }
         self.store.update_all(kind, key.namespace(), Source::Lookup, WHOLE, |objects, _| {
             objects.resolve_unknown(key, found.clone())

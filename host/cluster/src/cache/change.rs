@@ -12,7 +12,8 @@ pub enum Source {
     Watch,
     /// A list: the cache had missed the change. Whose write it was is unknown, also if the host
     /// once wrote this version: the list may show an older state than the cache had, since somebody
-    /// restored a backup of etcd. Also an answer that shows such a state before the list does.
+    /// restored a backup of etcd. The answer to a write that contradicts the cache has this source,
+    /// too.
     List,
     /// The response to a write of this host.
     Write,

@@ -16,6 +16,8 @@ pub(super) struct KnownVersion {
     object: Option<(Box<str>, u64)>,
     /// The cache has all changes of the kind up to this version.
     seen_up_to: u64,
+    /// A list was running that had not shown the object yet.
+    during_list: bool,
 }
 
 impl KnownVersion {
@@ -23,10 +25,21 @@ impl KnownVersion {
     pub(super) fn new(cached: Option<&Arc<Object>>, seen_up_to: u64) -> Option<Self> {
         let object = cached.map(|cached| (cached.uid.clone(), cached.version()));
         let is_number = object.as_ref().is_none_or(|(_, version)| *version > 0);
-        (is_number && seen_up_to > 0).then_some(Self { object, seen_up_to })
+        (is_number && seen_up_to > 0).then_some(Self { object, seen_up_to, during_list: false })
     }
 
-    /// Whether this is what a cache with this object knows of it.
+    /// The same while a list runs that has not shown the object yet. The cache had all changes up
+    /// to the version before the list.
+    pub(super) fn during_list(cached: Option<&Arc<Object>>, seen_up_to: u64) -> Option<Self> {
+        Some(Self { during_list: true, ..Self::new(cached, seen_up_to)? })
+    }
+
+    /// Whether a list was running, so that none has to follow.
+    pub(super) fn is_during_list(&self) -> bool {
+        self.during_list
+    }
+
+    /// Whether the cached object is still the one that was known before the request.
     pub(super) fn is_of(&self, cached: Option<&Arc<Object>>) -> bool {
         match (&self.object, cached) {
             (Some((uid, version)), Some(cached)) => {
@@ -45,7 +58,8 @@ impl KnownVersion {
             Some((uid, known)) if *uid == answer.uid => {
                 version != *known && version <= self.seen_up_to.max(*known)
             }
-            _ => version <= self.seen_up_to,
+            Some((_, known)) => version <= self.seen_up_to.max(*known),
+            None => version <= self.seen_up_to,
         }
     }
 }
@@ -73,6 +87,8 @@ mod tests {
         let written = KnownVersion::new(Some(&object("u", "30")), 20).unwrap();
         assert!(written.is_contradicted_by(&object("u", "25")));
         assert!(!written.is_contradicted_by(&object("u", "31")));
+        assert!(written.is_contradicted_by(&object("v", "25")));
+        assert!(!written.is_contradicted_by(&object("v", "31")));
     }
 
     #[test]
@@ -80,6 +96,16 @@ mod tests {
         let known = KnownVersion::new(None, 20).unwrap();
         assert!(known.is_contradicted_by(&object("u", "20")));
         assert!(!known.is_contradicted_by(&object("u", "21")));
+    }
+
+    #[test]
+    fn cached_object_is_the_known_one_with_the_same_uid_and_version() {
+        let known = KnownVersion::new(Some(&object("u", "5")), 20).unwrap();
+        assert!(known.is_of(Some(&object("u", "5"))));
+        assert!(!known.is_of(Some(&object("u", "6"))) && !known.is_of(Some(&object("v", "5"))));
+        assert!(!known.is_of(None));
+        let absent = KnownVersion::new(None, 20).unwrap();
+        assert!(absent.is_of(None) && !absent.is_of(Some(&object("u", "5"))));
     }
 
     #[test]

@@ -19,7 +19,8 @@
 //! - A [`CacheSnapshot`] shows all kinds at one moment.
 //! - A view reads no cache before its first list has ended.
 //! - A view reads the host's own writes at once ([`Caches::record_write`]), and the listener gets
-//!   them as such ([`Caches::begin_write`]).
+//!   them as such ([`Caches::begin_write`]), unless the response shows that an older backup of etcd
+//!   was restored ([`Caches::record_write`]).
 //! - A watch whose connection is silently dead resumes after `watch_timeout + watch_grace` at the
 //!   latest.
 //! - A kind that is not served, or that an identity may not read, works as soon as it is served or

@@ -1,8 +1,9 @@
 //! The objects of one cache, and the rules by which a change enters.
 //!
 //! - By version: of one uid, the cache drops an object that is not newer than the cached one.
-//!   The versions of a cluster go back when an older backup of etcd is restored, so a relist
-//!   replaces what the cache had before it, whatever the versions are.
+//!   The versions of a cluster go back when an older backup of etcd is restored. So a relist
+//!   replaces what the cache had before it, whatever the versions are, and so does an answer to a
+//!   request that contradicts it ([`KnownVersion`]).
 //! - By uid: a deletion removes the object with its uid, and no other one of that name.
 //! - By relist: an object that a relist does not show is removed, unless a write response that came
 //!   after the relist had begun confirms it.
@@ -59,6 +60,8 @@ pub(super) struct Objects {
     /// The cache has all changes up to this version, but for events that wait for a write; 0 if no
     /// relist has ended since the last one began.
     seen_up_to: u64,
+    /// `seen_up_to` before the running relist.
+    seen_before_relist: u64,
     /// A relist has ended since the beginning or the last [`Objects::clear`].
     complete: bool,
     bytes: usize,
@@ -74,9 +77,16 @@ impl Objects {
         self.complete
     }
 
-    /// What is known of an object; `None` while a relist runs.
+    /// What is known of an object; `None` if the running relist has shown it.
     pub(super) fn known_version(&self, key: &ObjectKey) -> Option<KnownVersion> {
-        KnownVersion::new(self.live.get(key), self.seen_up_to)
+        let cached = self.live.get(key);
+        let Some(listed) = &self.listed else {
+            return KnownVersion::new(cached, self.seen_up_to);
+        };
+        if cached.is_some_and(|cached| listed.contains(&cached.uid)) {
+            return None;
+        }
+        KnownVersion::during_list(cached, self.seen_before_relist)
     }
 
     /// Notes that a watch begins at a version. The version of a list, or of a bookmark, can be
@@ -142,6 +152,9 @@ impl Objects {
     /// Begins a relist.
     pub(super) fn begin_relist(&mut self) {
         self.relist += 1;
+        if self.seen_up_to > 0 {
+            self.seen_before_relist = self.seen_up_to;
+        }
         (self.greatest, self.seen_up_to) = (0, 0);
         self.unconfirmed.clear();
         self.listed = Some(BTreeSet::new());
@@ -194,7 +207,7 @@ impl Objects {
         }
         self.live.clear_unknown_before(relist);
         self.complete = true;
-        self.seen_up_to = self.greatest;
+        (self.seen_up_to, self.seen_before_relist) = (self.greatest, 0);
         removed
     }
 
@@ -203,8 +216,9 @@ impl Objects {
         self.put_confirmed(object)
     }
 
-    /// Takes an object of an answer that contradicts one of `known`, if the cache still knows just
-    /// that: the answer shows what is there now, and the list that follows may take a while.
+    /// Takes the object of an answer that contradicts what was known before the request, if the
+    /// cached object is still the known one. The answer shows what is there now; a deletion of its
+    /// uid did not happen.
     pub(super) fn record_contradiction(
         &mut self,
         object: Arc<Object>,
@@ -213,9 +227,10 @@ impl Objects {
         let cached = self.live.get(&object.key);
         let is_outdated =
             |known: &KnownVersion| known.is_of(cached) && known.is_contradicted_by(&object);
-        if self.tombstones.contains_key(&object.uid) || !known.iter().any(is_outdated) {
+        if !known.iter().any(is_outdated) {
             return None;
         }
+        self.tombstones.remove(&object.uid);
         let key = object.key.clone();
         let transition = self.replace(object);
         if transition.is_some() {

@@ -42,8 +42,16 @@ struct Inner {
     writes: InFlightWrites,
     /// The number of views so far.
     views: u64,
+    contradictions: Contradictions,
+}
+
+/// The answers that contradicted the caches.
+#[derive(Default)]
+struct Contradictions {
     /// When an answer last contradicted the caches, by the kind of its object.
-    contradictions: BTreeMap<Kind, Instant>,
+    of_kinds: BTreeMap<Kind, Instant>,
+    /// When all caches last had to list again for one.
+    listed: Option<Instant>,
 }
 
 /// The cache is closed, or another one has replaced it.
@@ -67,7 +75,7 @@ impl CacheStore {
             caches: BTreeMap::new(),
             writes: InFlightWrites::default(),
             views: 0,
-            contradictions: BTreeMap::new(),
+            contradictions: Contradictions::default(),
         };
         Self {
             env,

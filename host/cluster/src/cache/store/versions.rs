@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey};
+use tokio::time::Instant;
 
 use super::{CacheStore, Inner};
 use crate::cache::cache_id::{CacheId, Content};
@@ -46,49 +47,42 @@ impl CacheStore {
         self.lock().writes.known(kind, key).to_vec()
     }
 
-    /// Takes an answer that contradicts what the caches knew before the request. Without it the
-    /// host would plan with the object that was there before the restore until the list has come.
-    pub(in crate::cache) fn record_if_contradicted(
-        &self,
-        kind: &Kind,
-        answer: &Arc<Object>,
-        known: &[KnownVersion],
-    ) {
-        if known.iter().any(|known| known.is_contradicted_by(answer)) {
-            let namespace = answer.key.namespace();
-            // No write of this host: the listener has to learn of what the restore changed.
-            self.update_all(kind, namespace, Source::List, &[Content::Whole], |objects, _| {
-                objects.record_contradiction(answer.clone(), known)
-            });
-        }
-    }
-
-    /// Has all caches list again if an answer contradicts what they knew before the request. After
-    /// an older backup of etcd was restored, an open watch gets no event until the versions have
-    /// passed its own, and none of what the restore changed.
+    /// Has all caches list again if an answer contradicts what they knew before the request, and
+    /// gives the source of the change that the answer shows. After an older backup of etcd was
+    /// restored, an open watch gets no event until the versions have passed its own, and none of
+    /// what the restore changed.
     pub(in crate::cache) fn list_if_contradicted(
         &self,
         kind: &Kind,
         answer: &Object,
         known: &[KnownVersion],
-    ) {
-        let Some(known) = known.iter().find(|known| known.is_contradicted_by(answer)) else {
-            return;
+    ) -> Option<Source> {
+        let mut contradicted =
+            known.iter().filter(|known| known.is_contradicted_by(answer)).peekable();
+        contradicted.peek()?;
+        let Some(known) = contradicted.find(|known| !known.is_during_list()) else {
+            return Some(Source::List);
         };
         let now = self.env.instant();
         let mut inner = self.lock();
-        let within = |at: &_, period| now.saturating_duration_since(*at) < period;
-        // Requests that were on the way meanwhile contradict, too.
-        if inner.contradictions.values().any(|at| within(at, CONTRADICTION_PAUSE)) {
-            return;
-        }
-        // A server behind an APIService may give out versions without an order.
+        let within = |at: &Instant, period| now.saturating_duration_since(*at) < period;
+        let contradictions = &mut inner.contradictions;
+        // A server behind an APIService may give out versions without an order. There a write of
+        // this host must not wake the writer each time.
         let is_repeated =
-            inner.contradictions.get(kind).is_some_and(|at| within(at, CONTRADICTION_PERIOD));
-        inner.contradictions.insert(kind.clone(), now);
-        if is_repeated {
-            return;
+            contradictions.of_kinds.get(kind).is_some_and(|at| within(at, CONTRADICTION_PERIOD));
+        let lists = |at: Option<Instant>| at.is_some_and(|at| within(&at, CONTRADICTION_PAUSE));
+        let source =
+            if lists(contradictions.listed) || !is_repeated { Source::List } else { Source::Write };
+        // Requests that were on the way meanwhile contradict, too.
+        if contradictions.of_kinds.values().any(|at| within(at, CONTRADICTION_PAUSE)) {
+            return Some(source);
         }
+        contradictions.of_kinds.insert(kind.clone(), now);
+        if is_repeated {
+            return Some(source);
+        }
+        contradictions.listed = Some(now);
         for cache in inner.caches.values_mut() {
             cache.must_list = true;
             cache.notify.notify_one();
@@ -99,6 +93,24 @@ impl CacheStore {
             %kind, answer = %answer.resource_version, ?known,
             "an answer is older than the cache, as after a restore of etcd: listing all kinds again",
         );
+        Some(source)
+    }
+
+    /// Takes the object of an answer that contradicts what the caches knew before the request. If
+    /// they waited for the list, the host would plan meanwhile with the object from before the
+    /// restore. The source is [`Source::List`] also for the answer to a write: the object has what
+    /// the restore changed, too, so that the writer has to run again.
+    pub(in crate::cache) fn record_contradiction(
+        &self,
+        kind: &Kind,
+        answer: &Arc<Object>,
+        known: &[KnownVersion],
+        source: Source,
+    ) {
+        let namespace = answer.key.namespace();
+        self.update_all(kind, namespace, source, &[Content::Whole], |objects, _| {
+            objects.record_contradiction(answer.clone(), known)
+        });
     }
 
     /// Whether the cache has to list again.
