@@ -22,6 +22,9 @@ const IMAGE: &str = "image";
 /// The program.
 const PROGRAM: &str = "innkeeper-operator";
 
+/// The variable by which the benchmark gets the program.
+const OPERATOR: &str = "INNKEEPER_OPERATOR_BIN";
+
 /// The guests of the benchmark.
 pub(crate) const GUESTS: [&str; 2] = ["bench-guest", "bench-labelled"];
 
@@ -89,7 +92,10 @@ pub(crate) fn build(steps: &mut Steps) -> Result<()> {
         }
         let bench = ["run", "--package", "innkeeper-cluster-tests", "--bin", "bench", "--"];
         let mut bench = cargo(&bench);
-        run_command(bench.args(WORK).env("INNKEEPER_OPERATOR_BIN", &counting))?;
+        // The benchmark also needs a command of the whole program.
+        run_command(&mut cargo(&["build", "--bin", "innkeeper"]))?;
+        let programs = [("INNKEEPER_BIN", target().join("debug/innkeeper")), (OPERATOR, counting)];
+        run_command(bench.args(WORK).envs(programs))?;
         toolchain.merge(&counts, &profile)?;
         steps.end("counted");
     }

@@ -43,6 +43,8 @@ pub struct HostOptions {
     pub flags: Vec<String>,
     /// More variables of its environment.
     pub environment: Vec<(String, String)>,
+    /// Do not print the end of its log when it is dropped: for a program that is no test.
+    pub hides_log: bool,
 }
 
 impl HostOptions {
@@ -58,6 +60,7 @@ pub struct Host {
     pid: u32,
     address: SocketAddr,
     lines: Arc<Mutex<Vec<String>>>,
+    hides_log: bool,
     readers: Vec<JoinHandle<()>>,
     _watchdog: Watchdog,
     _folder: TempDir,
@@ -107,7 +110,16 @@ impl Host {
         if let Some(stream) = child.stderr.take() {
             readers.push(tokio::spawn(collect(stream, Arc::clone(&lines))));
         }
-        Ok(Self { child, pid, address, lines, readers, _watchdog: watchdog, _folder: folder })
+        Ok(Self {
+            child,
+            pid,
+            address,
+            lines,
+            hides_log: options.hides_log,
+            readers,
+            _watchdog: watchdog,
+            _folder: folder,
+        })
     }
 
     /// Waits until /readyz answers 200.
@@ -298,7 +310,9 @@ impl Drop for Host {
     /// Prints the end of the log, which a test shows if it fails.
     #[expect(clippy::print_stdout, reason = "shown when the test fails")]
     fn drop(&mut self) {
-        println!("{}", self.tail());
+        if !self.hides_log {
+            println!("{}", self.tail());
+        }
     }
 }
 

@@ -96,13 +96,14 @@ impl Stage {
         ready(&self.host_options(&self.kubeconfig).await?).await
     }
 
-    /// The same with the program that images contain.
+    /// The same with the program that images contain, for benchmarks.
     ///
     /// # Errors
     /// As of [`Self::host`].
     pub async fn host_of_image(&self) -> Result<Host> {
         let options = self.host_options(&self.kubeconfig).await?;
-        ready(&HostOptions { program: Some(operator_program()?), ..options }).await
+        let program = Some(operator_program()?);
+        ready(&HostOptions { program, hides_log: true, ..options }).await
     }
 
     /// The options of a host that shares compiled code with the hosts of other tests.
