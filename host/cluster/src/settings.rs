@@ -51,11 +51,11 @@ pub const WATCH_BURST_PERIOD: Duration = Duration::from_secs(10);
 pub const WATCH_END_TOLERANCE: Duration = Duration::from_secs(2);
 
 /// How long after all caches had to list again, since an answer contradicted them, further such
-/// answers are ignored: they belong to requests from before.
+/// answers cause no list: they belong to requests from before.
 pub const CONTRADICTION_PAUSE: Duration = Duration::from_secs(10);
 
-/// How long after an answer of a kind contradicted the caches further ones of the kind are ignored:
-/// the versions of its API server may have no order.
+/// How long after an answer of a kind contradicted the caches further ones of the kind cause no
+/// list: the versions of its API server may have no order.
 pub const CONTRADICTION_PERIOD: Duration = Duration::from_mins(10);
 
 /// How long the server may take to answer with its version. Without it no watch begins.

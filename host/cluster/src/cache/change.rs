@@ -12,8 +12,8 @@ pub enum Source {
     Watch,
     /// A list: the cache had missed the change. Whose write it was is unknown, also if the host
     /// once wrote this version: the list may show an older state than the cache had, since somebody
-    /// restored a backup of etcd. The answer to a write that contradicts the cache has this source,
-    /// too.
+    /// restored a backup of etcd. An answer to a write or to a GET that contradicts the cache has
+    /// this source, too.
     List,
     /// The response to a write of this host.
     Write,

@@ -27,6 +27,8 @@ pub(super) struct KindCache {
     pub(super) holder: Option<Identity>,
     /// The cache has to list again, whatever the watch says.
     pub(super) must_list: bool,
+    /// A list has ended since an answer first contradicted the cache.
+    pub(super) listed_since_contradiction: bool,
     /// Wakes the cache's task: the holder may have left, the server may serve the kind now, or the
     /// cache has to list again.
     pub(super) notify: Arc<Notify>,

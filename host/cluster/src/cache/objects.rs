@@ -77,7 +77,8 @@ impl Objects {
         self.complete
     }
 
-    /// What is known of an object; `None` if the running relist has shown it.
+    /// What is known of an object; `None` if the running relist has shown it, during the first
+    /// list, and if its version is no number.
     pub(super) fn known_version(&self, key: &ObjectKey) -> Option<KnownVersion> {
         let cached = self.live.get(key);
         let Some(listed) = &self.listed else {
@@ -217,8 +218,8 @@ impl Objects {
     }
 
     /// Takes the object of an answer that contradicts what was known before the request, if the
-    /// cached object is still the known one. The answer shows what is there now; a deletion of its
-    /// uid did not happen.
+    /// cached object is still the known one. The answer shows what is there now: the restore has
+    /// undone a deletion of its uid.
     pub(super) fn record_contradiction(
         &mut self,
         object: Arc<Object>,

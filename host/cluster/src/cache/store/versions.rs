@@ -6,7 +6,7 @@ use innkeeper_contract::Kind;
 use innkeeper_core::{Object, ObjectKey};
 use tokio::time::Instant;
 
-use super::{CacheStore, Inner};
+use super::{CacheStore, Contradictions, Inner};
 use crate::cache::cache_id::{CacheId, Content};
 use crate::cache::change::Source;
 use crate::cache::known_version::KnownVersion;
@@ -47,42 +47,45 @@ impl CacheStore {
         self.lock().writes.known(kind, key).to_vec()
     }
 
-    /// Has all caches list again if an answer contradicts what they knew before the request, and
-    /// gives the source of the change that the answer shows. After an older backup of etcd was
-    /// restored, an open watch gets no event until the versions have passed its own, and none of
-    /// what the restore changed.
+    /// Has all caches list again if an answer contradicts what they knew before the request; gives
+    /// the source of the change that the answer shows, or `None` if it contradicts nothing. After an
+    /// older backup of etcd was restored, an open watch gets no event until the versions have passed
+    /// its own, and none of what the restore changed.
+    ///
+    /// The source is [`Source::List`] also for the answer to a write: the object has what the
+    /// restore changed, too, so that the writer has to run again. But if answers contradict a list
+    /// that has ended since the first of them, the versions of the API server have no order, as
+    /// behind some `APIService`: there a write must not wake its writer each time.
     pub(in crate::cache) fn list_if_contradicted(
         &self,
         kind: &Kind,
         answer: &Object,
         known: &[KnownVersion],
     ) -> Option<Source> {
-        let mut contradicted =
-            known.iter().filter(|known| known.is_contradicted_by(answer)).peekable();
-        contradicted.peek()?;
-        let Some(known) = contradicted.find(|known| !known.is_during_list()) else {
-            return Some(Source::List);
-        };
+        let contradicted = || known.iter().filter(|known| known.is_contradicted_by(answer));
+        contradicted().next()?;
         let now = self.env.instant();
         let mut inner = self.lock();
         let within = |at: &Instant, period| now.saturating_duration_since(*at) < period;
-        let contradictions = &mut inner.contradictions;
-        // A server behind an APIService may give out versions without an order. There a write of
-        // this host must not wake the writer each time.
-        let is_repeated =
-            contradictions.of_kinds.get(kind).is_some_and(|at| within(at, CONTRADICTION_PERIOD));
-        let lists = |at: Option<Instant>| at.is_some_and(|at| within(&at, CONTRADICTION_PAUSE));
-        let source =
-            if lists(contradictions.listed) || !is_repeated { Source::List } else { Source::Write };
-        // Requests that were on the way meanwhile contradict, too.
-        if contradictions.of_kinds.values().any(|at| within(at, CONTRADICTION_PAUSE)) {
-            return Some(source);
+        let Contradictions { of_kinds, listed } = &mut inner.contradictions;
+        let last = of_kinds.insert(kind.clone(), now);
+        let is_first = last.is_none_or(|last| !within(&last, CONTRADICTION_PERIOD));
+        let is_after_lists = listed.is_some_and(|at| within(&at, CONTRADICTION_PAUSE));
+        let mut has_order = false;
+        for (id, cache) in &mut inner.caches {
+            if id.holds(kind, answer.key.namespace()) {
+                cache.listed_since_contradiction &= !is_first;
+                has_order |= !cache.listed_since_contradiction;
+            }
         }
-        contradictions.of_kinds.insert(kind.clone(), now);
-        if is_repeated {
+        let source = if has_order { Source::List } else { Source::Write };
+        // A list that runs shows what is there now, and requests that were on the way before the
+        // last one contradict, too.
+        let known = contradicted().find(|known| !known.is_during_list());
+        let Some(known) = known.filter(|_| is_first && !is_after_lists) else {
             return Some(source);
-        }
-        contradictions.listed = Some(now);
+        };
+        inner.contradictions.listed = Some(now);
         for cache in inner.caches.values_mut() {
             cache.must_list = true;
             cache.notify.notify_one();
@@ -98,8 +101,7 @@ impl CacheStore {
 
     /// Takes the object of an answer that contradicts what the caches knew before the request. If
     /// they waited for the list, the host would plan meanwhile with the object from before the
-    /// restore. The source is [`Source::List`] also for the answer to a write: the object has what
-    /// the restore changed, too, so that the writer has to run again.
+    /// restore.
     pub(in crate::cache) fn record_contradiction(
         &self,
         kind: &Kind,

@@ -59,6 +59,7 @@ impl CacheStore {
             members: BTreeMap::new(),
             holder: None,
             must_list: false,
+            listed_since_contradiction: false,
             notify,
             _task: self.env.spawn("cache", task),
         }

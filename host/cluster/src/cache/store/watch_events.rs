@@ -78,6 +78,7 @@ impl CacheStore {
                 notices.extend(transitions.map(|one| Notice::changed(id, one, Source::List)));
             }
             cache.phase = Phase::Synced;
+            cache.listed_since_contradiction = true;
             if let Some(identity) = &cache.holder
                 && let Some(member) = cache.members.get_mut(identity)
             {
