@@ -77,8 +77,7 @@ pub(crate) fn build(steps: &mut Steps) -> Result<()> {
     steps.next("the program that counts (about 15 min the first time)");
     let counts = folder.join("counts");
     let generate = format!("-Cprofile-generate={}", counts.display());
-    let counting = folder.join(format!("{PROGRAM}-that-counts"));
-    copy(&compile(&toolchain, &generate)?, &counting)?;
+    let counting = compile(&toolchain, &generate, &folder.join("counting"))?;
     steps.end("built");
 
     steps.next("a benchmark with it on a control plane (about 2 min, and 8 the first time)");
@@ -101,20 +100,22 @@ pub(crate) fn build(steps: &mut Steps) -> Result<()> {
     }
 
     steps.next("the program of images (about 15 min the first time)");
-    let built = compile(&toolchain, &format!("-Cprofile-use={}", profile.display()))?;
+    let profiled = format!("-Cprofile-use={}", profile.display());
+    let built = compile(&toolchain, &profiled, &folder.join("profiled"))?;
     copy(&built, &guided())?;
     steps.end("built");
     Ok(())
 }
 
-/// Compiles the program with a flag of rustc. The named target keeps the flag away from build
-/// scripts and procedural macros, which run in the compiler.
-fn compile(toolchain: &Toolchain, flag: &str) -> Result<PathBuf> {
+/// Compiles the program with a flag of rustc, in a folder of its own: another flag in the same
+/// folder compiles everything again. The named target keeps the flag away from build scripts and
+/// procedural macros, which run in the compiler.
+fn compile(toolchain: &Toolchain, flag: &str, folder: &Path) -> Result<PathBuf> {
     let triple = &*toolchain.triple;
     let mut build = cargo(&["build", "--locked", "--profile", IMAGE, "--target", triple]);
-    build.args(["--package", "innkeeper-cli", "--bin", PROGRAM]).env("RUSTFLAGS", flag);
-    run_command(&mut build)?;
-    Ok(target().join(triple).join(IMAGE).join(PROGRAM))
+    build.args(["--package", "innkeeper-cli", "--bin", PROGRAM, "--target-dir"]).arg(folder);
+    run_command(build.env("RUSTFLAGS", flag))?;
+    Ok(folder.join(triple).join(IMAGE).join(PROGRAM))
 }
 
 /// What a build with a profile needs of the toolchain.
