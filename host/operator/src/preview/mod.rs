@@ -48,6 +48,9 @@ pub const READ_TIME: Duration = Duration::from_secs(30);
 /// A preview names at most this many missing rights.
 const MISSING_RIGHTS_MAX: usize = 5;
 
+/// How often the host checks whether they have been read.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
+
 /// What the preview of definitions reads with.
 #[derive(Clone, Copy, Debug)]
 pub struct DefinitionChecks<'a> {
@@ -173,24 +176,30 @@ pub async fn fails(
 
 /// Waits until each declared kind has been read once, or a read of it has failed.
 async fn until_read(shared: &Shared, candidate: &OpenRevision) -> Result<(), Rejection> {
-    if shared.env.timeout(READ_TIME, candidate.view.settled()).await.is_ok() {
-        return Ok(());
+    let began = shared.env.instant();
+    loop {
+        let states = candidate.view.states();
+        let waits: Vec<_> = states
+            .iter()
+            .filter(|(_, state)| matches!(state, KindState::Syncing))
+            .map(|(kind, _)| kind.to_string())
+            .collect();
+        if waits.is_empty() {
+            return Ok(());
+        }
+        if shared.env.instant().duration_since(began) > READ_TIME {
+            return Err(Rejection::new(
+                "PreviewFailed",
+                format!(
+                    "the host cannot preview it: {} could not be read within {} s",
+                    waits.join(", "),
+                    READ_TIME.as_secs()
+                ),
+                RetryPolicy::Later,
+            ));
+        }
+        shared.env.sleep(POLL_PERIOD).await;
     }
-    let states = candidate.view.states();
-    let waits: Vec<_> = states
-        .iter()
-        .filter(|(_, state)| matches!(state, KindState::Syncing))
-        .map(|(kind, _)| kind.to_string())
-        .collect();
-    Err(Rejection::new(
-        "PreviewFailed",
-        format!(
-            "the host cannot preview it: {} could not be read within {} s",
-            waits.join(", "),
-            READ_TIME.as_secs()
-        ),
-        RetryPolicy::Later,
-    ))
 }
 
 /// The primaries that a revision reconciles, in order.
