@@ -28,8 +28,8 @@ impl KnownVersion {
         (is_number && seen_up_to > 0).then_some(Self { object, seen_up_to, during_list: false })
     }
 
-    /// The same while a list runs that has not shown the object yet; the cache had all changes up to
-    /// the version `seen_up_to` when the list began.
+    /// The same while a list runs that has not shown the object yet; when the list began, the cache
+    /// had all changes up to the version `seen_up_to`.
     pub(super) fn during_list(cached: Option<&Arc<Object>>, seen_up_to: u64) -> Option<Self> {
         Some(Self { during_list: true, ..Self::new(cached, seen_up_to)? })
     }

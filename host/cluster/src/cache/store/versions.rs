@@ -48,9 +48,9 @@ impl CacheStore {
     }
 
     /// Has all caches list again if an answer contradicts what they knew before the request; gives
-    /// the source of the change that the answer shows, or `None` if it contradicts nothing. After an
-    /// older backup of etcd was restored, an open watch gets no event until the versions have passed
-    /// its own, and none of what the restore changed.
+    /// the source of the change that the answer shows, or `None` if it contradicts nothing. After
+    /// an older backup of etcd was restored, an open watch gets no event until the versions have
+    /// passed its own, and none of what the restore changed.
     ///
     /// The source is [`Source::List`] also for the answer to a write: the object has what the
     /// restore changed, too, so that the writer has to run again. But if answers contradict a list
