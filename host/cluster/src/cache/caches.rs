@@ -79,12 +79,8 @@ impl Caches {
     /// object replaces the cached one, all caches list again, and the listener gets the change as
     /// one of a list: it has what the restore changed, too.
     pub fn record_write(&self, kind: &Kind, object: Object) {
-        let known = self.store.known_before_write(kind, &object.key);
-        let contradicting = self.store.list_if_contradicted(kind, &object, &known);
         let object = self.store.compressed_for_all(kind, object);
-        if let Some(source) = contradicting {
-            self.store.record_contradiction(kind, &object, &known, source);
-        }
+        self.store.take_contradicting_write(kind, &object);
         self.store.update_all(kind, object.key.namespace(), Source::Write, WHOLE, |objects, _| {
             objects.record_write(object.clone())
         });
@@ -151,11 +147,9 @@ impl Caches {
         found: Option<Object>,
         known: &[KnownVersion],
     ) {
-        let contradicting =
-            found.as_ref().and_then(|object| self.store.list_if_contradicted(kind, object, known));
         let found = found.map(|object| self.store.compressed_for_all(kind, object));
-        if let (Some(object), Some(_)) = (&found, contradicting) {
-            self.store.record_contradiction(kind, object, known, Source::List);
+        if let Some(object) = &found {
+            self.store.take_contradicting_get(kind, object, known);
         }
         self.store.update_all(kind, key.namespace(), Source::Lookup, WHOLE, |objects, _| {
             objects.resolve_unknown(key, found.clone())

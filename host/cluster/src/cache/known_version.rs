@@ -55,10 +55,10 @@ impl KnownVersion {
         let version = answer.version();
         match &self.object {
             _ if version == 0 => false,
-            Some((uid, known)) if *uid == answer.uid => {
-                version != *known && version <= self.seen_up_to.max(*known)
+            Some((uid, known)) => {
+                let is_known = *uid == answer.uid && version == *known;
+                !is_known && version <= self.seen_up_to.max(*known)
             }
-            Some((_, known)) => version <= self.seen_up_to.max(*known),
             None => version <= self.seen_up_to,
         }
     }

@@ -57,11 +57,9 @@ pub(super) struct Objects {
     expired_tombstones: usize,
     /// The greatest version of an event since the last relist, or of an object in it.
     greatest: u64,
-    /// The cache has all changes up to this version, but for events that wait for a write; 0 if no
-    /// relist has ended since the last one began.
+    /// The cache has all changes up to this version, but for events that wait for a write; while a
+    /// relist runs, as of its beginning. 0 if no relist has ended.
     seen_up_to: u64,
-    /// `seen_up_to` before the running relist.
-    seen_before_relist: u64,
     /// A relist has ended since the beginning or the last [`Objects::clear`].
     complete: bool,
     bytes: usize,
@@ -87,7 +85,7 @@ impl Objects {
         if cached.is_some_and(|cached| listed.contains(&cached.uid)) {
             return None;
         }
-        KnownVersion::during_list(cached, self.seen_before_relist)
+        KnownVersion::during_list(cached, self.seen_up_to)
     }
 
     /// Notes that a watch begins at a version. The version of a list, or of a bookmark, can be
@@ -153,10 +151,7 @@ impl Objects {
     /// Begins a relist.
     pub(super) fn begin_relist(&mut self) {
         self.relist += 1;
-        if self.seen_up_to > 0 {
-            self.seen_before_relist = self.seen_up_to;
-        }
-        (self.greatest, self.seen_up_to) = (0, 0);
+        self.greatest = 0;
         self.unconfirmed.clear();
         self.listed = Some(BTreeSet::new());
     }
@@ -208,7 +203,7 @@ impl Objects {
         }
         self.live.clear_unknown_before(relist);
         self.complete = true;
-        (self.seen_up_to, self.seen_before_relist) = (self.greatest, 0);
+        self.seen_up_to = self.greatest;
         removed
     }
 

@@ -38,13 +38,24 @@ impl CacheStore {
         inner.known_versions(kind, key)
     }
 
-    /// What the caches knew of an object before the writes of it that are in flight.
-    pub(in crate::cache) fn known_before_write(
+    /// Takes the answer to a write if it contradicts what the caches knew before the write.
+    pub(in crate::cache) fn take_contradicting_write(&self, kind: &Kind, answer: &Arc<Object>) {
+        let known = self.lock().writes.known(kind, &answer.key).to_vec();
+        if let Some(source) = self.list_if_contradicted(kind, answer, &known) {
+            self.record_contradiction(kind, answer, &known, source);
+        }
+    }
+
+    /// Takes the answer to a GET if it contradicts what the caches knew before the request.
+    pub(in crate::cache) fn take_contradicting_get(
         &self,
         kind: &Kind,
-        key: &ObjectKey,
-    ) -> Vec<KnownVersion> {
-        self.lock().writes.known(kind, key).to_vec()
+        answer: &Arc<Object>,
+        known: &[KnownVersion],
+    ) {
+        if self.list_if_contradicted(kind, answer, known).is_some() {
+            self.record_contradiction(kind, answer, known, Source::List);
+        }
     }
 
     /// Has all caches list again if an answer contradicts what they knew before the request; gives
@@ -56,7 +67,7 @@ impl CacheStore {
     /// restore changed, too, so that the writer has to run again. But if answers contradict a list
     /// that has ended since the first of them, the versions of the API server have no order, as
     /// behind some `APIService`: there a write must not wake its writer each time.
-    pub(in crate::cache) fn list_if_contradicted(
+    fn list_if_contradicted(
         &self,
         kind: &Kind,
         answer: &Object,
@@ -102,7 +113,7 @@ impl CacheStore {
     /// Takes the object of an answer that contradicts what the caches knew before the request. If
     /// they waited for the list, the host would plan meanwhile with the object from before the
     /// restore.
-    pub(in crate::cache) fn record_contradiction(
+    fn record_contradiction(
         &self,
         kind: &Kind,
         answer: &Arc<Object>,

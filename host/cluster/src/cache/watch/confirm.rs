@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::cache::cache_id::CacheId;
-use crate::cache::change::Source;
 use crate::cache::store::CacheStore;
 use crate::settings::UNCONFIRMED;
 use crate::{ApiClient, ApiError};
@@ -23,11 +22,9 @@ pub(super) async fn confirm(store: Arc<CacheStore>, id: CacheId, serial: u64, cl
                 continue;
             }
         };
-        let contradicting =
-            found.as_ref().and_then(|found| store.list_if_contradicted(&id.kind, found, &known));
         let found = found.map(|found| store.compressed(&id, serial, found));
-        if let (Some(found), Some(_)) = (&found, contradicting) {
-            store.record_contradiction(&id.kind, found, &known, Source::List);
+        if let Some(found) = &found {
+            store.take_contradicting_get(&id.kind, found, &known);
         }
         store.apply_listed(&id, serial, |objects| objects.confirm(&object, found));
     }
