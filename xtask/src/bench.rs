@@ -3,7 +3,7 @@
 mod host;
 mod peers;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use self::host::Host;
 use crate::command::{cargo, root, run as run_command};
@@ -37,6 +37,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if let Some((ADMISSION, rest)) =
         arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
     {
+        if host == Host::Guided {
+            bail!(
+                "--guided and {ADMISSION} do not go together: reviews are measured with the whole program in release; leave --guided out"
+            );
+        }
         let mut steps = Steps::new(3);
         steps.next("guests");
         guests::build(&root(), Some(&["required-labels", "binding-limit"]))?;

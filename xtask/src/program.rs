@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use innkeeper_toolchain::command::ask;
 use sha2::{Digest as _, Sha256};
 
 use crate::command::{cargo, root, run as run_command, target};
@@ -23,7 +24,7 @@ const IMAGE: &str = "image";
 const PROGRAM: &str = "innkeeper-operator";
 
 /// The variable by which the benchmark gets the program.
-const OPERATOR: &str = "INNKEEPER_OPERATOR_BIN";
+pub(crate) const OPERATOR: &str = "INNKEEPER_OPERATOR_BIN";
 
 /// The guests of the benchmark.
 pub(crate) const GUESTS: [&str; 2] = ["bench-guest", "bench-labelled"];
@@ -107,6 +108,15 @@ pub(crate) fn build(steps: &mut Steps) -> Result<()> {
     Ok(())
 }
 
+/// Builds the program without a profile of its work.
+///
+/// # Errors
+/// If it does not build.
+pub(crate) fn build_plain() -> Result<()> {
+    let image = ["build", "--profile", IMAGE, "--package", "innkeeper-cli", "--bin", PROGRAM];
+    run_command(&mut cargo(&image))
+}
+
 /// Compiles the program with a flag of rustc, in a folder of its own: another flag in the same
 /// folder compiles everything again. The named target keeps the flag away from build scripts and
 /// procedural macros, which run in the compiler.
@@ -129,13 +139,13 @@ struct Toolchain {
 impl Toolchain {
     /// That of the `rustc` that cargo runs.
     fn of_rustc() -> Result<Self> {
-        let version = output(Command::new("rustc").arg("-vV"))?;
+        let version = ask(Command::new("rustc").arg("-vV"))?;
         let (triple, major) = target_and_llvm(&version)?;
-        let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
+        let sysroot = ask(Command::new("rustc").args(["--print", "sysroot"]))?;
         let component = Path::new(sysroot.trim()).join("lib/rustlib").join(triple);
         let of_component = component.join("bin/llvm-profdata");
         let of_system = PathBuf::from(format!("llvm-profdata-{major}"));
-        let runs = |program: &Path| output(Command::new(program).arg("--version")).is_ok();
+        let runs = |program: &Path| ask(Command::new(program).arg("--version")).is_ok();
         let Some(profdata) = [of_component, of_system].into_iter().find(|one| runs(one)) else {
             bail!(
                 "llvm-profdata of LLVM {major} is not there: run `rustup component add llvm-tools`, or install the package llvm-{major} of your system"
@@ -173,16 +183,6 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     let next = to.with_extension("next");
     fs::copy(from, &next).with_context(|| format!("cannot copy {}", from.display()))?;
     fs::rename(&next, to).with_context(|| format!("cannot write {}", to.display()))
-}
-
-/// What a command prints.
-fn output(command: &mut Command) -> Result<String> {
-    let line = crate::command::line(command);
-    let output = command.output().with_context(|| format!("cannot run `{line}`"))?;
-    if !output.status.success() {
-        bail!("`{line}` failed ({})", output.status);
-    }
-    String::from_utf8(output.stdout).with_context(|| format!("`{line}` prints no text"))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// The one that the arguments ask for; without its argument they are those of the benchmark.
+    /// The build that the arguments ask for, and the arguments that are left for the benchmark.
     pub(super) fn of(arguments: &[String]) -> (Self, Vec<String>) {
         let (guided, rest): (Vec<_>, Vec<_>) =
             arguments.iter().cloned().partition(|argument| argument == GUIDED);
@@ -41,12 +41,11 @@ impl Host {
     /// # Errors
     /// If it does not build.
     pub(super) fn build(self, steps: &mut Steps) -> Result<()> {
-        let package = ["--package", "innkeeper-cli", "--bin"];
         steps.next("host, in release and for the image (about 25 min the first time)");
-        run_command(cargo(&["build", "--release"]).args(package).arg("innkeeper"))?;
+        let package = ["--package", "innkeeper-cli", "--bin", "innkeeper"];
+        run_command(cargo(&["build", "--release"]).args(package))?;
         if self == Self::Plain {
-            let image = ["build", "--profile", "image"];
-            run_command(cargo(&image).args(package).arg("innkeeper-operator"))?;
+            program::build_plain()?;
         }
         steps.end("built");
         if self == Self::Guided { program::build(steps) } else { Ok(()) }
@@ -59,7 +58,7 @@ impl Host {
             Self::Plain => program::plain(),
             Self::Guided => program::guided(),
         };
-        [("INNKEEPER_BIN", release()), ("INNKEEPER_OPERATOR_BIN", operator)]
+        [("INNKEEPER_BIN", release()), (program::OPERATOR, operator)]
     }
 
     /// What a page of figures adds to the version.
@@ -81,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn argument_for_the_guided_build_is_none_of_the_benchmark() {
+    fn argument_for_the_guided_build_is_not_left_for_the_benchmark() {
         let arguments = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let of = |text| Host::of(&arguments(text));
         assert_eq!(of("--peers --rounds 3"), (Host::Plain, arguments("--peers --rounds 3")));

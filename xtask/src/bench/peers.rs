@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use innkeeper_toolchain::command::ask;
 
 use super::host::Host;
-use crate::command::{cargo, line, root, run as run_command, target};
+use crate::command::{cargo, root, run as run_command, target};
 use crate::guests;
 use crate::program;
 use crate::progress::Steps;
@@ -121,10 +122,7 @@ fn locked(path: &Path, package: &str) -> Result<String> {
     Ok(rest.split('"').next().unwrap_or_default().to_owned())
 }
 
+/// What a command prints, without the end of its line.
 fn output(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("cannot run `{}`", line(command)))?;
-    if !output.status.success() {
-        bail!("`{}`: {}", line(command), String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    Ok(ask(command)?.trim().to_owned())
 }
