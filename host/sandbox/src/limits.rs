@@ -32,7 +32,7 @@ pub struct Limits {
     /// Wall-clock time of the compilation. It does not hold for
     /// [`Compile::InProcess`](crate::Compile::InProcess).
     pub compile_time: Duration,
-    /// Time of one call, instantiation included. By epoch it ends at most two
+    /// Time of one call, instantiation included. By epoch it ends at most six
     /// [`TICK`](crate::TICK)s late; by fuel it is counted in instructions
     /// ([`FUEL_PER_MS`](crate::FUEL_PER_MS)).
     pub time: Duration,

@@ -4,14 +4,22 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::settings::TICK;
 
-/// The number of ticks without a call after which the thread sleeps: a second, so that calls that
-/// follow each other do not wake it each time.
-const IDLE_TICKS_MAX: u32 = 100;
+/// The time without a call after which the thread sleeps, so that calls that follow each other do
+/// not wake it each time.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Advances an engine's epoch every [`TICK`] while guests are called, until its drop.
+/// The longest time between two ticks. Most calls end long before a tick. With a tick every
+/// [`TICK`] the thread took up to a tenth of the host's CPU time when each second brought a few
+/// calls.
+const PAUSE_MAX: Duration = TICK.saturating_mul(5);
+
+/// Advances an engine's epoch while guests are called, until its drop: every [`TICK`] while a call
+/// runs from tick to tick, and less often while none does. So a call's first tick comes at most
+/// [`PAUSE_MAX`] after it begins.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     state: Arc<State>,
@@ -44,23 +52,28 @@ impl Ticker {
         let state = Arc::<State>::default();
         let (engine, shared) = (engine.weak(), state.clone());
         let thread = thread::Builder::new().name("epoch".into()).spawn(move || {
-            let mut idle_ticks = IDLE_TICKS_MAX;
+            let mut idle = IDLE_TIME_MAX;
+            let mut pause = TICK;
             while !shared.is_dropped.load(Ordering::SeqCst) {
-                if idle_ticks >= IDLE_TICKS_MAX {
+                if idle >= IDLE_TIME_MAX {
                     shared.sleep_until_call();
                     if shared.is_dropped.load(Ordering::SeqCst) {
                         break;
                     }
+                    (idle, pause) = (Duration::ZERO, TICK);
                 }
                 // A call that begins while the thread wakes may unpark it once too often: the first
                 // tick is early then, as one may be anyway.
-                thread::park_timeout(TICK);
+                thread::park_timeout(pause);
                 let Some(engine) = engine.upgrade() else { break };
                 engine.increment_epoch();
                 #[cfg(test)]
                 shared.ticks.fetch_add(1, Ordering::SeqCst);
-                let is_idle = shared.calls.load(Ordering::SeqCst) == 0;
-                idle_ticks = if is_idle { idle_ticks.saturating_add(1) } else { 0 };
+                (idle, pause) = if shared.calls.load(Ordering::SeqCst) == 0 {
+                    (idle.saturating_add(pause), pause.saturating_mul(2).min(PAUSE_MAX))
+                } else {
+                    (Duration::ZERO, TICK)
+                };
             }
         })?;
         Ok(Self { state, thread: Some(thread) })
@@ -115,7 +128,7 @@ impl Drop for Ticker {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
 
@@ -143,7 +156,10 @@ mod tests {
             wait_until("the epoch advances while a call runs", || ticks() > before + 1);
             assert!(!is_asleep(), "a call still runs");
             drop(second);
+            let last = ticks();
             wait_until("the thread sleeps a second after the last call", is_asleep);
+            let idle = ticks() - last;
+            assert!((10..30).contains(&idle), "{idle} ticks in a second without a call");
         }
     }
 }
