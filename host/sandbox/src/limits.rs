@@ -32,9 +32,9 @@ pub struct Limits {
     /// Wall-clock time of the compilation. It does not hold for
     /// [`Compile::InProcess`](crate::Compile::InProcess).
     pub compile_time: Duration,
-    /// Time of one call, instantiation included. By epoch it ends at most six
-    /// [`TICK`](crate::TICK)s late; by fuel it is counted in instructions
-    /// ([`FUEL_PER_MS`](crate::FUEL_PER_MS)).
+    /// Time of one call, instantiation included. By epoch it ends up to six
+    /// [`TICK`](crate::TICK)s late, and more on a machine so busy that the ticks are late
+    /// themselves; by fuel it is counted in instructions ([`FUEL_PER_MS`](crate::FUEL_PER_MS)).
     pub time: Duration,
     /// Linear memory of one instance, all its memories together, in bytes.
     pub memory_bytes: usize,

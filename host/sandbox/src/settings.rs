@@ -11,8 +11,8 @@ use wasmtime::{
 
 use crate::permits::cores;
 
-/// The time between two epochs while a call runs, and the unit of
-/// [`Limits::time`](crate::Limits::time).
+/// The time between two epochs while a call runs (its first one may take five times as long), and
+/// the unit of [`Limits::time`](crate::Limits::time).
 pub const TICK: Duration = Duration::from_millis(10);
 
 /// Units of fuel that count as one millisecond: about the cost of instructions on a machine of

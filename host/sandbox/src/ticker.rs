@@ -4,21 +4,21 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::settings::TICK;
 
-/// The time without a call after which the thread sleeps, so that calls that follow each other do
-/// not wake it each time.
+/// The time after which the thread sleeps if no tick in it met a call: so calls that follow each
+/// other do not wake it each time.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// The longest time between two ticks. Most calls end long before a tick. With a tick every
-/// [`TICK`] the thread took up to a tenth of the host's CPU time when each second brought a few
-/// calls.
+/// The longest time between two ticks of a thread that does not sleep. Most calls end long before a
+/// tick. With a tick every [`TICK`] the thread took up to a tenth of the host's CPU time when each
+/// second brought a few calls.
 const PAUSE_MAX: Duration = TICK.saturating_mul(5);
 
-/// Advances an engine's epoch while guests are called, until its drop: every [`TICK`] while a call
-/// runs from tick to tick, and less often while none does. So a call's first tick comes at most
+/// Advances an engine's epoch while guests are called, until its drop: every [`TICK`] once a tick
+/// meets a call, and less often while ticks meet none. So a call's first tick comes at most
 /// [`PAUSE_MAX`] after it begins.
 #[derive(Debug)]
 pub(crate) struct Ticker {
@@ -39,6 +39,15 @@ struct State {
     ticks: AtomicUsize,
 }
 
+/// When the next tick comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pace {
+    /// The time until the next tick.
+    pause: Duration,
+    /// The time since the last tick that met a call.
+    idle: Duration,
+}
+
 /// While this value lives, the epoch advances.
 #[derive(Debug)]
 pub(crate) struct Ticking<'a>(&'a State);
@@ -52,28 +61,18 @@ impl Ticker {
         let state = Arc::<State>::default();
         let (engine, shared) = (engine.weak(), state.clone());
         let thread = thread::Builder::new().name("epoch".into()).spawn(move || {
-            let mut idle = IDLE_TIME_MAX;
-            let mut pause = TICK;
+            let mut pace = Pace::AT_REST;
             while !shared.is_dropped.load(Ordering::SeqCst) {
-                if idle >= IDLE_TIME_MAX {
+                if pace.is_at_rest() {
                     shared.sleep_until_call();
-                    if shared.is_dropped.load(Ordering::SeqCst) {
-                        break;
-                    }
-                    (idle, pause) = (Duration::ZERO, TICK);
+                    pace = Pace::AT_CALL;
                 }
-                // A call that begins while the thread wakes may unpark it once too often: the first
-                // tick is early then, as one may be anyway.
-                thread::park_timeout(pause);
+                shared.wait(pace.pause);
                 let Some(engine) = engine.upgrade() else { break };
                 engine.increment_epoch();
                 #[cfg(test)]
                 shared.ticks.fetch_add(1, Ordering::SeqCst);
-                (idle, pause) = if shared.calls.load(Ordering::SeqCst) == 0 {
-                    (idle.saturating_add(pause), pause.saturating_mul(2).min(PAUSE_MAX))
-                } else {
-                    (Duration::ZERO, TICK)
-                };
+                pace = pace.after_tick(shared.calls.load(Ordering::SeqCst));
             }
         })?;
         Ok(Self { state, thread: Some(thread) })
@@ -97,7 +96,39 @@ impl Ticker {
     }
 }
 
+impl Pace {
+    const AT_CALL: Self = Self { pause: TICK, idle: Duration::ZERO };
+    const AT_REST: Self = Self { pause: PAUSE_MAX, idle: IDLE_TIME_MAX };
+
+    /// The pace after a tick that met so many calls.
+    fn after_tick(self, calls: usize) -> Self {
+        if calls > 0 {
+            return Self::AT_CALL;
+        }
+        Self {
+            pause: self.pause.saturating_mul(2).min(PAUSE_MAX),
+            idle: self.idle.saturating_add(self.pause),
+        }
+    }
+
+    fn is_at_rest(self) -> bool {
+        self.idle >= IDLE_TIME_MAX
+    }
+}
+
 impl State {
+    /// Waits so long, or until the ticker is dropped. A call that began while the thread woke may
+    /// have unparked it once too often, which must not make this tick early.
+    fn wait(&self, pause: Duration) {
+        let began = Instant::now();
+        while let Some(left) = pause.checked_sub(began.elapsed())
+            && !left.is_zero()
+            && !self.is_dropped.load(Ordering::SeqCst)
+        {
+            thread::park_timeout(left);
+        }
+    }
+
     /// Sleeps until a call runs, or the ticker is dropped.
     fn sleep_until_call(&self) {
         self.is_asleep.store(true, Ordering::SeqCst);
@@ -128,8 +159,6 @@ impl Drop for Ticker {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     /// Waits until a condition holds, at most for ten seconds.
@@ -156,10 +185,20 @@ mod tests {
             wait_until("the epoch advances while a call runs", || ticks() > before + 1);
             assert!(!is_asleep(), "a call still runs");
             drop(second);
-            let last = ticks();
             wait_until("the thread sleeps a second after the last call", is_asleep);
-            let idle = ticks() - last;
-            assert!((10..30).contains(&idle), "{idle} ticks in a second without a call");
         }
+    }
+
+    #[test]
+    fn pauses_grow_until_a_tick_meets_a_call() {
+        let mut pace = Pace::AT_CALL;
+        let mut pauses = Vec::new();
+        while !pace.is_at_rest() {
+            pauses.push(pace.pause.as_millis());
+            pace = pace.after_tick(0);
+        }
+        assert_eq!(pauses[..5], [10, 20, 40, 50, 50]);
+        assert_eq!(pauses.len(), 22, "ticks in the second before the thread sleeps");
+        assert_eq!(pace.after_tick(1), Pace::AT_CALL);
     }
 }
