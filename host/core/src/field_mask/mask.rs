@@ -37,6 +37,15 @@ impl ItemMasks {
     }
 }
 
+/// Who reads what a union keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// The reader of one mask, of which two elements count for the same value.
+    One,
+    /// The readers of two masks: each finds what its own mask keeps.
+    Two,
+}
+
 /// How many elements may still be made.
 pub(super) struct ElementBudget(usize);
 
@@ -74,34 +83,54 @@ impl FieldMask {
     }
 
     /// Returns the fields that are in this mask, in the other, or in both; the whole object if
-    /// these are too many. A list whose items the two name by keys of other names is whole.
+    /// these are too many. Whole are also a list whose items the two name by keys of other names,
+    /// and a value below the object that one expects to be a list and the other an object: each
+    /// keeps what the other leaves out.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
-        self.union_within(other, &mut ElementBudget::new()).unwrap_or_default()
+        if !self.is_of_object() || !other.is_of_object() {
+            return Self::default();
+        }
+        self.union_of_objects(other, Readers::Two, &mut ElementBudget::new()).unwrap_or_default()
     }
 
-    /// The same with a small mask, also if this one has all elements that a mask may have. Each
-    /// element of the small one may copy all of this one's `*`.
+    /// The fields of this mask, and those of a small one whose paths lead through objects only;
+    /// also if this one has all elements that a mask may have. Each element of the small one may
+    /// copy all of this one's `*`.
     #[must_use]
     pub fn with_few(&self, few: &Self) -> Self {
         let mut budget = ElementBudget((self.elements() + 1) * (few.elements() + 1));
-        self.union_within(few, &mut budget).unwrap_or_default()
+        self.union_of_objects(few, Readers::One, &mut budget).unwrap_or_default()
     }
 
-    /// The same within a budget.
+    /// The union of masks of a value of any type.
     pub(super) fn union_within(
         &self,
         other: &Self,
+        readers: Readers,
+        budget: &mut ElementBudget,
+    ) -> Result<Self, TooManyElements> {
+        if readers == Readers::Two && self.expected_types() != other.expected_types() {
+            return Ok(Self::default());
+        }
+        self.union_of_objects(other, readers, budget)
+    }
+
+    /// The union of masks of a value that is an object for sure.
+    fn union_of_objects(
+        &self,
+        other: &Self,
+        readers: Readers,
         budget: &mut ElementBudget,
     ) -> Result<Self, TooManyElements> {
         if self.is_whole() || other.is_whole() {
             return Ok(Self::default());
         }
-        let every = merged(self.every.as_deref(), other.every.as_deref(), budget)?;
+        let every = merged((self.every.as_deref(), other.every.as_deref()), readers, budget)?;
         let mut fields = BTreeMap::new();
         for name in self.fields.keys().chain(other.fields.keys()) {
             if !fields.contains_key(name) {
-                let merged = merged(self.member(name), other.member(name), budget)?;
+                let merged = merged((self.member(name), other.member(name)), readers, budget)?;
                 fields.extend(merged.map(|mask| (name.clone(), mask)));
             }
         }
@@ -113,7 +142,8 @@ impl FieldMask {
                 let mut by_values = BTreeMap::new();
                 for values in all.flat_map(|items| items.by_values.keys()) {
                     if !by_values.contains_key(values) {
-                        let merged = merged(self.named(values), other.named(values), budget)?;
+                        let merged =
+                            merged((self.named(values), other.named(values)), readers, budget)?;
                         by_values.extend(merged.map(|mask| (values.clone(), mask)));
                     }
                 }
@@ -126,10 +156,17 @@ impl FieldMask {
 
     /// Whether the mask keeps everything that another one keeps. May be false although it does.
     pub fn contains(&self, other: &Self) -> bool {
+        !self.is_of_object() || (other.is_of_object() && self.contains_in_value(other))
+    }
+
+    /// The same for the masks of a value of any type.
+    fn contains_in_value(&self, other: &Self) -> bool {
         if self.is_whole() {
             return true;
         }
-        let has = |own: Option<&Self>, mask: &Self| own.is_some_and(|own| own.contains(mask));
+        let has = |own: Option<&Self>, mask: &Self| {
+            own.is_some_and(|own| own.keeps_types_of(mask) && own.contains_in_value(mask))
+        };
         let has_items = || match (&self.items, &other.items) {
             (_, None) => true,
             (Some(own), Some(items)) if own.names != items.names => false,
@@ -141,6 +178,18 @@ impl FieldMask {
             && other.fields.iter().all(|(name, mask)| has(self.member(name), mask))
             && has_items()
             && other.every.iter().all(|mask| has(self.every.as_deref(), mask))
+    }
+
+    /// Whether the mask keeps values whole that another one keeps whole since they are of a type
+    /// that it does not expect.
+    fn keeps_types_of(&self, other: &Self) -> bool {
+        let (of_object, of_list) = self.expected_types();
+        (!of_object || other.is_of_object()) && (!of_list || other.is_of_list())
+    }
+
+    /// Whether the mask looks into objects, and into lists: values of another type stay whole.
+    fn expected_types(&self) -> (bool, bool) {
+        (self.is_of_object(), self.is_of_list())
     }
 
     /// The number of elements.
@@ -197,14 +246,14 @@ impl FieldMask {
 
 /// The union of two masks, of which each may be missing.
 fn merged(
-    one: Option<&FieldMask>,
-    other: Option<&FieldMask>,
+    both: (Option<&FieldMask>, Option<&FieldMask>),
+    readers: Readers,
     budget: &mut ElementBudget,
 ) -> Result<Option<FieldMask>, TooManyElements> {
-    let mask = match (one, other) {
+    let mask = match both {
         (Some(one), Some(other)) => {
             budget.take(1)?;
-            one.union_within(other, budget)?
+            one.union_within(other, readers, budget)?
         }
         (Some(one), None) | (None, Some(one)) => {
             budget.take(1 + one.elements())?;

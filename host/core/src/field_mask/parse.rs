@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::error::FieldMaskError;
 use super::keys::{self, KeyNames};
 use super::limits::{DEPTH_MAX, ELEMENT_BYTES_MAX, ELEMENTS_MAX};
-use super::mask::{ElementBudget, FieldMask, ItemMasks};
+use super::mask::{ElementBudget, FieldMask, ItemMasks, Readers};
 
 /// The most bytes of a path in an error.
 const SHOWN_BYTES_MAX: usize = 256;
@@ -93,7 +93,8 @@ impl<'a> Reader<'a> {
     }
 
     fn united(&mut self, one: &FieldMask, other: &FieldMask) -> Result<FieldMask, FieldMaskError> {
-        one.union_within(other, &mut self.copies).map_err(|_| FieldMaskError::TooManyElements)
+        one.union_within(other, Readers::One, &mut self.copies)
+            .map_err(|_| FieldMaskError::TooManyElements)
     }
 
     /// Reads the mask below an element.
