@@ -1,7 +1,11 @@
-use innkeeper_contract::{LabelRequirement, PolicyKind, SelectorOperator, ValueRequirement};
+use innkeeper_contract::{
+    LabelRequirement, PolicyKind, ReadFields, SelectorOperator, ValueRequirement,
+};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::kinds::LabelSelector;
+use crate::read_fields;
 use crate::{
     DescribePolicy, KindParameter, KindRole, Labels, Manifest, OwnedKind, PrimarySelector, Resource,
 };
@@ -293,6 +297,59 @@ impl Describe {
     pub fn manifest(self) -> Manifest {
         self.manifest
     }
+
+    /// Declares that the guest reads this kind, and only the fields of the type `R`: runs get
+    /// objects with these fields. The host keeps no others in memory unless it or another module
+    /// needs them. With [`reads`](Self::reads) it keeps whole objects, since it learns only from a
+    /// run which fields the run reads.
+    ///
+    /// If runs deserialize objects of the kind into several types, call it for each: a type that is
+    /// missing here finds nothing in the fields that the others do not have.
+    ///
+    /// ```
+    /// use innkeeper_sdk::{Describe, kind};
+    /// # kind!(Web, "example.com/v1", "webs");
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct ObservedPod {
+    ///     status: ObservedStatus,
+    /// }
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct ObservedStatus {
+    ///     phase: String,
+    /// }
+    ///
+    /// kind!(Resource for ObservedPod = "Pod", "v1", "pods");
+    ///
+    /// let manifest =
+    ///     Describe::reconciler_of::<Web>("web", "1.0.0").reads_fields::<ObservedPod>().manifest();
+    /// assert_eq!(
+    ///     serde_json::to_value(&manifest.read_fields[0].fields).unwrap(),
+    ///     serde_json::json!({"f:status": {"f:phase": {}}}),
+    /// );
+    /// ```
+    pub fn reads_fields<R: Resource + DeserializeOwned>(mut self) -> Self {
+        let kind = R::kind();
+        let fields = read_fields::fields::<R>();
+        let all = &mut self.manifest.read_fields;
+        let named =
+            all.iter_mut().find(|one| one.api_version == kind.api_version && one.kind == kind.kind);
+        match named {
+            Some(named) => {
+                named.fields = read_fields::union(std::mem::take(&mut named.fields), fields);
+            }
+            None => all.push(ReadFields {
+                api_version: kind.api_version.clone(),
+                kind: kind.kind.clone(),
+                fields,
+            }),
+        }
+        if !self.manifest.reads.contains(&kind) {
+            self.manifest.reads.push(kind);
+        }
+        self
+    }
 }
 
 /// Adds pairs, and returns those whose key has another value already.
@@ -316,6 +373,42 @@ mod tests {
     use crate::labels;
 
     crate::kind!(Web, "example.com/v1", "webs");
+
+    #[derive(serde::Deserialize)]
+    #[allow(dead_code, reason = "only its fields count")]
+    struct Phase {
+        status: PhaseStatus,
+    }
+
+    #[derive(serde::Deserialize)]
+    #[allow(dead_code, reason = "only its fields count")]
+    struct PhaseStatus {
+        phase: String,
+    }
+
+    crate::kind!(Resource for Phase = "Pod", "v1", "pods");
+
+    #[derive(serde::Deserialize)]
+    #[allow(dead_code, reason = "only its fields count")]
+    struct Spec {
+        spec: Value,
+    }
+
+    crate::kind!(Resource for Spec = "Pod", "v1", "pods");
+
+    #[test]
+    fn fields_of_all_types_of_a_kind_are_declared_together() {
+        let manifest = Describe::reconciler_of::<Web>("web", "1.0.0")
+            .reads_fields::<Phase>()
+            .reads_fields::<Spec>()
+            .manifest();
+        assert_eq!(manifest.reads, [Phase::kind()]);
+        assert_eq!(
+            to_value(manifest.read_fields).unwrap(),
+            json!([{"apiVersion": "v1", "kind": "Pod",
+                "fields": {"f:status": {"f:phase": {}}, "f:spec": {}}}])
+        );
+    }
 
     #[test]
     fn selections_add_up_when_they_have_the_same_key() {

@@ -142,7 +142,7 @@ fn mask(element: &str, below: Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The fields of both masks.
-fn union(one: Map<String, Value>, other: Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn union(one: Map<String, Value>, other: Map<String, Value>) -> Map<String, Value> {
     if one.is_empty() || other.is_empty() {
         return Map::new();
     }

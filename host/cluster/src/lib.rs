@@ -37,7 +37,7 @@ mod scripted;
 
 pub use cache::{
     CacheLookup, CacheSnapshot, Caches, Change, InFlightWrite, KindState, Listener, Namespaces,
-    Source, View,
+    Source, View, ViewedKind,
 };
 pub use client::{ApiClient, ApplyResponse, Deleted, DryRun, Force, Propagation, User};
 pub use connection::Cluster;

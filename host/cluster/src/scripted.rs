@@ -27,6 +27,8 @@ pub(crate) enum Reply {
     Text(u16, &'static str),
     /// With `Retry-After`.
     Busy(u16, u64),
+    /// After so many seconds.
+    Slow(u64, Box<Reply>),
     /// Never.
     Hang,
     /// The connection is refused.
@@ -192,13 +194,18 @@ impl Server {
             }
             reply.unwrap_or(Reply::Text(404, "404 page not found"))
         };
+        let mut reply = reply;
+        while let Reply::Slow(seconds, next) = reply {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            reply = *next;
+        }
         let response = match reply {
             Reply::Json(code, body) => respond(code, None, body.to_string()),
             Reply::Text(code, body) => respond(code, None, body.into()),
             Reply::Busy(code, seconds) => {
                 respond(code, Some(seconds), status(code, "Busy", "busy", &json!({})).to_string())
             }
-            Reply::Hang => std::future::pending().await,
+            Reply::Hang | Reply::Slow(..) => std::future::pending().await,
             Reply::Refused => {
                 return Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
             }

@@ -16,9 +16,9 @@ use innkeeper_contract::Kind;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::object::Entry;
 use crate::object::raw_json::Members;
-use crate::object::{self, Entry};
-use crate::{Object, readiness};
+use crate::{Object, readiness, value_source};
 
 /// Members of `metadata` that change with every write, or that the head has.
 const VERSIONS: [&str; 3] = ["generation", "managedFields", "resourceVersion"];
@@ -44,10 +44,7 @@ pub fn is_unread_by_host(
     host: HostReads,
 ) -> bool {
     // The host may copy the values of any ConfigMap and Secret, see `crate::value_source`.
-    if host == HostReads::Whole
-        || object::holds_secrets(kind)
-        || (kind.api_version == "v1" && kind.kind == "ConfigMap")
-    {
+    if host == HostReads::Whole || value_source::is_kind_of_sources(kind) {
         return false;
     }
     // Whatever the manifest says of the kind: the object has an owner, or an entry of the host.

@@ -8,6 +8,8 @@
 //! Deployment or StatefulSet only lacks replicas, its message counts the ready ones and nothing
 //! else. That of a Deployment stays the same from the change of the object until a Pod is ready.
 
+mod fields;
+
 use std::borrow::Cow;
 
 use innkeeper_contract::{Kind, Readiness, ReadinessState};
@@ -15,6 +17,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Object, counted};
+
+pub use fields::fields;
 
 /// Returns the readiness of an object of a kind.
 ///

@@ -3,7 +3,7 @@
 
 use innkeeper_contract::{Kind, ValueSourceKind};
 
-use crate::ObjectKey;
+use crate::{ObjectKey, object};
 
 /// The most sources of a desired object.
 pub const SOURCES_MAX: usize = 8;
@@ -52,4 +52,9 @@ pub fn kind_of(kind: ValueSourceKind) -> Kind {
         ValueSourceKind::Secret => Kind::namespaced("v1", "Secret", "secrets"),
         ValueSourceKind::ConfigMap => Kind::namespaced("v1", "ConfigMap", "configmaps"),
     }
+}
+
+/// Whether objects of a kind may be value sources: `ConfigMap`s and Secrets.
+pub fn is_kind_of_sources(kind: &Kind) -> bool {
+    object::holds_secrets(kind) || (kind.api_version == "v1" && kind.kind == "ConfigMap")
 }

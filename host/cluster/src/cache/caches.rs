@@ -12,7 +12,7 @@ use super::in_flight_write::InFlightWrite;
 use super::known_version::KnownVersion;
 use super::listener::Listener;
 use super::store::CacheStore;
-use super::view::{Namespaces, View};
+use super::view::{Namespaces, View, ViewedKind};
 use crate::{ApiClient, Env};
 
 /// The caches that take the object of a write response. A cache of metadata does not: the response
@@ -33,8 +33,8 @@ impl Caches {
         Self { store: Arc::new(CacheStore::new(env, listener)) }
     }
 
-    /// Opens caches of these kinds for a module, with the client's identity. Returns at once:
-    /// [`View::states`] gives the kinds that the view can read already.
+    /// Opens caches of these kinds, with every field, for a module, with the client's identity.
+    /// Returns at once: [`View::states`] gives the kinds that the view can read already.
     ///
     /// A module that changes opens its new view before it drops the old one: caches of both views
     /// stay open. A dropped view is closed, and so is each cache that no view uses any more.
@@ -43,6 +43,18 @@ impl Caches {
         client: &ApiClient,
         module: &str,
         kinds: &[Kind],
+        namespaces: &Namespaces,
+    ) -> View {
+        self.open_fields(client, module, &whole(kinds), namespaces)
+    }
+
+    /// The same with some fields of the objects. If the objects of an open cache lack some of them,
+    /// the cache lists again, and the view can read it after that.
+    pub fn open_fields(
+        &self,
+        client: &ApiClient,
+        module: &str,
+        kinds: &[ViewedKind],
         namespaces: &Namespaces,
     ) -> View {
         View::open(&self.store, client, module, kinds, namespaces, Content::Whole)
@@ -59,7 +71,7 @@ impl Caches {
         kinds: &[Kind],
         namespaces: &Namespaces,
     ) -> View {
-        View::open(&self.store, client, module, kinds, namespaces, Content::Metadata)
+        View::open(&self.store, client, module, &whole(kinds), namespaces, Content::Metadata)
     }
 
     /// Announces the write of an object. While the guard lives, watch events of the object wait:
@@ -167,4 +179,8 @@ impl Caches {
     pub fn sizes(&self) -> Vec<CacheSize> {
         self.store.sizes()
     }
+}
+
+fn whole(kinds: &[Kind]) -> Vec<ViewedKind> {
+    kinds.iter().map(ViewedKind::whole).collect()
 }

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use innkeeper_core::FieldMask;
 use tokio::sync::Notify;
 
 use super::cache_id::CacheId;
 use super::change::Source;
 use super::compressor::Compressor;
+use super::kept_fields::{self, KeptFields};
 use super::kind_state::{KindState, StateChange};
-use super::member::{Admission, Member};
+use super::member::{Admission, Member, MemberView};
 use super::notices::Notice;
 use super::objects::{Objects, Transition};
 use crate::{Identity, Mismatch, Task};
@@ -21,6 +23,10 @@ pub(super) struct KindCache {
     pub(super) objects: Objects,
     /// Makes objects small before they enter.
     pub(super) compressor: Compressor,
+    /// The fields that the objects have.
+    pub(super) kept: KeptFields,
+    /// Why the last list or watch failed, if no list has ended since.
+    pub(super) list_failure: Option<String>,
     pub(super) phase: Phase,
     pub(super) members: BTreeMap<Identity, Member>,
     /// The member whose client fills the cache.
@@ -77,6 +83,64 @@ impl KindCache {
         }
     }
 
+    /// Lets objects enter with the fields of a new view, too. The cache lists again if those that
+    /// it has lack some.
+    pub(super) fn join_fields(&mut self, fields: &Arc<FieldMask>) {
+        if self.kept.join(fields) {
+            self.must_list = true;
+            self.list_failure = None;
+        }
+    }
+
+    /// Lets objects enter without what no view needs any more.
+    pub(super) fn narrow_fields(&mut self) {
+        self.kept.narrow(&self.needed_fields());
+    }
+
+    /// Takes the beginning of a list of the fields that the views need.
+    pub(super) fn begin_list_of_fields(&mut self) {
+        self.kept.begin_list(&self.needed_fields());
+    }
+
+    /// Takes the end of a list: a view whose fields it has shown can read them. For one that joined
+    /// meanwhile and needs more, the cache lists again.
+    pub(super) fn end_list_of_fields(&mut self) {
+        self.kept.end_list();
+        self.list_failure = None;
+        for view in self.members.values_mut().flat_map(|member| member.views.values_mut()) {
+            view.has_fields |= self.kept.has(&view.fields);
+            self.must_list |= !view.has_fields;
+        }
+        if self.must_list {
+            self.notify.notify_one();
+        }
+    }
+
+    /// The state of the kind for a view of a member.
+    pub(super) fn state_for(&self, admission: &Admission, view: &MemberView) -> KindState {
+        match self.phase.state_for(admission) {
+            KindState::Synced if !view.has_fields => match &self.list_failure {
+                Some(message) => KindState::Failing(message.clone()),
+                None => KindState::Syncing,
+            },
+            state => state,
+        }
+    }
+
+    /// The fields that the views need together.
+    fn needed_fields(&self) -> Arc<FieldMask> {
+        let views = self.members.values().flat_map(|member| member.views.values());
+        kept_fields::united(views.map(|view| &view.fields))
+    }
+
+    /// The state of the kind for each view, in the order of the members and of their views.
+    fn view_states(&self) -> Vec<KindState> {
+        let of_member = |member: &Member| -> Vec<KindState> {
+            member.views.values().map(|view| self.state_for(&member.admission, view)).collect()
+        };
+        self.members.values().flat_map(of_member).collect()
+    }
+
     /// The first member by identity whose admission fits.
     pub(super) fn first_member(&self, fits: impl Fn(&Admission) -> bool) -> Option<&Identity> {
         let mut members = self.members.iter();
@@ -85,13 +149,13 @@ impl KindCache {
 
     /// Queues a notice for each view in which the state of the kind has changed.
     pub(super) fn notice_states(&mut self, id: &CacheId, notices: &mut Vec<Notice>) {
+        let mut states = self.view_states().into_iter();
         for member in self.members.values_mut() {
-            let state = self.phase.state_for(&member.admission);
-            for (module, last) in member.views.values_mut() {
-                if *last != state {
-                    last.clone_from(&state);
+            for (view, state) in member.views.values_mut().zip(&mut states) {
+                if view.reported != state {
+                    view.reported.clone_from(&state);
                     notices.push(Notice::State(StateChange {
-                        module: module.clone(),
+                        module: view.module.clone(),
                         kind: id.kind.clone(),
                         namespace: id.namespace.clone(),
                         state: state.clone(),

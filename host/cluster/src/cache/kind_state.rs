@@ -9,7 +9,7 @@ use crate::{Denial, Mismatch};
 /// Whether a view can read a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KindState {
-    /// The cache has not listed the kind yet.
+    /// The cache has not listed the kind yet, or not with the fields that the view needs.
     Syncing,
     /// The view can read the kind.
     Synced,
@@ -21,8 +21,8 @@ pub enum KindState {
     /// The view's identity may not read the kind.
     Forbidden(Denial),
     /// The cache could not list the kind, for this reason, and tries again. (A cache that has
-    /// listed its kind stays [`KindState::Synced`] when its watch fails: the view reads on while
-    /// the cache resumes the watch.)
+    /// listed its kind, with the fields that the view needs, stays [`KindState::Synced`] when its
+    /// watch fails: the view reads on while the cache resumes the watch.)
     Failing(String),
 }
 

@@ -100,6 +100,11 @@ impl LiveObjects {
         self.objects.insert_mut(ByKey(object));
     }
 
+    /// Puts an object in place of the same version of it with other fields.
+    pub(super) fn replace_text(&mut self, object: Arc<Object>) {
+        self.objects.insert_mut(ByKey(object));
+    }
+
     pub(super) fn remove(&mut self, object: &Object) {
         for uid in object.owner_and_writer_uids() {
             self.owned.remove(uid, &object.key);

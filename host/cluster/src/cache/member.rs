@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use innkeeper_core::FieldMask;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -15,11 +16,22 @@ pub(super) struct Member {
     pub(super) admission: Admission,
     /// When the server last showed, by a review or a complete list, that the identity may read.
     pub(super) proven: Instant,
-    /// The member's views by number, each with its module and the state reported last.
-    pub(super) views: BTreeMap<u64, (Arc<str>, KindState)>,
+    /// The member's views by number.
+    pub(super) views: BTreeMap<u64, MemberView>,
     /// Starts the member's review again.
     pub(super) notify: Arc<Notify>,
     pub(super) _review: Task<()>,
+}
+
+/// A view of a cache.
+pub(super) struct MemberView {
+    pub(super) module: Arc<str>,
+    /// The fields that it needs.
+    pub(super) fields: Arc<FieldMask>,
+    /// Every cached object has these fields.
+    pub(super) has_fields: bool,
+    /// The state reported last.
+    pub(super) reported: KindState,
 }
 
 /// Whether an identity may read a cache.

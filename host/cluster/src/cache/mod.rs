@@ -9,15 +9,17 @@
 //!
 //! 1. The API server sends an event; the cache's task receives and decodes it (`watch.rs`,
 //!    `watch/event.rs`).
-//! 2. The cache's compressor makes it small (`compressor.rs`). The store takes its lock; an event
-//!    of an object that the host is writing waits (`store/watch_events.rs`).
+//! 2. The cache's compressor leaves out what no view needs (`kept_fields.rs`), and makes the rest
+//!    small (`compressor.rs`). The store takes its lock; an event of an object that the host is
+//!    writing waits (`store/watch_events.rs`).
 //! 3. The cache changes its objects, if the event is news by version and uid (`objects.rs`).
 //! 4. The queue calls the listener with the change, after the lock is released (`notices.rs`,
 //!    `listener.rs`).
 //!
 //! # Guarantees
 //! - A [`CacheSnapshot`] shows all kinds at one moment.
-//! - A view reads no cache before its first list has ended.
+//! - A view reads no cache before its first list has ended, and none whose objects lack fields that
+//!   the view needs: such a cache lists again first.
 //! - A view reads the host's own writes at once ([`Caches::record_write`]), and the listener gets
 //!   them as such ([`Caches::begin_write`]), unless the response shows that an older backup of etcd
 //!   was restored ([`Caches::record_write`]).
@@ -37,6 +39,7 @@ mod change;
 mod compressor;
 mod in_flight_write;
 mod in_flight_writes;
+mod kept_fields;
 mod kind_cache;
 mod kind_state;
 mod known_version;
@@ -61,7 +64,7 @@ pub use in_flight_write::InFlightWrite;
 pub use kind_state::{KindState, StateChange};
 pub use listener::Listener;
 pub use snapshot::{CacheLookup, CacheReadError, CacheSnapshot};
-pub use view::{Namespaces, View};
+pub use view::{Namespaces, View, ViewedKind};
 
 #[cfg(test)]
 mod tests;

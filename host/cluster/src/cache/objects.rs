@@ -339,13 +339,18 @@ impl Objects {
         Some(self.insert(object, before))
     }
 
-    /// Puts an object in place of the cached one, also of a newer one; not in place of itself.
+    /// Puts an object in place of the cached one, also of a newer one. In place of itself it is no
+    /// change, but it may have other fields.
     fn replace(&mut self, object: Arc<Object>) -> Option<Transition> {
         let before = self.live.get(&object.key).cloned();
         if let Some(cached) = &before
             && cached.uid == object.uid
             && cached.resource_version == object.resource_version
         {
+            if object.text != cached.text {
+                self.bytes = self.bytes - cached.bytes() + object.bytes();
+                self.live.replace_text(object);
+            }
             return None;
         }
         Some(self.insert(object, before))

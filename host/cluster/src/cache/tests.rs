@@ -1,6 +1,7 @@
 mod admissions;
 mod compression;
 mod events;
+mod fields;
 mod restored;
 mod served;
 mod support;

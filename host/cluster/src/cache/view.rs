@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
+use innkeeper_core::FieldMask;
 
 use super::cache_id::{CacheId, Content};
 use super::kind_state::KindState;
@@ -22,6 +23,23 @@ pub enum Namespaces {
     Only(BTreeSet<String>),
 }
 
+/// A kind that a module reads, and the fields that it needs of the objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewedKind {
+    /// The kind.
+    pub kind: Kind,
+    /// The fields. The cache leaves out what no view needs, but for objects that the host has
+    /// written, and for the heads of all: these have every field.
+    pub fields: Arc<FieldMask>,
+}
+
+impl ViewedKind {
+    /// A kind with every field.
+    pub fn whole(kind: &Kind) -> Self {
+        Self { kind: kind.clone(), fields: Arc::default() }
+    }
+}
+
 /// The caches that one module reads with its identity. Dropping the view closes it.
 pub struct View {
     store: Arc<CacheStore>,
@@ -36,13 +54,13 @@ impl View {
         store: &Arc<CacheStore>,
         client: &ApiClient,
         module: &str,
-        kinds: &[Kind],
+        kinds: &[ViewedKind],
         namespaces: &Namespaces,
         content: Content,
     ) -> Self {
         let module: Arc<str> = module.into();
         let mut caches: BTreeMap<Arc<Kind>, Vec<CacheId>> = BTreeMap::new();
-        for kind in kinds {
+        for ViewedKind { kind, .. } in kinds {
             let kind = Arc::new(kind.clone());
             let id = |namespace: Option<&String>| CacheId {
                 kind: kind.clone(),
@@ -57,7 +75,10 @@ impl View {
             };
             caches.insert(kind, ids);
         }
-        let number = store.join(client, &module, caches.values().flatten());
+        let with_fields = kinds.iter().flat_map(|ViewedKind { kind, fields }| {
+            caches.get(kind).into_iter().flatten().map(move |id| (id, fields))
+        });
+        let number = store.join(client, &module, with_fields);
         Self { store: store.clone(), number, module, identity: client.identity().clone(), caches }
     }
 

@@ -129,6 +129,7 @@ async fn fill<K: Wire + 'static>(
                 continue;
             }
             () = tokio::time::sleep_until(next.at) => {
+                store.narrow_fields(id, serial);
                 match verify_again(id, client, next.age).await {
                     Ok(verification) => next = verification,
                     Err(end) => return end,

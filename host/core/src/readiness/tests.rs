@@ -11,10 +11,24 @@ fn readiness_of(api_version: &str, kind: &str, parts: &Value) -> String {
     let kind = Kind::namespaced(api_version, kind, "things");
     let object = Object::decode(&kind, &object.to_string(), None).unwrap();
     let readiness = of(&kind, &object);
+    check_within_fields(&kind, &object, &readiness);
     match readiness.message.as_str() {
         "" => format!("{:?}", readiness.state),
         message => format!("{:?}: {message}", readiness.state),
     }
+}
+
+/// An object with the fields of its readiness only is as ready as the whole one.
+fn check_within_fields(kind: &Kind, object: &Object, readiness: &Readiness) {
+    let text = fields(kind).prune(&object.text.read()).unwrap();
+    let pruned = Object { text: text.into(), ..object.clone() };
+    let within = of(kind, &pruned);
+    // A message about a wrong type says where it is in the text.
+    let without_place = |readiness: &Readiness| {
+        let message = readiness.message.split(" at line ").next().unwrap_or_default().to_owned();
+        (readiness.state, message)
+    };
+    assert_eq!(without_place(&within), without_place(readiness), "{}", pruned.text.read());
 }
 
 fn check(api_version: &str, kind: &str, cases: &[(Value, &str)]) {

@@ -11,8 +11,9 @@ use innkeeper_modules::{Digest, Input, Preview, Rejection, RetryPolicy, Revision
 
 use super::declared::{self, KindRejection};
 use super::event::SupervisorEvent;
-use super::open_revision::{self, OpenRevision};
+use super::open_revision::OpenRevision;
 use super::supervisor::Supervisor;
+use super::viewed_kinds;
 use crate::modules::teardown;
 use crate::preview::policy::preview_policy;
 use crate::preview::{self, DefinitionChecks, ReconciledPrimaries};
@@ -86,7 +87,12 @@ impl Supervisor {
         let namespaces = namespaces(&spec.namespaces);
         let client = self.client(name, spec.service_account.as_deref());
         let reader = self.cache_reader(spec.service_account.as_deref());
-        let view = self.caches.open(&reader, name, &open_revision::watched(revision), &namespaces);
+        let view = self.caches.open_fields(
+            &reader,
+            name,
+            &viewed_kinds::of_revision(revision),
+            &namespaces,
+        );
         Some(OpenRevision::new(revision.clone(), primary, selector, client, view))
     }
 

@@ -13,9 +13,9 @@
 //! - What users see: `status` assembles the conditions of a Module, `policy_conditions` those of
 //!   its policy and `readable` those of its kinds; `status_writer` writes them.
 //! - Whose identity requests have: [`module_client`] makes a module's clients.
-//! - What reconciles use: [`open_revision`], its [`health`] and its [`granted_secrets`]. Before a
-//!   revision is active, [`declared`] compares its kinds with discovery and [`crds`] installs its
-//!   definitions. [`teardown`] ends a module.
+//! - What reconciles use: [`open_revision`] with its `viewed_kinds`, its [`health`] and its
+//!   [`granted_secrets`]. Before a revision is active, [`declared`] compares its kinds with
+//!   discovery and [`crds`] installs its definitions. [`teardown`] ends a module.
 
 pub mod account_access;
 mod account_checks;
@@ -53,4 +53,5 @@ mod status_writer;
 pub mod supervisor;
 pub mod supervisor_report;
 pub mod teardown;
+mod viewed_kinds;
 mod waiting_settings;

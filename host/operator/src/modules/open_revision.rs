@@ -305,14 +305,6 @@ pub fn primaries_in(view: &View, kind: &Kind, namespaces: &BTreeSet<String>) -> 
     lists.into_iter().flatten().flatten().collect()
 }
 
-/// The kinds that a revision watches: those that its guest declares, and those that earlier
-/// revisions declared.
-pub fn watched(revision: &Revision) -> Vec<Kind> {
-    let mut kinds = declared(&revision.guest);
-    kinds.extend(revision.retired_kinds.iter().cloned());
-    kinds
-}
-
 /// The kinds that a guest declares, each once: its primary if it has one, what it owns, what it
 /// reads.
 pub fn declared(guest: &Guest) -> Vec<Kind> {

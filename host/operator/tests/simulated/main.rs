@@ -6,6 +6,7 @@
 
 mod active_policies;
 mod apply;
+mod cached_fields;
 mod conflicts;
 mod drift;
 mod earlier_documents;

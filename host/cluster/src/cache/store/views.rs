@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use innkeeper_contract::Kind;
+use innkeeper_core::FieldMask;
 use tokio::sync::Notify;
 
 use super::CacheStore;
 use crate::cache::cache_id::{CacheId, Content};
 use crate::cache::cache_size::CacheSize;
 use crate::cache::compressor::Compressor;
+use crate::cache::kept_fields::KeptFields;
 use crate::cache::kind_cache::{KindCache, Phase};
 use crate::cache::kind_state::KindState;
-use crate::cache::member::{Admission, Member};
+use crate::cache::member::{Admission, Member, MemberView};
 use crate::cache::objects::Objects;
 use crate::cache::review::review;
 use crate::cache::snapshot::{CacheSnapshot, SnapshotPart};
@@ -20,17 +22,17 @@ use crate::cache::watch::watch;
 use crate::{ApiClient, Identity};
 
 impl CacheStore {
-    /// Adds a view of these caches, and opens the missing ones; gives the view's number.
+    /// Adds a view of these fields of caches, and opens the missing ones; gives the view's number.
     pub(in crate::cache) fn join<'a>(
         self: &Arc<Self>,
         client: &ApiClient,
         module: &Arc<str>,
-        ids: impl Iterator<Item = &'a CacheId>,
+        caches: impl Iterator<Item = (&'a CacheId, &'a Arc<FieldMask>)>,
     ) -> u64 {
         let mut inner = self.lock();
         inner.views += 1;
         let number = inner.views;
-        for id in ids {
+        for (id, fields) in caches {
             let cache =
                 inner.caches.entry(id.clone()).or_insert_with(|| self.new_cache(id, number));
             let serial = cache.serial;
@@ -41,8 +43,18 @@ impl CacheStore {
             }
             let new_member = || self.new_member(id, serial, client);
             let member = cache.members.entry(identity).or_insert_with(new_member);
-            let state = cache.phase.state_for(&member.admission);
-            member.views.insert(number, (module.clone(), state));
+            let admission = member.admission.clone();
+            let mut view = MemberView {
+                module: module.clone(),
+                fields: fields.clone(),
+                has_fields: cache.kept.has(fields),
+                reported: KindState::Syncing,
+            };
+            view.reported = cache.state_for(&admission, &view);
+            if let Some(member) = cache.members.get_mut(client.identity()) {
+                member.views.insert(number, view);
+            }
+            cache.join_fields(fields);
             cache.notify.notify_one();
         }
         number
@@ -55,6 +67,8 @@ impl CacheStore {
             serial,
             objects: Objects::default(),
             compressor: Compressor::default(),
+            kept: KeptFields::default(),
+            list_failure: None,
             phase: Phase::Syncing,
             members: BTreeMap::new(),
             holder: None,
@@ -117,12 +131,11 @@ impl CacheStore {
         let inner = self.lock();
         let part = |id: &CacheId| {
             let cache = inner.caches.get(id);
-            let member = cache
-                .and_then(|cache| cache.members.get(identity))
-                .filter(|member| member.views.contains_key(&number));
-            let (state, live) = match (cache, member) {
-                (Some(cache), Some(member)) => {
-                    let state = cache.phase.state_for(&member.admission);
+            let member = cache.and_then(|cache| cache.members.get(identity));
+            let view = member.and_then(|member| Some((member, member.views.get(&number)?)));
+            let (state, live) = match (cache, view) {
+                (Some(cache), Some((member, view))) => {
+                    let state = cache.state_for(&member.admission, view);
                     let live = (state == KindState::Synced).then(|| cache.objects.live().clone());
                     (state, live)
                 }

@@ -50,10 +50,18 @@ impl CacheStore {
         self.update(|inner, _| {
             if let Some(cache) = inner.cache_mut(id, serial) {
                 cache.objects.begin_relist();
+                cache.begin_list_of_fields();
                 cache.must_list = false;
                 inner.writes.drop_parked(id, serial);
             }
         });
+    }
+
+    /// Lets objects enter without the fields that no view needs any more.
+    pub(in crate::cache) fn narrow_fields(&self, id: &CacheId, serial: u64) {
+        if let Some(cache) = self.lock().cache_mut(id, serial) {
+            cache.narrow_fields();
+        }
     }
 
     /// Takes a change from a list, or from the lookup of an unconfirmed object.
@@ -77,6 +85,7 @@ impl CacheStore {
             if !is_first {
                 notices.extend(transitions.map(|one| Notice::changed(id, one, Source::List)));
             }
+            cache.end_list_of_fields();
             cache.phase = Phase::Synced;
             cache.listed_since_contradiction = true;
             if let Some(identity) = &cache.holder
@@ -103,6 +112,7 @@ impl CacheStore {
         self.update_cache(id, serial, |cache, notices| {
             let is_complete = cache.objects.is_complete();
             let transitions = cache.objects.clear().into_iter();
+            cache.kept.clear();
             if is_complete {
                 notices.extend(transitions.map(|one| Notice::changed(id, one, Source::Watch)));
             }
@@ -111,13 +121,16 @@ impl CacheStore {
         });
     }
 
-    /// Takes a failure of a list or watch. A cache that has synced stays synced.
+    /// Takes a failure of a list or watch. A cache that has synced stays synced for the views that
+    /// need no other fields.
     pub(in crate::cache) fn set_failing(&self, id: &CacheId, serial: u64, message: String) {
         self.update_cache(id, serial, |cache, notices| {
-            if cache.phase != Phase::Synced {
+            if cache.phase == Phase::Synced {
+                cache.list_failure = Some(message);
+            } else {
                 cache.phase = Phase::Failing(message);
-                cache.notice_states(id, notices);
             }
+            cache.notice_states(id, notices);
         });
     }
 

@@ -195,10 +195,18 @@ impl Stage {
         self.metric("innkeeper_outdated_objects", "")
     }
 
+    /// The bytes that the caches take for the objects of a resource.
+    pub(crate) fn cached_bytes(&self, resource: &str) -> u64 {
+        self.value(&format!("innkeeper_cache_bytes{{resource=\"{resource}\"}} "))
+    }
+
     fn metric(&self, name: &str, further_labels: &str) -> u64 {
-        let line = format!("{name}{{module=\"{MODULE}\"{further_labels}}} ");
+        self.value(&format!("{name}{{module=\"{MODULE}\"{further_labels}}} "))
+    }
+
+    fn value(&self, line: &str) -> u64 {
         let metrics = self.lab.running().operator().metrics();
-        metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
+        metrics.lines().find_map(|text| text.strip_prefix(line)?.parse().ok()).unwrap_or(0)
     }
 
     /// The reason of a condition of the Module as this host itself reports it, whatever the Module

@@ -1,0 +1,94 @@
+//! The fields of objects that a cache keeps: [`KeptFields`].
+
+use std::sync::Arc;
+
+use innkeeper_core::FieldMask;
+
+/// The fields of objects that a cache keeps: those that its views need.
+///
+/// When a view joins that needs more, a list has to begin and to end before the view can read. What
+/// nobody needs any more is left out later: a new revision of a module opens a view for its
+/// preview, and another one when it becomes active.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KeptFields {
+    /// The fields with which objects enter; `None` before the first view.
+    entering: Option<Arc<FieldMask>>,
+    /// Fields that every cached object has; `None` before the first list has ended, and if they are
+    /// not known.
+    cached: Option<Arc<FieldMask>>,
+    /// Fields that every object of the running list has.
+    listing: Option<Arc<FieldMask>>,
+    /// Whether a list has ended.
+    has_listed: bool,
+}
+
+impl KeptFields {
+    /// The fields with which objects enter.
+    pub(super) fn entering(&self) -> Arc<FieldMask> {
+        self.entering.clone().unwrap_or_default()
+    }
+
+    /// Whether every cached object has these fields.
+    pub(super) fn has(&self, fields: &FieldMask) -> bool {
+        self.cached.as_ref().is_some_and(|cached| cached.contains(fields))
+    }
+
+    /// Takes that a view has joined that needs these fields. Whether a list has to begin for it;
+    /// not while one runs, and not before the first one: at its end see [`KeptFields::has`].
+    pub(super) fn join(&mut self, fields: &Arc<FieldMask>) -> bool {
+        self.entering = Some(match self.entering.take() {
+            Some(entering) => united_with(entering, fields),
+            None => fields.clone(),
+        });
+        self.listing.is_none() && self.has_listed && !self.has(fields)
+    }
+
+    /// Lets objects enter with the fields that the present views need together.
+    pub(super) fn narrow(&mut self, needed: &Arc<FieldMask>) {
+        self.entering = Some(needed.clone());
+        let with_entering = |of_objects: Arc<FieldMask>| {
+            if of_objects.contains(needed) {
+                Some(needed.clone())
+            } else if needed.contains(&of_objects) {
+                Some(of_objects)
+            } else {
+                // A view waits for another list, which sets them again.
+                None
+            }
+        };
+        self.cached = self.cached.take().and_then(with_entering);
+        self.listing = self.listing.take().and_then(with_entering);
+    }
+
+    /// Takes the beginning of a list, with what the present views need together.
+    pub(super) fn begin_list(&mut self, needed: &Arc<FieldMask>) {
+        self.narrow(needed);
+        self.listing = Some(needed.clone());
+    }
+
+    /// Takes the end of the list.
+    pub(super) fn end_list(&mut self) {
+        self.cached = self.listing.take();
+        self.has_listed = true;
+    }
+
+    /// Takes that there are no objects any more, and no list runs.
+    pub(super) fn clear(&mut self) {
+        *self = Self { entering: self.entering.take(), ..Self::default() };
+    }
+}
+
+/// The fields that views need together.
+pub(super) fn united<'a>(mut of_views: impl Iterator<Item = &'a Arc<FieldMask>>) -> Arc<FieldMask> {
+    let first = of_views.next().cloned().unwrap_or_default();
+    of_views.fold(first, united_with)
+}
+
+fn united_with(united: Arc<FieldMask>, fields: &Arc<FieldMask>) -> Arc<FieldMask> {
+    // Most views are of modules with the same fields, or of whole objects.
+    if Arc::ptr_eq(&united, fields) || united.contains(fields) {
+        united
+    } else {
+        Arc::new(united.union(fields))
+    }
+}
