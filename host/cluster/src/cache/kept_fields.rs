@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use innkeeper_core::FieldMask;
 
+/// The most bytes of memory of the fields that a cache keeps; beyond, it keeps whole objects. A
+/// kind may have a cache for each of many namespaces.
+pub(super) const BYTES_MAX: usize = 64 << 10;
+
 /// The fields of objects that a cache keeps: those that its views need.
 ///
 /// When a view joins that needs more, a list has to begin and to end before the view can read. What
@@ -87,8 +91,8 @@ pub(super) fn united<'a>(mut of_views: impl Iterator<Item = &'a Arc<FieldMask>>)
 fn united_with(united: Arc<FieldMask>, fields: &Arc<FieldMask>) -> Arc<FieldMask> {
     // Most views are of modules with the same fields, or of whole objects.
     if Arc::ptr_eq(&united, fields) || united.contains(fields) {
-        united
-    } else {
-        Arc::new(united.union(fields))
+        return united;
     }
+    let union = united.union(fields);
+    Arc::new(if union.bytes() > BYTES_MAX { FieldMask::default() } else { union })
 }

@@ -100,6 +100,9 @@ impl KindCache {
     /// Takes the beginning of a list of the fields that the views need.
     pub(super) fn begin_list_of_fields(&mut self) {
         self.kept.begin_list(&self.needed_fields());
+        for view in self.members.values_mut().flat_map(|member| member.views.values_mut()) {
+            view.is_listed_for = true;
+        }
     }
 
     /// Takes the end of a list: a view whose fields it has shown can read them. For one that joined
@@ -108,7 +111,8 @@ impl KindCache {
         self.kept.end_list();
         self.list_failure = None;
         for view in self.members.values_mut().flat_map(|member| member.views.values_mut()) {
-            view.has_fields |= self.kept.has(&view.fields);
+            view.has_fields |= view.is_listed_for || self.kept.has(&view.fields);
+            view.is_listed_for = false;
             self.must_list |= !view.has_fields;
         }
         if self.must_list {

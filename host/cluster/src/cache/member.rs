@@ -30,6 +30,8 @@ pub(super) struct MemberView {
     pub(super) fields: Arc<FieldMask>,
     /// Every cached object has these fields.
     pub(super) has_fields: bool,
+    /// The running list shows these fields of every object.
+    pub(super) is_listed_for: bool,
     /// The state reported last.
     pub(super) reported: KindState,
 }

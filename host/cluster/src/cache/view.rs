@@ -8,6 +8,7 @@ use innkeeper_contract::Kind;
 use innkeeper_core::FieldMask;
 
 use super::cache_id::{CacheId, Content};
+use super::kept_fields;
 use super::kind_state::KindState;
 use super::snapshot::CacheSnapshot;
 use super::store::CacheStore;
@@ -28,8 +29,9 @@ pub enum Namespaces {
 pub struct ViewedKind {
     /// The kind.
     pub kind: Kind,
-    /// The fields. The cache leaves out what no view needs, but for objects that the host has
-    /// written, and for the heads of all: these have every field.
+    /// The fields; whole objects if these take more than 64 KiB. The cache leaves out what no view
+    /// needs, but for objects that the host has written, and for the heads of all: these have every
+    /// field.
     pub fields: Arc<FieldMask>,
 }
 
@@ -60,6 +62,10 @@ impl View {
     ) -> Self {
         let module: Arc<str> = module.into();
         let mut caches: BTreeMap<Arc<Kind>, Vec<CacheId>> = BTreeMap::new();
+        let fields = |kind: &ViewedKind| match kind.fields.bytes() {
+            0..=kept_fields::BYTES_MAX => kind.fields.clone(),
+            _ => Arc::default(),
+        };
         for ViewedKind { kind, .. } in kinds {
             let kind = Arc::new(kind.clone());
             let id = |namespace: Option<&String>| CacheId {
@@ -75,8 +81,9 @@ impl View {
             };
             caches.insert(kind, ids);
         }
-        let with_fields = kinds.iter().flat_map(|ViewedKind { kind, fields }| {
-            caches.get(kind).into_iter().flatten().map(move |id| (id, fields))
+        let with_fields = kinds.iter().flat_map(|kind| {
+            let fields = fields(kind);
+            caches.get(&kind.kind).into_iter().flatten().map(move |id| (id, fields.clone()))
         });
         let number = store.join(client, &module, with_fields);
         Self { store: store.clone(), number, module, identity: client.identity().clone(), caches }

@@ -122,6 +122,7 @@ async fn fill<K: Wire + 'static>(
                 if let Some(end) = reason_to_end(store, id, serial, client) {
                     return end;
                 }
+                store.narrow_fields(id, serial);
                 match verify_again(id, client, DISCOVERY_PERIOD).await {
                     Ok(verification) => next = verification,
                     Err(end) => return end,

@@ -164,20 +164,26 @@ impl FieldMask {
         if self.is_whole() {
             return true;
         }
-        let has = |own: Option<&Self>, mask: &Self| {
-            own.is_some_and(|own| own.keeps_types_of(mask) && own.contains_in_value(mask))
-        };
-        let has_items = || match (&self.items, &other.items) {
+        if other.is_whole() {
+            return false;
+        }
+        let has = |own: Option<&Self>, other: Option<&Self>| match (own, other) {
             (_, None) => true,
-            (Some(own), Some(items)) if own.names != items.names => false,
-            (_, Some(items)) => {
-                items.by_values.iter().all(|(of_item, mask)| has(self.named(of_item), mask))
-            }
+            (None, Some(_)) => false,
+            (Some(own), Some(other)) => own.keeps_types_of(other) && own.contains_in_value(other),
         };
-        !other.is_whole()
-            && other.fields.iter().all(|(name, mask)| has(self.member(name), mask))
-            && has_items()
-            && other.every.iter().all(|mask| has(self.every.as_deref(), mask))
+        // `*` of the one counts for what only the other names.
+        let mut names = self.fields.keys().chain(other.fields.keys());
+        let mut items = self.items.iter().chain(&other.items);
+        let has_same_names = match (&self.items, &other.items) {
+            (Some(own), Some(other)) => own.names == other.names,
+            _ => true,
+        };
+        has(self.every.as_deref(), other.every.as_deref())
+            && names.all(|name| has(self.member(name), other.member(name)))
+            && has_same_names
+            && items
+                .all(|items| items.by_values.keys().all(|of| has(self.named(of), other.named(of))))
     }
 
     /// Whether the mask keeps values whole that another one keeps whole since they are of a type

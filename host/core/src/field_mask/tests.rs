@@ -325,10 +325,17 @@ fn reader_finds_in_a_union_what_its_own_mask_keeps_for_random_masks() {
         let union = mask(&one).union(&mask(&other));
         assert_eq!(union, mask(&other).union(&mask(&one)));
         assert!(union.contains(&mask(&one)) && union.contains(&mask(&other)), "{one} {other}");
-        let value = random_object(&mut rng);
+        let third = random_document(&mut rng, 4);
+        let (value, of_three) = (random_object(&mut rng), union.union(&mask(&third)));
         let kept = pruned(&union, &value);
         for reader in [&one, &other].map(mask) {
             assert_eq!(pruned(&reader, &kept), pruned(&reader, &value), "{one} {other} {value}");
+            let of_three = pruned(&of_three, &value);
+            assert_eq!(
+                pruned(&reader, &of_three),
+                pruned(&reader, &value),
+                "{third}: {one} {value}"
+            );
         }
         smaller += usize::from(kept != value);
     }
@@ -340,8 +347,15 @@ fn mask_that_contains_another_keeps_what_it_keeps_for_random_masks() {
     let mut rng = Rng::with_seed(13);
     let mut contained = 0;
     for _ in 0..ROUNDS {
-        let (one, other) = (random_document(&mut rng, 3), random_document(&mut rng, 3));
-        let (own, other) = (mask(&one), mask(&other));
+        let (mut one, other) = (random_document(&mut rng, 3), random_document(&mut rng, 3));
+        // Elements of the other one, next to others.
+        for (element, below) in other.as_object().unwrap() {
+            if rng.bool() || rng.bool() {
+                one[element] = below.clone();
+            }
+        }
+        let Ok(own) = FieldMask::read(one.as_object().unwrap()) else { continue };
+        let other = mask(&other);
         if own.is_whole() || !own.contains(&other) {
             continue;
         }
@@ -369,4 +383,13 @@ fn value_that_one_mask_expects_to_be_a_list_and_the_other_an_object_is_whole_in_
     let narrow = mask(&json!({"f:spec": {"f:containers": {"*": {"f:name": {}}, "f:image": {}}}}));
     let of_object = mask(&json!({"f:spec": {"f:containers": {"f:image": {}}}}));
     assert!(!narrow.contains(&of_object), "it leaves out items of a list, and the other none");
+}
+
+#[test]
+fn wildcard_of_another_mask_counts_for_the_members_that_only_the_first_names() {
+    let named = mask(&json!({"f:spec": {"*": {"f:x": {}}, "f:a": {"k:{\"n\":1}": {}}}}));
+    let wild = mask(&json!({"f:spec": {"*": {"f:x": {}}}}));
+    let list = json!({"spec": {"a": [{"n": 2}]}});
+    assert_ne!(pruned(&wild, &pruned(&named, &list)), pruned(&wild, &list));
+    assert!(!named.contains(&wild));
 }

@@ -27,7 +27,7 @@ impl CacheStore {
         self: &Arc<Self>,
         client: &ApiClient,
         module: &Arc<str>,
-        caches: impl Iterator<Item = (&'a CacheId, &'a Arc<FieldMask>)>,
+        caches: impl Iterator<Item = (&'a CacheId, Arc<FieldMask>)>,
     ) -> u64 {
         let mut inner = self.lock();
         inner.views += 1;
@@ -47,14 +47,15 @@ impl CacheStore {
             let mut view = MemberView {
                 module: module.clone(),
                 fields: fields.clone(),
-                has_fields: cache.kept.has(fields),
+                has_fields: cache.kept.has(&fields),
+                is_listed_for: false,
                 reported: KindState::Syncing,
             };
             view.reported = cache.state_for(&admission, &view);
             if let Some(member) = cache.members.get_mut(client.identity()) {
                 member.views.insert(number, view);
             }
-            cache.join_fields(fields);
+            cache.join_fields(&fields);
             cache.notify.notify_one();
         }
         number
