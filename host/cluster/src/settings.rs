@@ -101,7 +101,8 @@ pub const HOLDER_PERIOD: Duration = Duration::from_mins(2);
 pub const GRANT_VALID: Duration = Duration::from_mins(5);
 
 /// How long after a relist the host waits for an event of an object that only a write response
-/// confirms, before it gets the object.
+/// confirms, before it gets the object; and after a list of fields, for the deletion of an
+/// object that it has not shown.
 pub const UNCONFIRMED: Duration = Duration::from_secs(5);
 
 /// How long a cache remembers the uid of a deleted object, so that the late response of a write

@@ -49,7 +49,7 @@ impl Caches {
     }
 
     /// The same with some fields of the objects. If the objects of an open cache lack some of them,
-    /// the cache lists again, and the view can read it after that.
+    /// the host lists the kind again while the watch goes on, and the view can read it after that.
     pub fn open_fields(
         &self,
         client: &ApiClient,

@@ -10,7 +10,7 @@ pub(super) const BYTES_MAX: usize = 64 << 10;
 
 /// The fields of objects that a cache keeps: those that its views need.
 ///
-/// When a view joins that needs more, a list has to begin and to end before the view can read. What
+/// When a view joins that needs more, a list begins, and the view can read when it has ended. What
 /// nobody needs any more is left out later: a new revision of a module opens a view for its
 /// preview, and another one when it becomes active.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +22,8 @@ pub(super) struct KeptFields {
     cached: Option<Arc<FieldMask>>,
     /// Fields that every object of the running list has.
     listing: Option<Arc<FieldMask>>,
-    /// Whether a list has ended.
-    has_listed: bool,
+    /// The number of lists that have begun.
+    list: u64,
 }
 
 impl KeptFields {
@@ -37,14 +37,22 @@ impl KeptFields {
         self.cached.as_ref().is_some_and(|cached| cached.contains(fields))
     }
 
-    /// Takes that a view has joined that needs these fields. Whether a list has to begin for it;
-    /// not while one runs, and not before the first one: at its end see [`KeptFields::has`].
-    pub(super) fn join(&mut self, fields: &Arc<FieldMask>) -> bool {
+    /// The number of the last list that has begun.
+    pub(super) fn list(&self) -> u64 {
+        self.list
+    }
+
+    /// Whether a list runs.
+    pub(super) fn is_listing(&self) -> bool {
+        self.listing.is_some()
+    }
+
+    /// Lets objects enter with the fields of a new view, too.
+    pub(super) fn join(&mut self, fields: &Arc<FieldMask>) {
         self.entering = Some(match self.entering.take() {
             Some(entering) => united_with(entering, fields),
             None => fields.clone(),
         });
-        self.listing.is_none() && self.has_listed && !self.has(fields)
     }
 
     /// Lets objects enter with the fields that the present views need together.
@@ -56,7 +64,7 @@ impl KeptFields {
             } else if needed.contains(&of_objects) {
                 Some(of_objects)
             } else {
-                // A view waits for another list, which sets them again.
+                // A view waits for another list, which sets them.
                 None
             }
         };
@@ -68,17 +76,22 @@ impl KeptFields {
     pub(super) fn begin_list(&mut self, needed: &Arc<FieldMask>) {
         self.narrow(needed);
         self.listing = Some(needed.clone());
+        self.list += 1;
     }
 
     /// Takes the end of the list.
     pub(super) fn end_list(&mut self) {
         self.cached = self.listing.take();
-        self.has_listed = true;
+    }
+
+    /// Takes that the list ended before it had shown all objects.
+    pub(super) fn abort_list(&mut self) {
+        self.listing = None;
     }
 
     /// Takes that there are no objects any more, and no list runs.
     pub(super) fn clear(&mut self) {
-        *self = Self { entering: self.entering.take(), ..Self::default() };
+        (self.cached, self.listing) = (None, None);
     }
 }
 

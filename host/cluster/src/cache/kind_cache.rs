@@ -25,7 +25,7 @@ pub(super) struct KindCache {
     pub(super) compressor: Compressor,
     /// The fields that the objects have.
     pub(super) kept: KeptFields,
-    /// Why the last list or watch failed, if no list has ended since.
+    /// Why the last list of further fields failed, if none has ended since.
     pub(super) list_failure: Option<String>,
     pub(super) phase: Phase,
     pub(super) members: BTreeMap<Identity, Member>,
@@ -83,13 +83,10 @@ impl KindCache {
         }
     }
 
-    /// Lets objects enter with the fields of a new view, too. The cache lists again if those that
-    /// it has lack some.
-    pub(super) fn join_fields(&mut self, fields: &Arc<FieldMask>) {
-        if self.kept.join(fields) {
-            self.must_list = true;
-            self.list_failure = None;
-        }
+    /// Whether a view waits for a list of fields that the objects lack, and none runs.
+    pub(super) fn lacks_fields(&self) -> bool {
+        let mut views = self.members.values().flat_map(|member| member.views.values());
+        self.objects.is_complete() && !self.kept.is_listing() && views.any(|view| !view.has_fields)
     }
 
     /// Lets objects enter without what no view needs any more.
@@ -105,18 +102,13 @@ impl KindCache {
         }
     }
 
-    /// Takes the end of a list: a view whose fields it has shown can read them. For one that joined
-    /// meanwhile and needs more, the cache lists again.
+    /// Takes the end of a list: a view whose fields it has shown can read them.
     pub(super) fn end_list_of_fields(&mut self) {
         self.kept.end_list();
         self.list_failure = None;
         for view in self.members.values_mut().flat_map(|member| member.views.values_mut()) {
             view.has_fields |= view.is_listed_for || self.kept.has(&view.fields);
             view.is_listed_for = false;
-            self.must_list |= !view.has_fields;
-        }
-        if self.must_list {
-            self.notify.notify_one();
         }
     }
 

@@ -19,7 +19,7 @@
 //! # Guarantees
 //! - A [`CacheSnapshot`] shows all kinds at one moment.
 //! - A view reads no cache before its first list has ended, and none whose objects lack fields that
-//!   the view needs: such a cache lists again first.
+//!   the view needs: a list of fields brings these first (`watch/field_list.rs`).
 //! - A view reads the host's own writes at once ([`Caches::record_write`]), and the listener gets
 //!   them as such ([`Caches::begin_write`]), unless the response shows that an older backup of etcd
 //!   was restored ([`Caches::record_write`]).

@@ -47,6 +47,8 @@ pub(super) struct Objects {
     relist: u64,
     /// The uids that the running relist has shown.
     listed: Option<BTreeSet<Box<str>>>,
+    /// The uids that a list of fields is still to show, since they were cached before it began.
+    before_field_list: BTreeSet<Box<str>>,
     /// The objects that a write response or a lookup confirms and no event yet, each with the
     /// relist during or after which the confirmation came.
     confirmed_at: BTreeMap<ObjectKey, u64>,
@@ -153,6 +155,7 @@ impl Objects {
         self.relist += 1;
         self.greatest = 0;
         self.unconfirmed.clear();
+        self.before_field_list.clear();
         self.listed = Some(BTreeSet::new());
     }
 
@@ -177,6 +180,29 @@ impl Objects {
         }
         self.confirmed_at.remove(&object.key);
         self.replace(object)
+    }
+
+    /// Begins a list of fields.
+    pub(super) fn begin_field_list(&mut self) {
+        self.before_field_list = self.live.all().map(|object| object.uid.clone()).collect();
+    }
+
+    /// Whether the list of fields has shown every object that was cached before it, but for
+    /// those that have changed since.
+    pub(super) fn is_field_list_complete(&self) -> bool {
+        self.before_field_list.is_empty()
+    }
+
+    /// Takes an object from a list of fields, unless the cached one is newer. The same version
+    /// of it may have other fields.
+    pub(super) fn apply_from_field_list(&mut self, object: Arc<Object>) -> Option<Transition> {
+        match self.same(&object.key, &object.uid, &object.resource_version).cloned() {
+            Some(cached) => {
+                self.replace_text(&cached, object);
+                None
+            }
+            None => self.apply_newer(object),
+        }
     }
 
     /// Ends the relist: removes the objects that it has not shown, unless a write response since
@@ -347,13 +373,19 @@ impl Objects {
             && cached.uid == object.uid
             && cached.resource_version == object.resource_version
         {
-            if object.text != cached.text {
-                self.bytes = self.bytes - cached.bytes() + object.bytes();
-                self.live.replace_text(object);
-            }
+            self.replace_text(cached, object);
             return None;
         }
         Some(self.insert(object, before))
+    }
+
+    /// Puts an object in place of the same version of it, which may have other fields.
+    fn replace_text(&mut self, cached: &Object, object: Arc<Object>) {
+        self.before_field_list.remove(&object.uid);
+        if object.text != cached.text {
+            self.bytes = self.bytes - cached.bytes() + object.bytes();
+            self.live.replace_text(object);
+        }
     }
 
     fn insert(&mut self, object: Arc<Object>, before: Option<Arc<Object>>) -> Transition {
@@ -361,6 +393,10 @@ impl Objects {
             self.bytes -= cached.bytes();
         }
         self.bytes += object.bytes();
+        self.before_field_list.remove(&object.uid);
+        if let Some(cached) = &before {
+            self.before_field_list.remove(&cached.uid);
+        }
         self.live.insert(object.clone(), before.as_deref());
         Transition { before, after: Some(object) }
     }
@@ -368,6 +404,7 @@ impl Objects {
     fn remove(&mut self, cached: Arc<Object>) -> Transition {
         self.bytes -= cached.bytes();
         self.confirmed_at.remove(&cached.key);
+        self.before_field_list.remove(&cached.uid);
         self.live.remove(&cached);
         Transition { before: Some(cached), after: None }
     }

@@ -1,13 +1,15 @@
 //! The task of one cache: it lists and watches the kind with the holder's client.
 //!
-//! `event` takes each event, `verification` compares the kind with discovery, `failure` and
-//! `backoff` react to errors, and `confirm` looks objects up that a list did not show.
+//! `event` takes each event, `field_list` lists fields that objects lack, `verification` compares
+//! the kind with discovery, `failure` and `backoff` react to errors, and `confirm` looks objects up
+//! that a list did not show.
 
 mod backoff;
 mod confirm;
 mod end;
 mod event;
 mod failure;
+mod field_list;
 mod verification;
 
 use std::pin::pin;
@@ -25,6 +27,7 @@ use self::confirm::confirm;
 use self::end::WatchEnd;
 use self::event::take_event;
 use self::failure::{Failure, classify};
+use self::field_list::list_missing_fields;
 use self::verification::{Verification, verify, verify_again};
 use super::cache_id::{CacheId, Content};
 use super::raw::{Raw, RawMetadata, Wire};
@@ -112,6 +115,16 @@ async fn fill<K: Wire + 'static>(
     let mut events = pin!(watcher(api::<K>(id, client, pace), config(client)));
     // The drop at the end of the next list, or of this function, ends the task.
     let mut _confirming: Option<Task<()>> = None;
+    // A list of the watch shows what a list of fields would.
+    let mut _field_list: Option<Task<()>> = None;
+    let list_fields = || {
+        store.lacks_fields(id, serial).then(|| {
+            let (store, id) = (store.clone(), id.clone());
+            let api = api::<K>(&id, client, pace);
+            let list = list_missing_fields(store.clone(), (id, serial), client.clone(), api);
+            store.env().spawn("list of fields", list)
+        })
+    };
     let mut refused = 0;
     let mut lists = 0;
     let mut next = Verification::after(store.env(), store.env().jitter(DISCOVERY_PERIOD));
@@ -123,6 +136,9 @@ async fn fill<K: Wire + 'static>(
                     return end;
                 }
                 store.narrow_fields(id, serial);
+                if let Some(list) = list_fields() {
+                    _field_list = Some(list);
+                }
                 match verify_again(id, client, DISCOVERY_PERIOD).await {
                     Ok(verification) => next = verification,
                     Err(end) => return end,
@@ -141,6 +157,7 @@ async fn fill<K: Wire + 'static>(
         };
         // The watcher may list again because another definition has replaced the kind's.
         if let Some(Ok(Event::Init)) = &event {
+            _field_list = None;
             lists += 1;
             if lists > 1
                 && let Err(end) = verify(id, client, DISCOVERY_SETTLES).await
@@ -156,6 +173,7 @@ async fn fill<K: Wire + 'static>(
                 if take_event(store, id, serial, client, event) {
                     let confirm = confirm(store.clone(), id.clone(), serial, client.clone());
                     _confirming = Some(store.env().spawn("confirm", confirm));
+                    _field_list = list_fields();
                 }
                 // The events of a page are ready at once: other tasks run in between.
                 tokio::task::consume_budget().await;

@@ -55,7 +55,7 @@ impl CacheStore {
             if let Some(member) = cache.members.get_mut(client.identity()) {
                 member.views.insert(number, view);
             }
-            cache.join_fields(&fields);
+            cache.kept.join(&fields);
             cache.notify.notify_one();
         }
         number

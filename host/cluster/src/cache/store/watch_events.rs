@@ -9,7 +9,7 @@ use super::CacheStore;
 use crate::Mismatch;
 use crate::cache::cache_id::CacheId;
 use crate::cache::change::Source;
-use crate::cache::kind_cache::Phase;
+use crate::cache::kind_cache::{KindCache, Phase};
 use crate::cache::member::Admission;
 use crate::cache::notices::Notice;
 use crate::cache::objects::{Objects, Transition};
@@ -62,6 +62,78 @@ impl CacheStore {
         if let Some(cache) = self.lock().cache_mut(id, serial) {
             cache.narrow_fields();
         }
+    }
+
+    /// Whether a view waits for a list of fields that the objects lack, and none runs.
+    pub(in crate::cache) fn lacks_fields(&self, id: &CacheId, serial: u64) -> bool {
+        self.lock().cache(id, serial).is_some_and(KindCache::lacks_fields)
+    }
+
+    /// Begins a list of fields, if a view waits for one; gives the list's number.
+    pub(in crate::cache) fn begin_field_list(&self, id: &CacheId, serial: u64) -> Option<u64> {
+        let mut inner = self.lock();
+        let cache = inner.cache_mut(id, serial).filter(|cache| cache.lacks_fields())?;
+        cache.begin_list_of_fields();
+        cache.objects.begin_field_list();
+        Some(cache.kept.list())
+    }
+
+    /// Takes an object from a list of fields.
+    pub(in crate::cache) fn apply_from_field_list(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        list: u64,
+        object: Arc<Object>,
+    ) {
+        self.update_cache(id, serial, |cache, notices| {
+            if cache.kept.list() == list {
+                cache.apply(id, Source::Watch, notices, |objects| {
+                    objects.apply_from_field_list(object)
+                });
+            }
+        });
+    }
+
+    /// Takes the end of a list of fields, unless another list has begun since. False if it
+    /// has not shown all objects: the event of a deletion may be on its way.
+    pub(in crate::cache) fn end_field_list(&self, id: &CacheId, serial: u64, list: u64) -> bool {
+        let ended = self.update_cache(id, serial, |cache, notices| {
+            if cache.kept.list() == list {
+                if !cache.objects.is_field_list_complete() {
+                    return false;
+                }
+                cache.end_list_of_fields();
+                cache.notice_states(id, notices);
+            }
+            true
+        });
+        ended.unwrap_or(true)
+    }
+
+    /// Has the watch list again: a list of fields has not shown all objects.
+    pub(in crate::cache) fn list_again(&self, id: &CacheId, serial: u64) {
+        if let Some(cache) = self.lock().cache_mut(id, serial) {
+            cache.must_list = true;
+            cache.notify.notify_one();
+        }
+    }
+
+    /// Takes the failure of a list of fields: views that wait for it say why.
+    pub(in crate::cache) fn fail_field_list(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        list: u64,
+        message: String,
+    ) {
+        self.update_cache(id, serial, |cache, notices| {
+            if cache.kept.list() == list {
+                cache.kept.abort_list();
+                cache.list_failure = Some(message);
+                cache.notice_states(id, notices);
+            }
+        });
     }
 
     /// Takes a change from a list, or from the lookup of an unconfirmed object.
@@ -121,16 +193,13 @@ impl CacheStore {
         });
     }
 
-    /// Takes a failure of a list or watch. A cache that has synced stays synced for the views that
-    /// need no other fields.
+    /// Takes a failure of a list or watch. A cache that has synced stays synced.
     pub(in crate::cache) fn set_failing(&self, id: &CacheId, serial: u64, message: String) {
         self.update_cache(id, serial, |cache, notices| {
-            if cache.phase == Phase::Synced {
-                cache.list_failure = Some(message);
-            } else {
+            if cache.phase != Phase::Synced {
                 cache.phase = Phase::Failing(message);
+                cache.notice_states(id, notices);
             }
-            cache.notice_states(id, notices);
         });
     }
 

@@ -93,7 +93,7 @@ async fn view_that_needs_more_reads_after_another_list_and_the_others_read_on() 
     assert_eq!(members(&wide, "x"), NOT_READ_YET);
     assert_eq!(wide.states()[&maps()], KindState::Syncing);
     assert_eq!(members(&narrow, "x"), "a", "it reads on");
-    let _watch = test.server.watch(MAPS).await;
+    wide.settled().await;
     assert_eq!(members(&wide, "x"), "a b");
     assert_eq!(members(&narrow, "x"), "a b");
     test.expect_notices(&["a: ConfigMap Synced"]).await;
@@ -163,9 +163,12 @@ async fn view_that_needs_more_says_why_the_kind_cannot_be_listed_and_the_others_
     let failing = || matches!(&wide.states()[&maps()], KindState::Failing(why) if why.contains("conversion webhook"));
     eventually("the view says why", failing).await;
     assert_eq!(members(&narrow, "x"), "a");
-    test.server.always(&format!("GET {MAPS}"), list(10, &[full("x", "u1", 5)]));
+    watch.send("ADDED", &full("new", "u2", 11));
+    eventually("the other view gets events", || members(&narrow, "new") == "a b").await;
+    let items = [full("x", "u1", 5), full("new", "u2", 11)];
+    test.server.always(&format!("GET {MAPS}"), list(12, &items));
     eventually("the view reads", || members(&wide, "x") == "a b").await;
-    drop(watch);
+    assert_eq!(members(&wide, "new"), "a b");
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,10 +208,37 @@ async fn fields_that_no_view_needs_any_more_are_left_out_after_some_minutes() {
     test.caches.record_write(&maps(), object(&full("after", "u2", 2)));
     assert_eq!((members(&narrow, "before"), members(&narrow, "after")), ("a b".into(), "a".into()));
     assert_eq!(lists(&test), 1);
+    let items = [full("before", "u1", 1), full("after", "u2", 2)];
+    test.server.always(&format!("GET {MAPS}"), list(10, &items));
     let wide = open(&test, "a", &["b"]);
     assert_eq!(members(&wide, "after"), NOT_READ_YET);
     wide.settled().await;
     assert_eq!(lists(&test), 2);
+    assert_eq!((members(&wide, "before"), members(&wide, "after")), ("a b".into(), "a b".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn object_that_the_list_of_fields_does_not_show_is_not_read_without_its_fields() {
+    let test = serving(&[full("x", "u1", 5)]);
+    let narrow = open(&test, "a", &["a"]);
+    let watch = test.server.watch(MAPS).await;
+    watch.send("ADDED", &full("gone", "u2", 7));
+    eventually("the event arrives", || members(&narrow, "gone") == "a").await;
+
+    // It was deleted before the list, and the event of the deletion is on its way.
+    let wide = open(&test, "a", &["b"]);
+    test.settle().await;
+    assert_eq!((lists(&test), members(&wide, "gone")), (2, NOT_READ_YET.into()));
+    watch.send("DELETED", &full("gone", "u2", 8));
+    eventually("the view reads", || members(&wide, "x") == "a b").await;
+    assert_eq!((lists(&test), members(&wide, "gone")), (2, "Absent".into()));
+
+    // Without the event, the watch lists again.
+    watch.send("ADDED", &full("lost", "u3", 9));
+    eventually("the event arrives", || members(&wide, "lost") == "a b").await;
+    let whole = test.open("a");
+    eventually("the view reads", || members(&whole, "x") == "a b c").await;
+    assert_eq!((lists(&test), members(&whole, "lost")), (4, "Absent".into()));
 }
 
 #[tokio::test(start_paused = true)]

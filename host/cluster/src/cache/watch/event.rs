@@ -19,20 +19,7 @@ pub(super) fn take_event<K: Wire>(
     client: &ApiClient,
     event: Event<K>,
 ) -> bool {
-    let decode = |raw: &K| -> Option<Object> {
-        match client.decode(&id.kind, raw.text()) {
-            Ok(object) if client.hides(&id.kind, &object.key) => None,
-            Ok(object) if !id.covers(object.key.namespace()) => {
-                tracing::error!(cache = %id, key = %object.key, "object of another namespace left out: the API server sent it");
-                None
-            }
-            Ok(object) => Some(object),
-            Err(error) => {
-                tracing::error!(cache = %id, %error, "object of the API server not decoded");
-                None
-            }
-        }
-    };
+    let decode = |raw: &K| decode(id, client, raw);
     match event {
         Event::Init => store.begin_list(id, serial),
         Event::InitApply(raw) => {
@@ -59,4 +46,20 @@ pub(super) fn take_event<K: Wire>(
         }
     }
     false
+}
+
+/// Decodes an object that belongs into the cache.
+pub(super) fn decode<K: Wire>(id: &CacheId, client: &ApiClient, raw: &K) -> Option<Object> {
+    match client.decode(&id.kind, raw.text()) {
+        Ok(object) if client.hides(&id.kind, &object.key) => None,
+        Ok(object) if !id.covers(object.key.namespace()) => {
+            tracing::error!(cache = %id, key = %object.key, "object of another namespace left out: the API server sent it");
+            None
+        }
+        Ok(object) => Some(object),
+        Err(error) => {
+            tracing::error!(cache = %id, %error, "object of the API server not decoded");
+            None
+        }
+    }
 }
