@@ -22,8 +22,6 @@ pub(super) struct KeptFields {
     cached: Option<Arc<FieldMask>>,
     /// Fields that every object of the running list has.
     listing: Option<Arc<FieldMask>>,
-    /// The number of lists that have begun.
-    list: u64,
 }
 
 impl KeptFields {
@@ -35,16 +33,6 @@ impl KeptFields {
     /// Whether every cached object has these fields.
     pub(super) fn has(&self, fields: &FieldMask) -> bool {
         self.cached.as_ref().is_some_and(|cached| cached.contains(fields))
-    }
-
-    /// The number of the last list that has begun.
-    pub(super) fn list(&self) -> u64 {
-        self.list
-    }
-
-    /// Whether a list runs.
-    pub(super) fn is_listing(&self) -> bool {
-        self.listing.is_some()
     }
 
     /// Lets objects enter with the fields of a new view, too.
@@ -76,7 +64,6 @@ impl KeptFields {
     pub(super) fn begin_list(&mut self, needed: &Arc<FieldMask>) {
         self.narrow(needed);
         self.listing = Some(needed.clone());
-        self.list += 1;
     }
 
     /// Takes the end of the list.
@@ -84,8 +71,8 @@ impl KeptFields {
         self.cached = self.listing.take();
     }
 
-    /// Takes that the list ended before it had shown all objects.
-    pub(super) fn abort_list(&mut self) {
+    /// Takes that the list does not go on.
+    pub(super) fn stop_list(&mut self) {
         self.listing = None;
     }
 

@@ -25,7 +25,7 @@ pub(super) struct KindCache {
     pub(super) compressor: Compressor,
     /// The fields that the objects have.
     pub(super) kept: KeptFields,
-    /// Why the last list of further fields failed, if none has ended since.
+    /// Why the last list failed while a view waited for fields; `None` if one has ended since.
     pub(super) list_failure: Option<String>,
     pub(super) phase: Phase,
     pub(super) members: BTreeMap<Identity, Member>,
@@ -83,10 +83,23 @@ impl KindCache {
         }
     }
 
-    /// Whether a view waits for a list of fields that the objects lack, and none runs.
+    /// Whether a view waits for a list of fields that the objects lack, and none of the watch runs.
     pub(super) fn lacks_fields(&self) -> bool {
+        self.objects.is_complete() && !self.objects.is_relisting() && self.has_waiting_view()
+    }
+
+    /// Whether a view waits for fields.
+    pub(super) fn has_waiting_view(&self) -> bool {
         let mut views = self.members.values().flat_map(|member| member.views.values());
-        self.objects.is_complete() && !self.kept.is_listing() && views.any(|view| !view.has_fields)
+        views.any(|view| !view.has_fields)
+    }
+
+    /// Takes that a list of fields does not go on, if it has not ended.
+    pub(super) fn stop_list_of_fields(&mut self) {
+        self.kept.stop_list();
+        for view in self.members.values_mut().flat_map(|member| member.views.values_mut()) {
+            view.is_listed_for = false;
+        }
     }
 
     /// Lets objects enter without what no view needs any more.

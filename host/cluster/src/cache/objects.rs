@@ -5,6 +5,7 @@
 //!   replaces what the cache had before it, whatever the versions are, and so does an answer to a
 //!   request that contradicts it ([`KnownVersion`]).
 //! - By uid: a deletion removes the object with its uid, and no other one of that name.
+//! - By list of fields: an object gets fields that it lacks, if it has the listed version.
 //! - By relist: an object that a relist does not show is removed, unless a write response that came
 //!   after the relist had begun confirms it.
 //!
@@ -47,8 +48,9 @@ pub(super) struct Objects {
     relist: u64,
     /// The uids that the running relist has shown.
     listed: Option<BTreeSet<Box<str>>>,
-    /// The uids that a list of fields is still to show, since they were cached before it began.
-    before_field_list: BTreeSet<Box<str>>,
+    /// The uids of the objects that may lack fields which a list of fields is to show: they were
+    /// cached before it began, and have not changed since.
+    lacking_fields: BTreeSet<Box<str>>,
     /// The objects that a write response or a lookup confirms and no event yet, each with the
     /// relist during or after which the confirmation came.
     confirmed_at: BTreeMap<ObjectKey, u64>,
@@ -155,7 +157,7 @@ impl Objects {
         self.relist += 1;
         self.greatest = 0;
         self.unconfirmed.clear();
-        self.before_field_list.clear();
+        self.lacking_fields.clear();
         self.listed = Some(BTreeSet::new());
     }
 
@@ -184,25 +186,27 @@ impl Objects {
 
     /// Begins a list of fields.
     pub(super) fn begin_field_list(&mut self) {
-        self.before_field_list = self.live.all().map(|object| object.uid.clone()).collect();
+        self.lacking_fields = self.live.all().map(|object| object.uid.clone()).collect();
     }
 
-    /// Whether the list of fields has shown every object that was cached before it, but for
-    /// those that have changed since.
-    pub(super) fn is_field_list_complete(&self) -> bool {
-        self.before_field_list.is_empty()
-    }
-
-    /// Takes an object from a list of fields, unless the cached one is newer. The same version
-    /// of it may have other fields.
-    pub(super) fn apply_from_field_list(&mut self, object: Arc<Object>) -> Option<Transition> {
-        match self.same(&object.key, &object.uid, &object.resource_version).cloned() {
-            Some(cached) => {
-                self.replace_text(&cached, object);
-                None
-            }
-            None => self.apply_newer(object),
+    /// Takes the fields of an object from a list of fields. Of another version than the cached one,
+    /// its event is on its way, or has been there.
+    pub(super) fn apply_fields(&mut self, object: Arc<Object>) {
+        let cached = self.same(&object.key, &object.uid, &object.resource_version);
+        if let Some(cached) = cached.filter(|cached| self.lacking_fields.contains(&cached.uid)) {
+            let cached = cached.clone();
+            self.replace_text(&cached, object);
         }
+    }
+
+    /// Whether every object has the fields of the list of fields.
+    pub(super) fn have_all_fields(&self) -> bool {
+        self.lacking_fields.is_empty()
+    }
+
+    /// Whether a relist runs.
+    pub(super) fn is_relisting(&self) -> bool {
+        self.listed.is_some()
     }
 
     /// Ends the relist: removes the objects that it has not shown, unless a write response since
@@ -381,7 +385,7 @@ impl Objects {
 
     /// Puts an object in place of the same version of it, which may have other fields.
     fn replace_text(&mut self, cached: &Object, object: Arc<Object>) {
-        self.before_field_list.remove(&object.uid);
+        self.lacking_fields.remove(&object.uid);
         if object.text != cached.text {
             self.bytes = self.bytes - cached.bytes() + object.bytes();
             self.live.replace_text(object);
@@ -393,9 +397,9 @@ impl Objects {
             self.bytes -= cached.bytes();
         }
         self.bytes += object.bytes();
-        self.before_field_list.remove(&object.uid);
+        self.lacking_fields.remove(&object.uid);
         if let Some(cached) = &before {
-            self.before_field_list.remove(&cached.uid);
+            self.lacking_fields.remove(&cached.uid);
         }
         self.live.insert(object.clone(), before.as_deref());
         Transition { before, after: Some(object) }
@@ -404,7 +408,7 @@ impl Objects {
     fn remove(&mut self, cached: Arc<Object>) -> Transition {
         self.bytes -= cached.bytes();
         self.confirmed_at.remove(&cached.key);
-        self.before_field_list.remove(&cached.uid);
+        self.lacking_fields.remove(&cached.uid);
         self.live.remove(&cached);
         Transition { before: Some(cached), after: None }
     }

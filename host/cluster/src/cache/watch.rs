@@ -27,7 +27,7 @@ use self::confirm::confirm;
 use self::end::WatchEnd;
 use self::event::take_event;
 use self::failure::{Failure, classify};
-use self::field_list::list_missing_fields;
+use self::field_list::FieldList;
 use self::verification::{Verification, verify, verify_again};
 use super::cache_id::{CacheId, Content};
 use super::raw::{Raw, RawMetadata, Wire};
@@ -115,30 +115,25 @@ async fn fill<K: Wire + 'static>(
     let mut events = pin!(watcher(api::<K>(id, client, pace), config(client)));
     // The drop at the end of the next list, or of this function, ends the task.
     let mut _confirming: Option<Task<()>> = None;
-    // A list of the watch shows what a list of fields would.
-    let mut _field_list: Option<Task<()>> = None;
-    let list_fields = || {
-        store.lacks_fields(id, serial).then(|| {
-            let (store, id) = (store.clone(), id.clone());
-            let api = api::<K>(&id, client, pace);
-            let list = list_missing_fields(store.clone(), (id, serial), client.clone(), api);
-            store.env().spawn("list of fields", list)
-        })
-    };
+    let mut field_list = FieldList::default();
+    // Only lists of the watch say something about its versions.
+    let api_of_fields = api::<K>(id, client, &WatchPace::new(store.env(), |_| {}));
+    let mut may_lack_fields = false;
     let mut refused = 0;
     let mut lists = 0;
     let mut next = Verification::after(store.env(), store.env().jitter(DISCOVERY_PERIOD));
     loop {
+        if std::mem::take(&mut may_lack_fields) {
+            field_list.start_if_needed(store, (id, serial), client, &api_of_fields);
+        }
         let event = tokio::select! {
             biased;
             () = notify.notified() => {
                 if let Some(end) = reason_to_end(store, id, serial, client) {
                     return end;
                 }
+                may_lack_fields = true;
                 store.narrow_fields(id, serial);
-                if let Some(list) = list_fields() {
-                    _field_list = Some(list);
-                }
                 match verify_again(id, client, DISCOVERY_PERIOD).await {
                     Ok(verification) => next = verification,
                     Err(end) => return end,
@@ -146,6 +141,7 @@ async fn fill<K: Wire + 'static>(
                 continue;
             }
             () = tokio::time::sleep_until(next.at) => {
+                may_lack_fields = true;
                 store.narrow_fields(id, serial);
                 match verify_again(id, client, next.age).await {
                     Ok(verification) => next = verification,
@@ -154,10 +150,11 @@ async fn fill<K: Wire + 'static>(
                 continue;
             }
             event = events.next() => event,
+            () = field_list.incomplete() => return WatchEnd::Expired,
         };
         // The watcher may list again because another definition has replaced the kind's.
         if let Some(Ok(Event::Init)) = &event {
-            _field_list = None;
+            field_list.stop();
             lists += 1;
             if lists > 1
                 && let Err(end) = verify(id, client, DISCOVERY_SETTLES).await
@@ -173,7 +170,7 @@ async fn fill<K: Wire + 'static>(
                 if take_event(store, id, serial, client, event) {
                     let confirm = confirm(store.clone(), id.clone(), serial, client.clone());
                     _confirming = Some(store.env().spawn("confirm", confirm));
-                    _field_list = list_fields();
+                    may_lack_fields = true;
                 }
                 // The events of a page are ready at once: other tasks run in between.
                 tokio::task::consume_budget().await;
@@ -200,14 +197,17 @@ async fn fill<K: Wire + 'static>(
             "watch failed, tried again in {} ms", wait.as_millis(),
         );
         store.set_failing(id, serial, error.to_string());
+        field_list.start_if_needed(store, (id, serial), client, &api_of_fields);
         tokio::select! {
             biased;
             () = notify.notified() => {
                 if let Some(end) = reason_to_end(store, id, serial, client) {
                     return end;
                 }
+                may_lack_fields = true;
             }
             () = store.env().sleep(wait) => {}
+            () = field_list.incomplete() => return WatchEnd::Expired,
         }
     }
 }

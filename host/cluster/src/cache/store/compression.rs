@@ -23,6 +23,11 @@ impl CacheStore {
         compress(entry, object)
     }
 
+    /// Whether objects enter the cache without some of their fields.
+    pub(in crate::cache) fn leaves_fields_out(&self, id: &CacheId, serial: u64) -> bool {
+        self.lock().cache(id, serial).is_some_and(|cache| !cache.kept.entering().is_whole())
+    }
+
     /// An object of a response as the caches of its kind keep it. Several share one text, with the
     /// fields that any of them keeps.
     pub(in crate::cache) fn compressed_for_all(&self, kind: &Kind, object: Object) -> Arc<Object> {

@@ -41,6 +41,10 @@ impl CacheStore {
             if cache.holder.is_none() && cache.members.is_empty() {
                 cache.holder = Some(identity.clone());
             }
+            if !cache.has_waiting_view() {
+                // A failure from before says nothing about the new view.
+                cache.list_failure = None;
+            }
             let new_member = || self.new_member(id, serial, client);
             let member = cache.members.entry(identity).or_insert_with(new_member);
             let admission = member.admission.clone();

@@ -16,13 +16,26 @@ use crate::cache::objects::{Objects, Transition};
 use crate::cache::watch_event::WatchEvent;
 
 impl CacheStore {
-    /// Takes an event of a watch. While a write of its object is in flight, the event waits.
-    pub(in crate::cache) fn apply_watch_event(&self, id: &CacheId, serial: u64, event: WatchEvent) {
+    /// Takes an event of a watch. While a write of its object is in flight, the event waits, with
+    /// the whole object if there is one: views that join meanwhile may need other fields.
+    pub(in crate::cache) fn apply_watch_event(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        event: WatchEvent,
+        whole: Option<Object>,
+    ) {
         let now = self.env.instant();
         self.update(|inner, notices| {
             if inner.cache(id, serial).is_none() {
                 return;
             }
+            let event = match whole {
+                Some(whole) if inner.writes.is_in_flight(&id.kind, &whole.key) => {
+                    WatchEvent::Applied(Arc::new(whole))
+                }
+                _ => event,
+            };
             let Some(event) = inner.writes.park(id, serial, event) else { return };
             if let Some(cache) = inner.cache_mut(id, serial) {
                 cache.apply(id, Source::Watch, notices, |objects| event.apply_to(objects, now));
@@ -64,75 +77,59 @@ impl CacheStore {
         }
     }
 
-    /// Whether a view waits for a list of fields that the objects lack, and none runs.
+    /// Whether a view waits for a list of fields that the objects lack, and none of the watch runs.
     pub(in crate::cache) fn lacks_fields(&self, id: &CacheId, serial: u64) -> bool {
         self.lock().cache(id, serial).is_some_and(KindCache::lacks_fields)
     }
 
-    /// Begins a list of fields, if a view waits for one; gives the list's number.
-    pub(in crate::cache) fn begin_field_list(&self, id: &CacheId, serial: u64) -> Option<u64> {
+    /// Begins a list of fields; false if no view waits for one.
+    pub(in crate::cache) fn begin_field_list(&self, id: &CacheId, serial: u64) -> bool {
         let mut inner = self.lock();
-        let cache = inner.cache_mut(id, serial).filter(|cache| cache.lacks_fields())?;
+        let cache = inner.cache_mut(id, serial).filter(|cache| cache.lacks_fields());
+        let Some(cache) = cache else { return false };
         cache.begin_list_of_fields();
         cache.objects.begin_field_list();
-        Some(cache.kept.list())
+        true
     }
 
     /// Takes an object from a list of fields.
-    pub(in crate::cache) fn apply_from_field_list(
-        &self,
-        id: &CacheId,
-        serial: u64,
-        list: u64,
-        object: Arc<Object>,
-    ) {
-        self.update_cache(id, serial, |cache, notices| {
-            if cache.kept.list() == list {
-                cache.apply(id, Source::Watch, notices, |objects| {
-                    objects.apply_from_field_list(object)
-                });
-            }
-        });
+    pub(in crate::cache) fn apply_fields(&self, id: &CacheId, serial: u64, object: Arc<Object>) {
+        if let Some(cache) = self.lock().cache_mut(id, serial) {
+            cache.objects.apply_fields(object);
+        }
     }
 
-    /// Takes the end of a list of fields, unless another list has begun since. False if it
-    /// has not shown all objects: the event of a deletion may be on its way.
-    pub(in crate::cache) fn end_field_list(&self, id: &CacheId, serial: u64, list: u64) -> bool {
+    /// Takes the end of a list of fields. False if a cached object still lacks them: the event of
+    /// its change or deletion may be on its way.
+    pub(in crate::cache) fn end_field_list(&self, id: &CacheId, serial: u64) -> bool {
         let ended = self.update_cache(id, serial, |cache, notices| {
-            if cache.kept.list() == list {
-                if !cache.objects.is_field_list_complete() {
-                    return false;
-                }
+            let has_all = cache.objects.have_all_fields();
+            if has_all {
                 cache.end_list_of_fields();
                 cache.notice_states(id, notices);
             }
-            true
+            has_all
         });
         ended.unwrap_or(true)
     }
 
-    /// Has the watch list again: a list of fields has not shown all objects.
-    pub(in crate::cache) fn list_again(&self, id: &CacheId, serial: u64) {
+    /// Takes that a list of fields does not go on. Nothing if it has ended.
+    pub(in crate::cache) fn stop_field_list(&self, id: &CacheId, serial: u64) {
         if let Some(cache) = self.lock().cache_mut(id, serial) {
-            cache.must_list = true;
-            cache.notify.notify_one();
+            cache.stop_list_of_fields();
         }
     }
 
     /// Takes the failure of a list of fields: views that wait for it say why.
-    pub(in crate::cache) fn fail_field_list(
+    pub(in crate::cache) fn set_field_list_failing(
         &self,
         id: &CacheId,
         serial: u64,
-        list: u64,
         message: String,
     ) {
         self.update_cache(id, serial, |cache, notices| {
-            if cache.kept.list() == list {
-                cache.kept.abort_list();
-                cache.list_failure = Some(message);
-                cache.notice_states(id, notices);
-            }
+            cache.list_failure = Some(message);
+            cache.notice_states(id, notices);
         });
     }
 
@@ -193,13 +190,16 @@ impl CacheStore {
         });
     }
 
-    /// Takes a failure of a list or watch. A cache that has synced stays synced.
+    /// Takes a failure of a list or watch. A cache that has synced stays synced for the views whose
+    /// fields it has.
     pub(in crate::cache) fn set_failing(&self, id: &CacheId, serial: u64, message: String) {
         self.update_cache(id, serial, |cache, notices| {
             if cache.phase != Phase::Synced {
                 cache.phase = Phase::Failing(message);
-                cache.notice_states(id, notices);
+            } else if cache.has_waiting_view() {
+                cache.list_failure = Some(message);
             }
+            cache.notice_states(id, notices);
         });
     }
 

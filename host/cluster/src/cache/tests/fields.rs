@@ -218,6 +218,36 @@ async fn fields_that_no_view_needs_any_more_are_left_out_after_some_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn view_that_joins_while_the_watch_fails_gets_its_fields() {
+    let test = serving(&[full("x", "u1", 5)]);
+    let narrow = open(&test, "a", &["a"]);
+    let watch = test.server.watch(MAPS).await;
+    let failure = status(500, "InternalError", "no", &json!({}));
+    test.server.once(&format!("WATCH {MAPS}"), Reply::Json(500, failure));
+    drop(watch);
+    eventually("the watch fails", || test.server.count("watch=true") >= 2).await;
+    let wide = open(&test, "a", &["b"]);
+    eventually("the view reads", || members(&wide, "x") == "a b").await;
+    assert_eq!((lists(&test), members(&narrow, "x")), (2, "a b".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn event_that_waits_for_a_write_enters_with_the_fields_of_views_that_joined_meanwhile() {
+    let test = serving(&[full("x", "u1", 5)]);
+    let narrow = open(&test, "a", &["a"]);
+    let watch = test.server.watch(MAPS).await;
+    let write = test.caches.begin_write(&maps(), &key("x"));
+    watch.send("MODIFIED", &full("x", "u1", 11));
+    test.settle().await;
+    assert_eq!(cached(&narrow, "x"), "u1@5", "the event waits");
+    let wide = open(&test, "a", &["b"]);
+    eventually("the view reads", || members(&wide, "x") == "a b").await;
+    drop(write);
+    assert_eq!(cached(&wide, "x"), "u1@11");
+    assert!(members(&wide, "x").contains("a b"), "{}", members(&wide, "x"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn object_that_the_list_of_fields_does_not_show_is_not_read_without_its_fields() {
     let test = serving(&[full("x", "u1", 5)]);
     let narrow = open(&test, "a", &["a"]);
@@ -276,7 +306,7 @@ async fn fields_that_take_much_memory_count_as_whole_objects() {
 /// read finds every field that it needs, of each object.
 #[tokio::test(start_paused = true)]
 async fn view_that_can_read_finds_its_fields_in_every_order_of_events() {
-    for seed in 0..40 {
+    for seed in 0..60 {
         let mut rng = fastrand::Rng::with_seed(seed);
         let test = serving(&[full("x", "u0", 5)]);
         let mut views: Vec<(View, &[&str])> = Vec::new();
@@ -285,7 +315,7 @@ async fn view_that_can_read_finds_its_fields_in_every_order_of_events() {
         for step in 0..60 {
             let needs: &[&[&str]] = &[&[], &["a"], &["b"], &["c"], &["a", "b"], &["b", "c"]];
             let needs = needs[rng.usize(0..needs.len())];
-            match rng.usize(0..6) {
+            match rng.usize(0..8) {
                 0 | 1 if views.len() < 4 => views.push((open(&test, "a", needs), needs)),
                 2 if views.len() > 1 => drop(views.swap_remove(rng.usize(0..views.len()))),
                 3 => {
@@ -294,6 +324,15 @@ async fn view_that_can_read_finds_its_fields_in_every_order_of_events() {
                     test.caches.record_write(&maps(), self::object(&object));
                 }
                 4 => tokio::time::sleep(Duration::from_secs(rng.u64(0..400))).await,
+                5 => {
+                    let slow = Reply::Slow(rng.u64(1..9), list(10, &[full("x", "u0", 5)]).into());
+                    test.server.once(&format!("GET {MAPS}"), slow);
+                }
+                6 => {
+                    let failure = Reply::Json(500, status(500, "InternalError", "no", &json!({})));
+                    let ask = ["GET", "WATCH"][rng.usize(0..2)];
+                    test.server.once(&format!("{ask} {MAPS}"), failure);
+                }
                 _ => {
                     // A watch that ends by an error lists again.
                     watch = tokio::time::timeout(Duration::from_secs(1), test.server.watch(MAPS))
@@ -321,7 +360,8 @@ async fn view_that_can_read_finds_its_fields_in_every_order_of_events() {
             }
         }
         for (view, _) in &views {
-            view.settled().await;
+            let reads = || view.snapshot().list(&maps(), None, &|_| true).is_ok();
+            eventually(&format!("a view reads, seed {seed}"), reads).await;
         }
         assert!(reads > 10, "seed {seed}: {reads} reads");
     }

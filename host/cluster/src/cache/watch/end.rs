@@ -6,8 +6,8 @@ use crate::{ApiError, Denial, Mismatch};
 pub(super) enum WatchEnd {
     /// Another member is the holder now, or the cache is closed.
     Unsubscribed,
-    /// The server does not have the client's version any more, or its versions went back: the cache
-    /// lists again.
+    /// The server does not have the client's version any more, or its versions went back, or a list
+    /// of fields has not shown a cached object: the cache lists again.
     Expired,
     /// The server does not serve the kind.
     NotServed,

@@ -29,15 +29,17 @@ pub(super) fn take_event<K: Wire>(
             }
         }
         Event::Apply(raw) => {
-            let cached = store.cached(id, serial, raw.meta());
-            let compressed = |object| store.compressed(id, serial, object);
-            if let Some(object) = cached.or_else(|| decode(&raw).map(compressed)) {
-                store.apply_watch_event(id, serial, WatchEvent::Applied(object));
+            if let Some(cached) = store.cached(id, serial, raw.meta()) {
+                store.apply_watch_event(id, serial, WatchEvent::Applied(cached), None);
+            } else if let Some(object) = decode(&raw) {
+                let whole = store.leaves_fields_out(id, serial).then(|| object.clone());
+                let object = store.compressed(id, serial, object);
+                store.apply_watch_event(id, serial, WatchEvent::Applied(object), whole);
             }
         }
         Event::Delete(raw) => {
             if let Some(object) = decode(&raw) {
-                store.apply_watch_event(id, serial, WatchEvent::Deleted(Arc::new(object)));
+                store.apply_watch_event(id, serial, WatchEvent::Deleted(Arc::new(object)), None);
             }
         }
         Event::InitDone => {
