@@ -61,7 +61,9 @@ async fn guest_sleeps_through_unread_fields_unless_a_flag_says_otherwise() -> Re
         })
         .await?;
     let runs = calls(&host).await? - before;
-    ensure!((1.0..5.0).contains(&runs), "{runs} runs for a repair and {CHANGES} unread changes");
+    // Events of the creation may still arrive, and the first change makes the status.
+    let most = f64::from(CHANGES) / 2.0;
+    ensure!((1.0..most).contains(&runs), "{runs} runs for a repair and {CHANGES} unread changes");
     host.stop(SOON).await?;
 
     let host = start(&stage, &["--wake-for-every-field"]).await?;
