@@ -6,7 +6,7 @@ use innkeeper_core::FieldMask;
 
 /// The most bytes of memory of the fields that a cache keeps; beyond, it keeps whole objects. A
 /// kind may have a cache for each of many namespaces.
-pub(super) const BYTES_MAX: usize = 64 << 10;
+const BYTES_MAX: usize = 64 << 10;
 
 /// The fields of objects that a cache keeps: those that its views need.
 ///
@@ -71,12 +71,12 @@ impl KeptFields {
         self.cached = self.listing.take();
     }
 
-    /// Takes that the list does not go on.
+    /// Ends the list before it has shown all objects.
     pub(super) fn stop_list(&mut self) {
         self.listing = None;
     }
 
-    /// Takes that there are no objects any more, and no list runs.
+    /// Forgets what the objects have: there are none any more, and no list runs.
     pub(super) fn clear(&mut self) {
         (self.cached, self.listing) = (None, None);
     }
@@ -93,6 +93,10 @@ fn united_with(united: Arc<FieldMask>, fields: &Arc<FieldMask>) -> Arc<FieldMask
     if Arc::ptr_eq(&united, fields) || united.contains(fields) {
         return united;
     }
-    let union = united.union(fields);
-    Arc::new(if union.bytes() > BYTES_MAX { FieldMask::default() } else { union })
+    bounded(united.union(fields).into())
+}
+
+/// The fields, or whole objects if the fields take too much memory.
+pub(super) fn bounded(fields: Arc<FieldMask>) -> Arc<FieldMask> {
+    if fields.bytes() > BYTES_MAX { Arc::default() } else { fields }
 }

@@ -11,7 +11,7 @@ use super::change::Source;
 use super::compressor::Compressor;
 use super::kept_fields::{self, KeptFields};
 use super::kind_state::{KindState, StateChange};
-use super::member::{Admission, Member, MemberView};
+use super::member::{Admission, Member};
 use super::notices::Notice;
 use super::objects::{Objects, Transition};
 use crate::{Identity, Mismatch, Task};
@@ -94,7 +94,7 @@ impl KindCache {
         views.any(|view| !view.has_fields)
     }
 
-    /// Takes that a list of fields does not go on, if it has not ended.
+    /// Ends a list of fields before it has shown all objects. Nothing if it has ended.
     pub(super) fn stop_list_of_fields(&mut self) {
         self.kept.stop_list();
         for view in self.members.values_mut().flat_map(|member| member.views.values_mut()) {
@@ -125,29 +125,10 @@ impl KindCache {
         }
     }
 
-    /// The state of the kind for a view of a member.
-    pub(super) fn state_for(&self, admission: &Admission, view: &MemberView) -> KindState {
-        match self.phase.state_for(admission) {
-            KindState::Synced if !view.has_fields => match &self.list_failure {
-                Some(message) => KindState::Failing(message.clone()),
-                None => KindState::Syncing,
-            },
-            state => state,
-        }
-    }
-
     /// The fields that the views need together.
     fn needed_fields(&self) -> Arc<FieldMask> {
         let views = self.members.values().flat_map(|member| member.views.values());
         kept_fields::united(views.map(|view| &view.fields))
-    }
-
-    /// The state of the kind for each view, in the order of the members and of their views.
-    fn view_states(&self) -> Vec<KindState> {
-        let of_member = |member: &Member| -> Vec<KindState> {
-            member.views.values().map(|view| self.state_for(&member.admission, view)).collect()
-        };
-        self.members.values().flat_map(of_member).collect()
     }
 
     /// The first member by identity whose admission fits.
@@ -158,9 +139,10 @@ impl KindCache {
 
     /// Queues a notice for each view in which the state of the kind has changed.
     pub(super) fn notice_states(&mut self, id: &CacheId, notices: &mut Vec<Notice>) {
-        let mut states = self.view_states().into_iter();
         for member in self.members.values_mut() {
-            for (view, state) in member.views.values_mut().zip(&mut states) {
+            let of_member = self.phase.state_for(&member.admission);
+            for view in member.views.values_mut() {
+                let state = view.state(of_member.clone(), self.list_failure.as_deref());
                 if view.reported != state {
                     view.reported.clone_from(&state);
                     notices.push(Notice::State(StateChange {

@@ -36,6 +36,20 @@ pub(super) struct MemberView {
     pub(super) reported: KindState,
 }
 
+impl MemberView {
+    /// The state of the kind for the view, by that for its member. `failure` says why the last list
+    /// of fields failed.
+    pub(super) fn state(&self, of_member: KindState, failure: Option<&str>) -> KindState {
+        match (of_member, failure) {
+            (KindState::Synced, Some(message)) if !self.has_fields => {
+                KindState::Failing(message.to_owned())
+            }
+            (KindState::Synced, None) if !self.has_fields => KindState::Syncing,
+            (state, _) => state,
+        }
+    }
+}
+
 /// Whether an identity may read a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Admission {

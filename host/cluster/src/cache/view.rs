@@ -62,10 +62,6 @@ impl View {
     ) -> Self {
         let module: Arc<str> = module.into();
         let mut caches: BTreeMap<Arc<Kind>, Vec<CacheId>> = BTreeMap::new();
-        let fields = |kind: &ViewedKind| match kind.fields.bytes() {
-            0..=kept_fields::BYTES_MAX => kind.fields.clone(),
-            _ => Arc::default(),
-        };
         for ViewedKind { kind, .. } in kinds {
             let kind = Arc::new(kind.clone());
             let id = |namespace: Option<&String>| CacheId {
@@ -82,7 +78,7 @@ impl View {
             caches.insert(kind, ids);
         }
         let with_fields = kinds.iter().flat_map(|kind| {
-            let fields = fields(kind);
+            let fields = kept_fields::bounded(kind.fields.clone());
             caches.get(&kind.kind).into_iter().flatten().map(move |id| (id, fields.clone()))
         });
         let number = store.join(client, &module, with_fields);

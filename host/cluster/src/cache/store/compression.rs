@@ -23,9 +23,17 @@ impl CacheStore {
         compress(entry, object)
     }
 
-    /// Whether objects enter the cache without some of their fields.
-    pub(in crate::cache) fn leaves_fields_out(&self, id: &CacheId, serial: u64) -> bool {
-        self.lock().cache(id, serial).is_some_and(|cache| !cache.kept.entering().is_whole())
+    /// The same, and the whole object if the cache leaves some of its fields out.
+    pub(in crate::cache) fn compressed_and_whole(
+        &self,
+        id: &CacheId,
+        serial: u64,
+        object: Object,
+    ) -> (Arc<Object>, Option<Object>) {
+        let entry = self.lock().cache(id, serial).map(Entry::of);
+        let leaves_out = entry.as_ref().is_some_and(|entry| !entry.fields.is_whole());
+        let whole = leaves_out.then(|| object.clone());
+        (compress(entry, object), whole)
     }
 
     /// An object of a response as the caches of its kind keep it. Several share one text, with the

@@ -47,7 +47,6 @@ impl CacheStore {
             }
             let new_member = || self.new_member(id, serial, client);
             let member = cache.members.entry(identity).or_insert_with(new_member);
-            let admission = member.admission.clone();
             let mut view = MemberView {
                 module: module.clone(),
                 fields: fields.clone(),
@@ -55,10 +54,9 @@ impl CacheStore {
                 is_listed_for: false,
                 reported: KindState::Syncing,
             };
-            view.reported = cache.state_for(&admission, &view);
-            if let Some(member) = cache.members.get_mut(client.identity()) {
-                member.views.insert(number, view);
-            }
+            let of_member = cache.phase.state_for(&member.admission);
+            view.reported = view.state(of_member, cache.list_failure.as_deref());
+            member.views.insert(number, view);
             cache.kept.join(&fields);
             cache.notify.notify_one();
         }
@@ -140,7 +138,10 @@ impl CacheStore {
             let view = member.and_then(|member| Some((member, member.views.get(&number)?)));
             let (state, live) = match (cache, view) {
                 (Some(cache), Some((member, view))) => {
-                    let state = cache.state_for(&member.admission, view);
+                    let state = view.state(
+                        cache.phase.state_for(&member.admission),
+                        cache.list_failure.as_deref(),
+                    );
                     let live = (state == KindState::Synced).then(|| cache.objects.live().clone());
                     (state, live)
                 }

@@ -113,7 +113,7 @@ impl CacheStore {
         ended.unwrap_or(true)
     }
 
-    /// Takes that a list of fields does not go on. Nothing if it has ended.
+    /// Ends a list of fields before it has shown all objects. Nothing if it has ended.
     pub(in crate::cache) fn stop_field_list(&self, id: &CacheId, serial: u64) {
         if let Some(cache) = self.lock().cache_mut(id, serial) {
             cache.stop_list_of_fields();

@@ -39,7 +39,7 @@ fn members(view: &View, name: &str) -> String {
 const NOT_READ_YET: &str = r#"Unreadable(NotSynced("not read yet"))"#;
 
 fn lists(test: &Test) -> usize {
-    test.server.log().iter().filter(|line| line.contains("limit=250")).count()
+    test.server.count("limit=250")
 }
 
 /// Caches on a server that lists these objects.

@@ -32,8 +32,7 @@ pub(super) fn take_event<K: Wire>(
             if let Some(cached) = store.cached(id, serial, raw.meta()) {
                 store.apply_watch_event(id, serial, WatchEvent::Applied(cached), None);
             } else if let Some(object) = decode(&raw) {
-                let whole = store.leaves_fields_out(id, serial).then(|| object.clone());
-                let object = store.compressed(id, serial, object);
+                let (object, whole) = store.compressed_and_whole(id, serial, object);
                 store.apply_watch_event(id, serial, WatchEvent::Applied(object), whole);
             }
         }

@@ -63,7 +63,7 @@ impl<'a> FieldList<'a> {
     }
 }
 
-/// A list of fields that has begun. The drop takes its beginning back, if it has not ended.
+/// A list of fields that has begun. The drop ends it, if it has not shown all objects.
 struct Begun<'a> {
     store: &'a CacheStore,
     id: &'a CacheId,
